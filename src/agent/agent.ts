@@ -118,7 +118,7 @@ export class Agent {
       if (signal.aborted) return;
       const refusal = finalRefusal(end, identity);
       if (refusal) throw refusal;
-      // The gateway may have rejected the token, so the next attempt requests a new token.
+      // The gateway might have rejected the token, so the next attempt requests a new token.
       if (end.status === 401 || end.code === HOST_CLOSE.unauthenticated) this.#parts.tokens.forget();
       failures = end.wasOpen && clock.monotonic() - startedAt >= STABLE_MS ? 0 : failures + 1;
       const waitMs = retryMs(failures, random);
@@ -157,7 +157,7 @@ export class Agent {
     this.#connection?.drain();
     if (executions.running > 0) logger.info(`Stopping: ${executions.running} executions in flight`);
     const deadline = new AbortController();
-    // Large results may still be in the send queue after their executions have finished.
+    // Large results might still be in the send queue after their executions have finished.
     const done = executions.idle().then(() => this.#connection?.flushed());
     await Promise.race([done, wait(clock, drainMs, deadline.signal)]);
     deadline.abort();

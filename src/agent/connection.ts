@@ -24,10 +24,13 @@ import type { Link } from './link.ts';
 
 const HANDSHAKE_MS = seconds(10);
 const FLUSH_POLL_MS = 20;
-/** Maximum bytes that wait to be sent to the gateway before log lines are dropped. Results are never dropped. */
+/** Size of the send queue, in bytes, above which log lines are dropped. Results are never dropped. */
 const MAX_LOG_BACKLOG = 4 * 1024 * 1024;
 
-/** How a connection ended. `status` is the HTTP status of a refused upgrade; `code` is 1006 without a close frame. */
+/**
+ * How a connection ended. `status` is the HTTP status of a refused upgrade. `code` is the WebSocket close code, or 1006
+ * if the connection ended without a close frame.
+ */
 export interface ConnectionEnd {
   status?: number;
   code: number;
@@ -84,7 +87,7 @@ export class Connection {
       HOST_SOCKET.agentFrameBytes,
     );
     this.#lastFrameAt = clock.monotonic();
-    // A gateway may accept the connection but never send a `welcome` frame. A time limit detects such a gateway.
+    // Detects a gateway that accepts the connection but never sends a `welcome` frame.
     this.#stopGreeting = clock.after(HANDSHAKE_MS + HOST_SOCKET.helloMs, () => {
       if (!this.#isOpen) this.#fail('no welcome from the gateway in time');
     });
@@ -137,7 +140,7 @@ export class Connection {
   #send(frame: AgentFrame): boolean {
     if (this.#socket.readyState !== WebSocket.OPEN) return false;
     if (frame.type === 'log' && this.#outbox.backlog > MAX_LOG_BACKLOG) return true;
-    // The outbox keeps the frames of an execution in order. Frames of other executions may overtake its large results.
+    // The outbox keeps the frames of one execution in order. Frames of other executions can overtake a large result.
     return this.#outbox.send(frame, 'executionId' in frame ? frame.executionId : undefined);
   }
 
@@ -181,8 +184,8 @@ export class Connection {
       plugins: this.#deps.plugins,
       proof: answerChallenge(challenge, identity.keys, identity.hostId),
     };
-    // The `hello` frame bypasses the outbox, which may split large frames. The gateway accepts split frames only after
-    // it has verified the proof in `hello`.
+    // The `hello` frame bypasses the outbox, because the outbox can split large frames. The gateway accepts split
+    // frames only after the gateway has verified the proof in `hello`.
     this.#socket.send(JSON.stringify(hello));
   }
 
@@ -201,8 +204,8 @@ export class Connection {
 }
 
 /**
- * Returns the parsed frame, or a description of the error. Newer gateways may send frame types that this agent does not
- * know.
+ * Returns the parsed frame, or a description of the error. Newer gateways can send frame types that this agent does not
+ * support.
  */
 function readFrame(text: string): GatewayFrame | string {
   try {

@@ -13,7 +13,9 @@ import type { Link } from './link.ts';
 import { PlatformCalls, tooLarge } from './platform-calls.ts';
 import type { PluginCache } from './plugin-cache.ts';
 
-/** Number of execution ids kept to detect duplicates: an execution runs only once, even after a reconnect. */
+/**
+ * Number of execution ids kept to detect duplicates, because an execution must run only once, even after a reconnect.
+ */
 const MAX_ACCEPTED_IDS = 4096;
 const MAX_MESSAGE_CHARS = 8000;
 
@@ -25,8 +27,8 @@ export interface AgentExecutionsDeps {
   /** Whether a call of this plugin would have to wait for a free process. */
   isBusy(pluginId: string): boolean;
   /**
-   * Functions that the backend calls for platform calls of handlers. `PlatformCalls` adds the services that the gateway
-   * lists.
+   * Functions that the backend calls when a handler uses a service of `ctx`. `PlatformCalls` adds the services that the
+   * gateway lists.
    */
   services: PlatformServices;
   logger: Logger;
@@ -40,12 +42,11 @@ interface Running {
   credit: StreamCredit;
 }
 
-/** Runs executions from the gateway. */
+/** Runs the handler executions that the gateway requests. */
 export class AgentExecutions {
   readonly #deps: AgentExecutionsDeps;
   readonly #running = new Map<string, Running>();
   readonly #accepted = createBoundedCache<Link>(MAX_ACCEPTED_IDS);
-  /** Forwards the handlers' platform calls to the gateway. */
   readonly calls: PlatformCalls;
   #isDraining = false;
   #onIdle = (): void => {};

@@ -9,10 +9,15 @@ const MAX_LOG_LEVEL_CHARS = 16;
 const MAX_LOG_CHARS = 8192;
 
 export interface PlatformCallsDeps {
-  /** Functions that the backend calls for platform calls of handlers. `offer` replaces all of these functions. */
+  /**
+   * Functions that the backend calls when a handler uses a service of `ctx`. `offer` replaces all of these functions.
+   */
   services: PlatformServices;
   running: ReadonlyMap<string, { link: Link }>;
-  /** Connections by execution id. Cancelled executions stay listed, so that their last log lines reach the gateway. */
+  /**
+   * Connections by execution id. Cancelled executions stay in the cache, so that their last log lines reach the
+   * gateway.
+   */
   accepted: Pick<BoundedCache<Link>, 'get'>;
 }
 
@@ -22,7 +27,7 @@ interface PendingCall {
   reject(error: PlatformError): void;
 }
 
-/** Forwards the platform calls of handlers to the gateway. */
+/** Forwards the calls that handlers make to services of `ctx` to the gateway. */
 export class PlatformCalls {
   readonly #deps: PlatformCallsDeps;
   readonly #pending = new Map<number, PendingCall>();

@@ -10,7 +10,7 @@ import { integrityOf, type LoadedPlugin, unpackFolder } from '../plugins/index.t
 const DOWNLOAD_TIMEOUT_MS = minutes(1);
 
 export interface PluginCacheDeps {
-  /** The folder `plugins` in the agent's home. Plugins may not read any other folder of the agent's home. */
+  /** The folder `plugins` in the agent's home. Plugins are not allowed to read any other folder of the agent's home. */
   folder: string;
   gateway: string;
   /** Plugins from local folders, which take precedence over the gateway. */
@@ -41,7 +41,7 @@ export class PluginCache {
     const known = this.#verified.get(integrity);
     if (known) return known;
     const path = join(folder, nameOf(id, integrity));
-    // Cached files may have been modified since the download.
+    // Cached files might have been modified since the download.
     const actual = await integrityOf(path).catch(() => undefined);
     if (actual === undefined) return undefined;
     if (actual !== integrity) {
@@ -111,7 +111,7 @@ export class PluginCache {
   }
 
   /**
-   * Removes plugin versions that were not used since the agent started. Running processes may still load files of used
+   * Removes plugin versions that were not used since the agent started. Running processes can still load files of used
    * versions.
    */
   async #removeOld(id: string): Promise<void> {

@@ -27,8 +27,8 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   readonly streams?: Streams;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
   /**
-   * Returns a command that is run in place of this command, for arguments known only at run time. If undefined, this
-   * command runs.
+   * Returns a command that is run in place of this command, for arguments known only at run time. If the result is
+   * undefined, this command runs.
    */
   expand?(argv: readonly string[], context: CommandContext): Promise<Expanded | undefined>;
   /** Formats the result for the terminal. Without this function, the CLI prints a generic view. */

@@ -18,7 +18,7 @@ export interface FollowOptions {
   /** Id of the last event that was already received. If undefined, the endpoint decides where the stream starts. */
   after?: string | undefined;
   signal?: AbortSignal;
-  /** Handles one event; events arrive in order. Returning `stop` ends the stream. */
+  /** Handles one event. Events arrive in order. Returning `stop` ends the stream. */
   take(event: StreamEvent): TakeResult | Promise<TakeResult>;
   /** Called once when the connection is lost, not for each failed attempt to reconnect. */
   onLost?(reason: string): void;

@@ -14,7 +14,7 @@ export const EXIT = {
   interrupted: 130,
 } as const;
 
-/** Exit codes of errors that scripts may need to distinguish from other failures. */
+/** Exit codes of errors that scripts might need to distinguish from other failures. */
 export const EXIT_BY_CODE: Partial<Record<PlatformCode, number>> = {
   UNAUTHORIZED: EXIT.notAllowed,
   FORBIDDEN: EXIT.notAllowed,

@@ -70,8 +70,8 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await withToken(cached ?? (await freshToken())).call(endpoint, input, options);
       } catch (error) {
-        // After the platform has changed its keys, a cached token is rejected. Only in this case, a second attempt can
-        // succeed.
+        // The gateway rejects a cached token after the platform has changed its keys. A retry with a new token can
+        // succeed only after such a change.
         if (!cached || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
           throw withStartHint(error, context);
         return withToken(await freshToken()).call(endpoint, input, options);
@@ -104,8 +104,8 @@ export async function openGatewayStream(
 }
 
 /**
- * Returns the token from `--token` or SVC_TOKEN, or else the token of the login to the selected gateway. If undefined,
- * the command uses the operator's credentials.
+ * Returns the token from `--token` or SVC_TOKEN, or else the token of the login to the selected gateway. If no such
+ * token exists, returns undefined, and the command uses the operator's credentials.
  */
 async function givenToken(context: CommandContext, url: string): Promise<string | undefined> {
   const { globals } = context;
@@ -136,7 +136,7 @@ async function gatewayUrl(context: CommandContext): Promise<string> {
   return `http://127.0.0.1:${config.gateway.port}`;
 }
 
-/** Replaces the error of an unreachable local platform with an error that tells how to start the platform. */
+/** Replaces the error of an unreachable local platform with an error that explains how to start the platform. */
 function withStartHint(error: unknown, context: CommandContext): unknown {
   const isUnreachable = error instanceof PlatformError && error.code === 'UPSTREAM_UNAVAILABLE';
   return isUnreachable && !selectedGateway(context) && !findSupervisor(context.folder())

@@ -1,4 +1,4 @@
-/** Flags that every command accepts, before or after its name. */
+/** Flags that every command accepts, before or after the command name. */
 export interface GlobalFlags {
   json: boolean;
   quiet: boolean;

@@ -1,6 +1,6 @@
 import { isRecord } from '../kit/data/is-record.ts';
 
-/** How `--json` completes the records of a command. */
+/** Settings for the JSON output of a command's records. */
 export interface RecordShape {
   /**
    * Name of the field that identifies a record, such as `webhookId`. `--json` also prints the value of this field as

@@ -16,7 +16,7 @@ export function lastRecords(files: string[], count: number): { records: string[]
   const ends: LogPosition[] = [];
   const records: string[] = [];
   for (const file of files) {
-    // After a rotation, some of the last lines may be in the previous file.
+    // After a rotation, some of the last lines can be in the previous file.
     const current = tailOf(file, count);
     ends.push(current.end);
     const missing = count - current.lines.length;

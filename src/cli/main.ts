@@ -11,7 +11,7 @@ import { splitWords } from './globals.ts';
  */
 
 process.stdout.on('error', onOutputError);
-// A closed stderr must not end the command: `svc up -d 2>&1 | head -1` still starts the platform.
+// A closed stderr must not end the command. For example, `svc up -d 2>&1 | head -1` still starts the platform.
 process.stderr.on('error', () => {});
 await end(await main(process.argv.slice(2)));
 

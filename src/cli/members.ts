@@ -9,7 +9,7 @@ import { table } from './table.ts';
 
 /** A service of a node that shares the store. */
 export interface MemberView extends Omit<MemberOverview, 'leaseLeftMs'> {
-  /** Time since the lease was last renewed, in ms. */
+  /** True if the lease has expired, because the node is dead, stopped or cut off from the store. */
   leaseAgeMs: number | null;
   /** True if the lease has expired: the node is dead, stopped or cut off from the store. */
   isExpired: boolean;
@@ -37,7 +37,7 @@ function viewOf({ leaseLeftMs, ...member }: MemberOverview): MemberView {
   return { ...member, leaseAgeMs, isExpired: leaseLeftMs !== null && leaseLeftMs < 0 };
 }
 
-/** Formats the members as a table. By default, `width` is the width of the terminal. */
+/** Formats the services of the nodes as a table. By default, `width` is the width of the terminal. */
 export function membersText(members: readonly MemberView[], style: Style, width?: number): string {
   const rows = members.map(({ instance, kind, version, leaseAgeMs, isExpired, feedLagMs, url }) => [
     shortened(instance),

@@ -15,7 +15,7 @@ import type { Style } from './style.ts';
 import { pairs, table } from './table.ts';
 import { lineWidth, wrap } from './wrap.ts';
 
-/** Renders a result for stdout. Returns null if nothing must be printed, for example after a stream. */
+/** Renders a result for stdout. Returns null if no output is needed, for example after a stream. */
 export function renderResult(
   command: AnyCommand,
   outcome: CommandResult,
@@ -93,7 +93,7 @@ interface ErrorTexts {
 }
 
 /**
- * Extracts the printable details. Values of unexpected types are ignored, because a remote gateway may send anything.
+ * Extracts the printable details. Values of unexpected types are ignored, because a remote gateway can send any value.
  */
 function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): ErrorTexts {
   const isText = (value: unknown): value is string => typeof value === 'string';

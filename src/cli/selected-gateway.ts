@@ -32,8 +32,8 @@ export const isLoopback = (hostname: string): boolean =>
   /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 
 /**
- * Returns true if two URLs reach the same gateway: the origins are equal, the ports on this machine are equal, or `url`
- * is the public URL.
+ * Returns true if two URLs reach the same gateway: both have the same origin, both point to the same port of this
+ * machine, or `url` is the public URL.
  */
 export function isSameGateway({ platform }: Named, url: string, own: string): boolean {
   const { publicUrl } = platform().config.gateway;

@@ -79,8 +79,8 @@ export function createUi({ stdout, stderr, quiet, json, out, err, shape = {} }: 
 }
 
 /**
- * Escapes control characters, except in plain ASCII text. Decoding is slow, and log lines are almost always plain
- * ASCII.
+ * Escapes control characters in NDJSON. Skips pure ASCII text, because decoding is slow and JSON already escapes ASCII
+ * control characters.
  */
 function escapedBytes(lines: Buffer): string | Buffer {
   return lines.every((byte) => byte < 0x7f) ? lines : escapeControlsInJson(lines.toString());

@@ -6,12 +6,15 @@ export function columnsOf({ columns }: { columns?: number }): number {
   return columns || 80;
 }
 
-/** Returns the width of the terminal for help, which is limited for readability. */
+/** Returns the width of the terminal for help, limited to between 40 and 100 columns for readability. */
 export function helpWidth(stream: { columns?: number }): number {
   return Math.min(Math.max(columnsOf(stream), 40), 100);
 }
 
-/** Returns the width of a terminal. The width is infinite for pipes, so that programs receive unwrapped lines. */
+/**
+ * Returns the maximum line width for wrapped text. The width is infinite for pipes, so that programs receive unwrapped
+ * lines.
+ */
 export function lineWidth(stream: { isTTY?: boolean; columns?: number }): number {
   return stream.isTTY ? helpWidth(stream) : Number.POSITIVE_INFINITY;
 }

@@ -2,12 +2,11 @@
 const BRAND = Symbol.for('svc.CancelledError');
 
 /**
- * Tells a workflow function that its run is ending. The `await` of the current or next step rejects with this error.
- * All later steps belong to the clean-up. @spec docs/workflows.md "Cancelling and clean-up"
+ * Thrown into a workflow function when its run is ending. The `await` of the current or next step rejects with this
+ * error. All later steps belong to the clean-up. @spec docs/workflows.md "Cancelling and clean-up"
  */
 export class CancelledError extends Error {
   readonly code = 'CANCELLED';
-  /** Tells whether the run was cancelled or exceeded its time limit. */
   readonly reason: 'cancelled' | 'timed_out';
   /** Id of the step whose `await` was rejected. */
   readonly step: string;

@@ -53,7 +53,10 @@ export const getCommand = endpoint({
   errors: ['PLUGIN_NOT_FOUND', 'NOT_FOUND'],
 });
 
-/** Executes a plugin command for `svc run`. Only operators may call this endpoint. @spec docs/plugins.md "Commands" */
+/**
+ * Executes a plugin command for `svc run`. Only operators are allowed to call this endpoint. @spec docs/plugins.md
+ * "Commands"
+ */
 export const runCommand = endpoint({
   method: 'POST',
   path: '/api/v1/commands/:pluginId/:commandId',

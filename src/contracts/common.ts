@@ -88,7 +88,7 @@ export function page<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() });
 }
 
-/** Headers the platform sets or reads, lower-case. @spec Endpoints; Webhook delivery */
+/** Names of headers that the platform sets or reads, in lower case. @spec Endpoints; Webhook delivery */
 export const HEADERS = {
   tenant: 'x-tenant-id',
   host: 'x-svc-host-id',

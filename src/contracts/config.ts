@@ -153,7 +153,7 @@ const Tenant = z.strictObject({
   concurrentRuns: PerMinute,
 });
 
-/** `svc.config.json` after merging the profile; every key has a default. @spec docs/operations.md */
+/** The content of `svc.config.json` after the profile is merged. Every key has a default. @spec docs/operations.md */
 export const PlatformConfig = z.strictObject({
   $schema: z.string().optional(),
   gateway: Gateway,

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** Fence of the gateway that schedules the accepted deliveries of all nodes. */
+/** Fence token of the gateway that schedules the accepted deliveries of all nodes. */
 const Scheduler = z.number().int().positive();
 
 /**
- * Runs one attempt of an accepted delivery. The gateway that schedules the deliveries sends it to another gateway.
- * @spec docs/decisions/0222
+ * Runs one attempt of an accepted delivery. The gateway that schedules the deliveries sends this request to another
+ * gateway. @spec docs/decisions/0222
  */
 export const runDeliveryAttempt = endpoint({
   method: 'POST',
@@ -30,8 +30,8 @@ export const runDeliveryAttempt = endpoint({
 });
 
 /**
- * Announces a new scheduler. The reply lists the attempts that an earlier scheduler started and that still run, so that
- * the new one does not start them a second time.
+ * Announces a new scheduler. The reply lists the running attempts that an earlier scheduler started, so that the new
+ * scheduler does not start these attempts again.
  */
 export const announceScheduler = endpoint({
   method: 'POST',

@@ -50,8 +50,8 @@ export const DispatchRequest = z.object({
 export type DispatchRequest = z.infer<typeof DispatchRequest>;
 
 /**
- * Executes a handler for a platform service. Callers authenticate with the internal secret, not with a Bearer token.
- * All other callers get 403. @spec Authentication 6
+ * Executes a handler for a platform service. Callers authenticate with the internal secret instead of a Bearer token.
+ * Callers without the internal secret get 403. @spec Authentication 6
  */
 export const internalDispatch = endpoint({
   method: 'POST',

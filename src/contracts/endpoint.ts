@@ -52,7 +52,7 @@ export type ReplyOf<E extends Endpoint> =
 export type ReplyInput<E extends Endpoint> =
   E extends Endpoint<z.ZodType, z.ZodType, z.ZodType, infer R> ? z.input<R> : never;
 
-/** The request parts that the endpoint declares and that a caller must pass. */
+/** The request parts (`params`, `query` and `body`) that a caller must pass to the endpoint. */
 export type CallInput<E extends Endpoint> =
   E extends Endpoint<infer P, infer Q, infer B, z.ZodType>
     ? (undefined extends z.input<P> ? { params?: z.input<P> } : { params: z.input<P> }) &

@@ -2,10 +2,7 @@ import { z } from 'zod';
 import { HandlerRef } from './handler-ref.ts';
 import { Permissions, SchemaRef } from './plugin-manifest.ts';
 
-/**
- * The kind of caller of a handler. A call fails with HOST_MISMATCH if the handler does not support the kind of the
- * caller.
- */
+/** Kinds of callers of a handler. A call fails with HOST_MISMATCH if the handler does not support its caller's kind. */
 export const HostKind = z.enum(['rest', 'webhook', 'cli', 'workflow', 'job', 'validator', 'plugin']);
 export type HostKind = z.infer<typeof HostKind>;
 
@@ -14,9 +11,9 @@ const WebhookRequest = z.object({
   method: z.string(),
   /** The request path as received, without the query. */
   path: z.string(),
-  /** Query parameters. A parameter that was repeated has an array of all its values. */
+  /** Query parameters. The value of a repeated parameter is an array. */
   query: z.record(z.string(), z.union([z.string(), z.array(z.string())])),
-  /** Headers with lower-case names; values of a repeated header are joined by `, `. */
+  /** Headers with lower-case names. The values of a repeated header are joined with `, `. */
   headers: z.record(z.string(), z.string()),
 });
 export type WebhookRequest = z.infer<typeof WebhookRequest>;
@@ -56,7 +53,7 @@ export const RestHostContext = z.object({
 });
 export type RestHostContext = z.infer<typeof RestHostContext>;
 
-/** A call of a handler, independent of host kind and backend. */
+/** A call of a handler, in the same format for all kinds of callers and all execution backends. */
 export const ExecutionRequest = z.object({
   executionId: z.string(),
   plugin: z.object({ id: z.string(), version: z.string(), root: z.string() }),

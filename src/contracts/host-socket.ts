@@ -15,14 +15,14 @@ export const HOST_SOCKET = {
   /** Maximum size of one WebSocket message in bytes. */
   messageBytes: 1024 * 1024,
   /**
-   * Maximum characters of one message part. Longer frames are split into parts of this size, at most 192 KiB in UTF-8.
+   * Maximum number of characters of one part of a frame (at most 192 KiB in UTF-8). Longer frames are split into parts.
    */
   partChars: 64 * 1024,
-  /** Maximum size of an agent's frame, over all its parts. Runners have the same limit. */
+  /** Maximum total size of a frame from the agent, in bytes. Frames of runner processes have the same limit. */
   agentFrameBytes: 8 * 1024 * 1024,
-  /** Maximum size of a gateway's frame. The limit equals the maximum size of an input that waits for a worker. */
+  /** Maximum total size of a frame from the gateway, in bytes. The limit equals the maximum size of a queued input. */
   gatewayFrameBytes: 64 * 1024 * 1024,
-  /** Size of the flow control window of one stream between agent and gateway. */
+  /** Size of the flow control window of one stream between agent and gateway, in bytes. */
   streamWindowBytes: 1024 * 1024,
 } as const;
 
@@ -49,7 +49,7 @@ export const HostPlugin = z.object({
 });
 export type HostPlugin = z.infer<typeof HostPlugin>;
 
-/** First frame of an agent. `proof` answers the challenge. @spec docs/security.md "Hosts" */
+/** First frame of an agent. `proof` is the response to the gateway's challenge. @spec docs/security.md "Hosts" */
 export const HelloFrame = z.object({
   type: z.literal('hello'),
   protocol: z.number().int(),
@@ -61,8 +61,8 @@ export const HelloFrame = z.object({
 export type HelloFrame = z.infer<typeof HelloFrame>;
 
 /**
- * Part of a frame's text. The parts of a frame arrive in order, and only one frame is split at a time. Frames that are
- * not split may arrive between the parts.
+ * Part of a frame's text. The parts of a frame arrive in order, and only one frame is split at a time. Unsplit frames
+ * can arrive between the parts.
  */
 export const PartFrame = z.object({
   type: z.literal('part'),
@@ -96,7 +96,10 @@ export const AGENT_FRAMES = {
     executionId: ExecutionId,
     state: z.enum(['preparing', 'running']),
   }),
-  /** Reports that the handler has started. The agent sends this frame only if `tellsBegun` was set. */
+  /**
+   * Reports that the handler has started. The agent sends this frame only if the gateway set `tellsBegun` in the
+   * `execute` frame.
+   */
   begun: z.object({ type: z.literal('begun'), executionId: ExecutionId }),
   log: z.object({
     type: z.literal('log'),
@@ -114,7 +117,7 @@ export const AGENT_FRAMES = {
     args: z.array(z.unknown()).max(16),
   }),
   /**
-   * Reports that the handler has returned a stream. Chunks follow on demand, and after the last chunk the `result`
+   * Reports that the handler has returned a stream. The agent sends `chunk` frames on demand, and finally the `result`
    * frame.
    */
   stream: z.object({ type: z.literal('stream'), executionId: ExecutionId, contentType: ShortText }),
@@ -128,8 +131,8 @@ export type AgentFrameType = keyof typeof AGENT_FRAMES;
 export type AgentFrame = { [Type in AgentFrameType]: z.infer<(typeof AGENT_FRAMES)[Type]> }[AgentFrameType];
 
 /**
- * An execution as sent to an agent. The plugin is identified by id, version and digest. The folder on the gateway's
- * machine is omitted.
+ * An execution as sent to an agent. The plugin is identified by id, version and digest. The path of the plugin's folder
+ * on the gateway is omitted.
  */
 export const HostExecution = ExecutionRequest.omit({ executionId: true, plugin: true }).extend({
   plugin: HostPlugin,
@@ -157,7 +160,7 @@ export const GATEWAY_FRAMES = {
     sessionId: z.string(),
     hostId: z.string(),
     heartbeatMs: z.number().int().positive(),
-    /** Platform methods that handlers may call, by service. */
+    /** Platform methods that handlers are allowed to call, by service. */
     services: z.record(z.string(), z.array(z.string())),
   }),
   ack: z.object({ type: z.literal('ack'), at: z.number() }),
@@ -168,7 +171,7 @@ export const GATEWAY_FRAMES = {
     request: HostExecution,
     /** Set when the caller accepts a stream as the result. */
     streams: z.literal(true).optional(),
-    /** Set when the caller is queued and requests a `begun` frame. */
+    /** Set if the agent must send a `begun` frame when the handler starts. */
     tellsBegun: z.literal(true).optional(),
   }),
   /** Allows the agent to send `bytes` more bytes of a stream. Without this credit, the agent sends no chunks. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Selects hosts of the namespace. A host must match all given fields. */
+/** Criteria that select hosts within a namespace. A host must match all given fields. */
 export const HostTarget = z.strictObject({
   hostId: z.string().min(1).max(256).optional(),
   /** Labels and values that the host must have. */

@@ -9,7 +9,7 @@ const MAX_LABELS = 64;
 const hasFewLabels = (labels: Record<string, string>): boolean => Object.keys(labels).length <= MAX_LABELS;
 const Capability = z.string().min(1).max(64);
 
-/** An x25519 public key: 32 bytes in base64. */
+/** An x25519 public key (32 bytes, encoded as base64). */
 const PublicKey = z
   .string()
   .regex(/^[A-Za-z0-9+/]{43}=$/, 'must be the 32 bytes of an x25519 public key in base64');
@@ -22,7 +22,7 @@ export const pageQuery = {
 
 export const HostStatus = z.enum(['online', 'offline', 'revoked']);
 
-/** A registered host that may connect to the gateway. @spec docs/gateway.md "Who may call" */
+/** A registered host, which is allowed to connect to the gateway. @spec docs/gateway.md "Who may call" */
 export const Host = z.object({
   hostId: z.string(),
   clientId: z.string(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** An npm package name, scoped or not: `github`, `@acme/orders`. */
+/** An npm package name with or without a scope, such as `@acme/orders` or `github`. */
 export const PluginId = z
   .string()
   .max(214)
@@ -21,7 +21,8 @@ export const EventName = z
 export type EventName = z.infer<typeof EventName>;
 
 /**
- * Id of an instance of a `multi` webhook. Any text except `.` and `..` is valid. The id is percent-encoded in the URL.
+ * Id of an instance of a webhook that has multiple instances. Any text except `.` and `..` is valid. The id is
+ * percent-encoded in the URL.
  */
 export const InstanceId = z
   .string()
@@ -57,7 +58,7 @@ export const OAUTH_HOST_PREFIX = 'oauth:';
 /** Host id of all unauthenticated callers. */
 export const ANONYMOUS_HOST = 'anonymous';
 
-/** A host id that may be assigned by users. Ids that encode how a caller authenticated are reserved. */
+/** A host id that users can assign. Ids that encode the authentication method of a caller are reserved. */
 export const ChosenHostId = HostId.refine(
   (id) => id !== ANONYMOUS_HOST && !id.startsWith(CONTAINER_HOST_PREFIX) && !id.startsWith(OAUTH_HOST_PREFIX),
   `must not be "${ANONYMOUS_HOST}" or start with "${CONTAINER_HOST_PREFIX}" or "${OAUTH_HOST_PREFIX}": these ids are reserved`,

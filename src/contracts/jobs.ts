@@ -37,8 +37,8 @@ const JobHandler = z
   .regex(/^.+\/[^/]+$/, 'must be "<plugin id>/<job id>"');
 
 /**
- * `handler` is `<plugin id>/<job id>`. The `Idempotency-Key` header is equivalent to `idempotencyKey`. If the header
- * and the field are set, their values must be equal.
+ * Submits a job. `handler` is `<plugin id>/<job id>`. The `Idempotency-Key` header is equivalent to `idempotencyKey`.
+ * If both are set, their values must be equal.
  */
 export const submitJob = endpoint({
   method: 'POST',

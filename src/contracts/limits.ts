@@ -1,4 +1,4 @@
-/** Limits of the spec and of this implementation. @spec Limits; docs/gateway.md "Limits" */
+/** Limits that the spec or this implementation defines. @spec Limits; docs/gateway.md "Limits" */
 export const LIMITS = {
   webhookBodyBytes: 1024 * 1024,
   webhookRequestsPerMinute: 60,
@@ -6,7 +6,7 @@ export const LIMITS = {
   webhookListsPerMinute: 60,
   /** Maximum difference between the gateway's clock and a signed timestamp, in either direction. */
   webhookToleranceSeconds: 300,
-  /** Maximum number of invalid signatures per minute from one address, over all webhooks. */
+  /** Maximum number of invalid signatures per minute from one address, counted across all webhooks. */
   webhookFailuresPerMinute: 120,
   idempotencyWindowMs: 7 * 24 * 3600_000,
   secretGraceMs: 24 * 3600_000,
@@ -33,8 +33,8 @@ export const LIMITS = {
   stateValueBytes: 256 * 1024,
 
   /**
-   * Maximum size of an object in `ctx.storage`. The base64 form of such an object still fits into a frame of the
-   * runner's channel.
+   * Maximum size of an object in `ctx.storage`. The base64 form of an object of this size fits into one message between
+   * a plugin process and its service.
    */
   storageObjectBytes: 5 * 1024 * 1024,
 

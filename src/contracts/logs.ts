@@ -27,7 +27,7 @@ export const LogRecord = z
   .meta({ id: 'LogRecord' });
 export type LogRecord = z.infer<typeof LogRecord>;
 
-/** Returns the schema of a page of a list with offset pagination, as used by logs and analytics. */
+/** Returns the schema of one page of an offset-paginated list, as used by logs and analytics. */
 export function offsetPage<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),
@@ -55,7 +55,7 @@ export const offsetQuery = {
   offset: notBlank(z.coerce.number().int().min(0).default(0)),
 };
 
-/** Query parameters of lists whose new records can be followed. */
+/** Query parameters of lists that can also stream new records. */
 export const followQuery = {
   follow: z
     .enum(['0', '1', 'true', 'false'])

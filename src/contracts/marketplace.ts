@@ -10,7 +10,7 @@ export const PluginFault = z
   .meta({ id: 'PluginFault' });
 
 /**
- * A plugin that is installed, linked or part of the project, even if loading failed. @spec docs/plugins.md "Installing"
+ * An installed, linked or project plugin. Plugins that failed to load are included. @spec docs/plugins.md "Installing"
  */
 export const PluginRecord = z
   .object({
@@ -93,7 +93,7 @@ const RunManifest = z
   .default(false)
   .describe('Run a manifest written in code even without a bubblewrap sandbox');
 
-/** A difference between the accepted version of a plugin and the planned version. */
+/** A difference between the installed version of a plugin and the planned version. */
 export const PlanChange = z
   .object({
     change: z.enum(['added', 'removed', 'changed']),
@@ -234,8 +234,8 @@ export const unlinkPlugin = endpoint({
 });
 
 /**
- * Reloads the plugins in every service. Linked folders need a reload after each change, because the lock file does not
- * show changes of their files.
+ * Reloads the plugins in every service. Linked plugins need a reload after each change, because changes to their files
+ * do not change the lock file.
  */
 export const reloadPlugins = endpoint({
   method: 'POST',
@@ -247,8 +247,8 @@ export const reloadPlugins = endpoint({
 });
 
 /**
- * Sent by the marketplace service to all other services after each change. The gateway does not forward requests to
- * this path.
+ * Reloads the plugins of one service. The marketplace service calls this endpoint of all other services after each
+ * change. The gateway does not forward requests to this path.
  */
 export const rereadPlugins = endpoint({
   method: 'POST',

@@ -10,16 +10,17 @@ export interface StoredObject {
 }
 
 /**
- * Objects by key, separate for each plugin and tenant. A key is a path such as `reports/2030/may.pdf`: at most 512
- * characters, no leading slash, no backslash, and no empty, `.` or `..` part. Writes are atomic. Calls reject with
- * PERMISSION_DENIED, VALIDATION_ERROR (invalid key), ADAPTER_NOT_CONFIGURED, PAYLOAD_TOO_LARGE or QUOTA_EXCEEDED.
+ * Objects by key, separate for each plugin and tenant. A key is a path such as `reports/2030/may.pdf`. Keys have at
+ * most 512 characters, no leading slash, no backslash, and no empty, `.` or `..` component. Writes are atomic. Calls
+ * reject with PERMISSION_DENIED, VALIDATION_ERROR (invalid key), ADAPTER_NOT_CONFIGURED, PAYLOAD_TOO_LARGE or
+ * QUOTA_EXCEEDED.
  */
 export interface StorageAccess {
   /** Returns the content of an object, or undefined if the object does not exist. */
   read(key: string): Promise<Uint8Array | undefined>;
   /** Writes an object. Text is written as UTF-8. */
   write(key: string, data: Uint8Array | ArrayBuffer | string): Promise<void>;
-  /** Resolves to true if an object was deleted. */
+  /** Deletes an object. Resolves to true if the object existed. */
   delete(key: string): Promise<boolean>;
   exists(key: string): Promise<boolean>;
   /** Returns the metadata of an object, or undefined if the object does not exist. */
@@ -75,7 +76,8 @@ export interface LlmUsage {
 export interface LlmReply {
   text: string;
   /**
-   * Reason why generation ended: `stop`, `length`, `tool_calls`, `content_filter`, or another value of the endpoint.
+   * Reason why generation ended: `stop`, `length`, `tool_calls`, `content_filter`, or another value returned by the
+   * model endpoint.
    */
   finishReason: string;
   model: string;
@@ -142,15 +144,15 @@ export interface VectorMatch {
 
 /**
  * Vectors by collection (by default `default`), separate for each plugin and tenant. The first vector of a collection
- * sets the dimensions, at most 4,096. Vectors of other dimensions reject with VALIDATION_ERROR. Calls also reject with
- * PERMISSION_DENIED, ADAPTER_NOT_CONFIGURED and QUOTA_EXCEEDED.
+ * sets its number of dimensions, at most 4,096. Vectors with another number of dimensions are rejected with
+ * VALIDATION_ERROR. Calls also reject with PERMISSION_DENIED, ADAPTER_NOT_CONFIGURED and QUOTA_EXCEEDED.
  */
 export interface VectorStoreAccess {
   /** Inserts or replaces items atomically. A call accepts at most 500 items and 8 MiB of JSON. */
   upsert(items: VectorItem[], options?: { collection?: string }): Promise<{ written: number }>;
   /**
-   * Returns the vectors nearest to the query, nearest first: 10 by default, at most 1,000. `filter` lists required
-   * metadata values.
+   * Returns the vectors nearest to the query, nearest first. Returns 10 vectors by default, and at most 1,000. `filter`
+   * lists required metadata values.
    */
   search(
     vector: number[] | Float32Array,

@@ -3,25 +3,31 @@ import type { HostKind, RestHostContext, ValidatorHostContext, WebhookHostContex
 import type { EmbeddingsAccess, LlmAccess, StorageAccess, VectorStoreAccess } from './plugin-adapters.ts';
 import type { JobsAccess, WebhooksAccess, WorkflowsAccess } from './plugin-services.ts';
 
-/** Options of a write. `ttlMs` is the time in ms until the entry expires. */
+/** Options for writing an entry. `ttlMs` is the time until the entry expires, in ms. */
 export interface EntryOptions {
   ttlMs?: number;
 }
 
 /**
- * Key-value entries, separate for each plugin and tenant. Keys have 1 to 512 characters. Values are any JSON. Each
- * method is atomic, so concurrent handlers need no lock. Calls reject with PERMISSION_DENIED if the manifest disables
- * the service.
+ * Key-value entries of one plugin and one tenant. Keys have 1 to 512 characters, and values are JSON. Each method is
+ * atomic, so concurrent handlers need no lock. All methods reject with PERMISSION_DENIED if the manifest disables the
+ * service in `permissions.platform`.
  */
 export interface KeyValueAccess {
   /** Returns the value of an entry, or undefined if the entry does not exist. */
   get<Value = unknown>(key: string): Promise<Value | undefined>;
   set(key: string, value: unknown, options?: EntryOptions): Promise<void>;
-  /** Resolves to true if this call wrote the entry. Of concurrent callers, exactly one succeeds. */
+  /**
+   * Writes the entry unless the key already exists. Resolves to true if this call wrote the entry. If several calls run
+   * concurrently, only one call writes the entry.
+   */
   setIfAbsent(key: string, value: unknown, options?: EntryOptions): Promise<boolean>;
-  /** Resolves to true if an entry was deleted. */
+  /** Deletes an entry. Resolves to true if the entry existed. */
   delete(key: string): Promise<boolean>;
-  /** Adds `by` (default 1) and returns the new value. With `windowMs` the counter restarts after the window. */
+  /**
+   * Adds `by` (default 1) to a counter and returns the new value. If `windowMs` is set, the counter restarts from 0
+   * that many ms after its first increment.
+   */
   increment(key: string, by?: number, options?: { windowMs?: number }): Promise<number>;
   /**
    * Returns entries by key prefix, in the order of their keys. A page contains 100 entries by default, and at most
@@ -37,13 +43,12 @@ export interface KeyValueAccess {
   }>;
 }
 
-/** Logger of a handler. Its lines include the plugin, tenant, request and trace. */
+/** Logger of a handler. Each log line includes the plugin, tenant, request and trace. */
 export type PluginLog = Record<
   'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal',
   (message: string, meta?: Record<string, unknown>) => void
 >;
 
-/** Matches valid names of analytics events. */
 export const PLUGIN_EVENT_NAME = /^[A-Za-z][\w.:-]{0,127}$/;
 
 /**
@@ -51,19 +56,20 @@ export const PLUGIN_EVENT_NAME = /^[A-Za-z][\w.:-]{0,127}$/;
  */
 export interface PluginAnalytics {
   /**
-   * Emits an event and returns immediately. The platform adds source, tenant and run. `name` consists of letters,
-   * digits and `. _ : -`. The payload has at most 16 KB as JSON. Events above 100 per second and plugin are dropped.
+   * Emits an event and returns immediately. The platform adds the source, tenant and run. `name` starts with a letter,
+   * followed by letters, digits and `. _ : -`. `payload` has at most 16 KB of JSON. Each plugin can emit 100 events per
+   * second; further events are dropped.
    */
   track(name: string, payload?: unknown): void;
 }
 
-/** The authenticated caller. It is null for webhooks and schedules, which have no caller. */
+/** The authenticated caller. `ctx.user` is null for webhooks and schedules, because these have no caller. */
 export interface PluginUser {
   hostId: string;
   namespaceId: string;
 }
 
-/** Context passed to a handler with its input. @spec Versioning (PluginContextV3); docs/plugins.md */
+/** Context that a handler receives in addition to its input. @spec Versioning (PluginContextV3); docs/plugins.md */
 export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly host: HostKind;
   readonly hostContext: HostContext;
@@ -76,39 +82,42 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly user: PluginUser | null;
   /** Path parameters of the requested route. */
   readonly params: Readonly<Record<string, string>>;
-  /** The plugin's entry in `pluginConfig` of the platform config. */
+  /** Settings of the plugin, taken from its entry in `pluginConfig` of the platform config. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Aborts when the call times out or its caller disconnects; the process is killed shortly after. */
+  /** Aborts when the call times out or the caller disconnects. The platform kills the process shortly afterwards. */
   readonly signal: AbortSignal;
   readonly log: PluginLog;
   readonly analytics: PluginAnalytics;
-  /** Volatile entries. Their default TTL is one hour. */
+  /** Volatile key-value entries with a default TTL of one hour. */
   readonly cache: KeyValueAccess;
-  /** Durable entries, which expire only if a TTL is set. */
+  /** Durable key-value entries, which expire only if a TTL is set. */
   readonly state: KeyValueAccess;
-  /** Object storage. It requires `permissions.platform.storage`. */
+  /** Access to object storage. Requires `permissions.platform.storage`. */
   readonly storage: StorageAccess;
-  /** Language models. They require `permissions.platform.llm`. */
+  /** Access to language models. Requires `permissions.platform.llm`. */
   readonly llm: LlmAccess;
-  /** Text embeddings. They require `permissions.platform.embeddings`. */
+  /** Access to text embeddings. Requires `permissions.platform.embeddings`. */
   readonly embeddings: EmbeddingsAccess;
-  /** Similarity search over vectors. It requires `permissions.platform.vectorStore`. */
+  /** Access to similarity search over vectors. Requires `permissions.platform.vectorStore`. */
   readonly vectorStore: VectorStoreAccess;
-  /** Environment variables that `permissions.env` lists. Variables that are not set are absent. */
+  /** Values of the environment variables that `permissions.env` lists. Unset variables are omitted. */
   readonly env: Readonly<Record<string, string>>;
-  /** `fetch` through the platform, to hosts that `permissions.network` lists. Bodies are buffered, up to 8 MiB. */
+  /**
+   * Sends HTTP requests through the platform to the hosts that `permissions.network` lists. Bodies are buffered and
+   * limited to 8 MiB.
+   */
   readonly fetch: typeof globalThis.fetch;
   /**
-   * Runs another plugin's command for the same tenant and user, and resolves with its `result`. `command` is
-   * `<plugin>/<command>`; `permissions.invoke` must list it, or `<plugin>` for all commands. Rejects with the command's
-   * error.
+   * Runs a command of another plugin for the same tenant and user. Resolves with the command's `result`, or rejects
+   * with its error. `permissions.invoke` must list the command as `<plugin>/<command>`, or all commands of the plugin
+   * as `<plugin>`.
    */
   readonly invoke: <Result = unknown>(command: string, input?: unknown) => Promise<Result>;
-  /** Registered workflows and their runs. They require `permissions.platform.workflows`. */
+  /** Access to registered workflows and their runs. Requires `permissions.platform.workflows`. */
   readonly workflows: WorkflowsAccess;
-  /** Background jobs. They require `permissions.platform.jobs`. */
+  /** Access to background jobs. Requires `permissions.platform.jobs`. */
   readonly jobs: JobsAccess;
-  /** The plugin's own webhooks. They require `permissions.platform.webhooks`. */
+  /** Access to the plugin's own webhooks. Requires `permissions.platform.webhooks`. */
   readonly webhooks: WebhooksAccess;
 }
 
@@ -116,12 +125,11 @@ export type WebhookContext = PluginContextV3<WebhookHostContext>;
 export type ValidatorContext = PluginContextV3<ValidatorHostContext>;
 export type RouteContext = PluginContextV3<RestHostContext>;
 
-/** Kind of handler that a definition creates. */
 export type HandlerKind = 'command' | 'route' | 'webhook' | 'job' | 'validator' | 'workflow';
 
 /**
- * The host kinds under which each handler kind may run. Plain functions may run under any host kind. @spec Plugin
- * routes 7
+ * Host kinds under which each handler kind is allowed to run. The host kind is the origin of the call, such as `cli` or
+ * `rest`. Handlers that are plain functions can run under every host kind. @spec Plugin routes 7
  */
 export const HOSTS_OF_KIND: Readonly<Record<HandlerKind, readonly HostKind[]>> = {
   command: ['cli', 'workflow', 'plugin'],
@@ -132,7 +140,7 @@ export const HOSTS_OF_KIND: Readonly<Record<HandlerKind, readonly HostKind[]>> =
   workflow: ['workflow'],
 };
 
-/** The subset of Standard Schema v1 used by the runner; zod schemas implement it. */
+/** Subset of Standard Schema v1 that the runner uses. Zod schemas implement this interface. */
 export interface StandardSchema<Output = unknown> {
   readonly '~standard': {
     readonly version: 1;
@@ -151,17 +159,17 @@ export type StandardResult<Output> =
     };
 
 /**
- * A handler: a function, or an object with the function `execute`. An object with a numeric `exitCode` is returned as
- * the CommandResult. Any other return value becomes the `result` of a success. @spec Command result; docs/plugins.md
+ * Handler with an `execute` function. A returned object with a numeric `exitCode` becomes the CommandResult itself. Any
+ * other return value becomes the `result` of a successful CommandResult. @spec Command result; docs/plugins.md
  * "Handlers"
  */
 export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, Result = unknown> {
   readonly kind: HandlerKind;
-  /** Phantom property that infers the type of `result` for callers. It is never set. */
+  /** Phantom property for inferring the type of `result` in callers. The property is never set at run time. */
   readonly '~result'?: Result;
-  /** HTTP method of a route. A call with another method fails with HOST_MISMATCH. */
+  /** HTTP method of a route. A call with a different method fails with HOST_MISMATCH. */
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Input schema in code. It is used unless the manifest declares a schema. */
+  /** Input schema that is defined in code. An input schema in the manifest takes precedence. */
   readonly input?: StandardSchema<Input>;
   readonly output?: StandardSchema;
   execute(ctx: Context, input: Input): unknown;
@@ -169,5 +177,5 @@ export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, R
 
 export type HandlerReturn<Result = unknown> = Result | CommandResult<Result>;
 
-/** The `result` type of a handler's return type. */
+/** Extracts the type of `result` from the return type of a handler. */
 export type ReturnedResult<Returned> = Returned extends CommandResult<infer Result> ? Result : Returned;

@@ -1,6 +1,6 @@
 /**
- * Built-in handlers of every runner that describe a plugin. Their names cannot collide with a plugin's files: a
- * manifest that references a missing file is rejected.
+ * Built-in runner handlers that return descriptions of a plugin. Their names cannot collide with handlers of the
+ * plugin, because a manifest that references a missing file is rejected.
  */
 export const DESCRIBE_HANDLERS = {
   manifest: 'svc:describe#manifest',
@@ -11,7 +11,7 @@ export const DESCRIBE_HANDLERS = {
   input: 'svc:describe#input',
 } as const;
 
-/** A zod schema of the plugin that is converted to JSON Schema, as an input or an output. */
+/** Zod schema of a plugin to convert to JSON Schema, either as an input schema or as an output schema. */
 export interface SchemaToDescribe {
   zod: string;
   io: 'input' | 'output';
@@ -21,7 +21,7 @@ export type DescribedSchema =
   | { schema: Record<string, unknown>; fault?: undefined }
   | { schema?: undefined; fault: string };
 
-/** A handler with its kind and the schemas it declares in code. */
+/** Kind of a handler and the schemas that it declares in code, or the reason why the handler is invalid. */
 export type DescribedHandler =
   | {
       kind: string | null;
@@ -32,17 +32,17 @@ export type DescribedHandler =
     }
   | { fault: string };
 
-/** An input or a signal's payload that the handler's own schema validates. */
+/** Input or signal payload to validate against the schema that the handler declares in code. */
 export interface InputToCheck {
   ref: string;
   input: unknown;
-  /** Name of the signal, if a payload is validated. */
+  /** Name of the signal. Set only if the value is a signal payload. */
   signal?: string | undefined;
 }
 
 export interface CheckedInput {
-  /** Issues found by the handler's schema; null if it has none. */
+  /** Validation issues, or null if the handler declares no schema for the value. */
   issues: Array<{ path: Array<string | number>; message: string }> | null;
-  /** Signals for which the handler has a schema. Payloads of other signals are not validated. */
+  /** Names of the signals for which the handler declares a schema. Payloads of other signals are not validated. */
   signals: string[];
 }

@@ -7,7 +7,7 @@ import { CodeWorkflowDefinition, type PluginSchedule, WorkflowDefinition } from 
 const PositiveInt = z.number().int().positive();
 const DotPath = z.string().min(1).max(256);
 
-/** How a webhook authenticates its sender. @spec Webhook declaration: WebhookAuthConfig */
+/** Method by which a webhook authenticates its sender. @spec Webhook declaration: WebhookAuthConfig */
 export const WebhookAuthConfig = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('secret'), header: z.string().min(1) }),
   z.strictObject({
@@ -18,26 +18,29 @@ export const WebhookAuthConfig = z.discriminatedUnion('type', [
     encoding: z.enum(['hex', 'base64']).default('hex'),
   }),
   z.strictObject({ type: z.literal('custom'), validator: HandlerRef }),
-  // An extension of the spec: the documented signature scheme of a known sender.
+  // This variant extends the spec with the documented signature schemes of common providers.
   z.strictObject({
     type: z.literal('provider'),
     provider: z.enum(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks']),
-    /** Maximum difference between the clock and a signed timestamp, in either direction. */
+    /** Maximum difference between the gateway's clock and a signed timestamp, in either direction. */
     toleranceSeconds: PositiveInt.max(3600).default(LIMITS.webhookToleranceSeconds),
   }),
 ]);
 export type WebhookAuthConfig = z.infer<typeof WebhookAuthConfig>;
 
-/** Reply to the challenge with which a sender verifies the webhook's URL. @spec Webhook declaration: ChallengeConfig */
+/**
+ * Reply to a challenge request, by which a sender verifies the URL of the webhook. @spec Webhook declaration:
+ * ChallengeConfig
+ */
 export const ChallengeConfig = z.strictObject({ bodyPath: DotPath, value: z.string(), replyPath: DotPath });
 export type ChallengeConfig = z.infer<typeof ChallengeConfig>;
 
 /**
- * Exponential backoff. The delay starts at `initialMs`, is multiplied by `factor` for each attempt, and is at most
- * `maxMs`. A jitter of 20 % is added.
+ * Exponential backoff. The delay starts at `initialMs`, is multiplied by `factor` after each attempt, and is at most
+ * `maxMs`. Each delay is randomly shortened by up to 20 %.
  */
 export const WebhookRetry = z.strictObject({
-  /** Maximum number of executions, including the first one. */
+  /** Maximum number of executions, including the first execution. */
   maxAttempts: PositiveInt.min(2).max(100),
   backoff: z
     .strictObject({
@@ -65,7 +68,10 @@ export const WebhookHandlerDecl = z
     multi: z.boolean().default(false),
     async: z.boolean().default(false),
     challenge: ChallengeConfig.optional(),
-    /** Location of the idempotency key: a dot path into the body, or `header:<name>`, which is an extension. */
+    /**
+     * Location of the idempotency key, either a dot path into the body or `header:<name>`. The header form is an
+     * extension of the spec.
+     */
     idempotencyKey: z
       .string()
       .min(1)
@@ -81,16 +87,22 @@ export const WebhookHandlerDecl = z
       .strictObject({ requestsPerMinute: PositiveInt.default(LIMITS.webhookRequestsPerMinute) })
       .default({ requestsPerMinute: LIMITS.webhookRequestsPerMinute }),
     timeoutMs: PositiveInt.optional(),
-    /** Retries failed deliveries of an async webhook. A delivery is `dead` after its last attempt. */
+    /**
+     * Retry policy for failed deliveries of an async webhook. A delivery whose last attempt fails gets the status
+     * `dead`.
+     */
     retry: WebhookRetry.optional(),
-    /** Maximum number of deliveries that a namespace may have in flight. It applies to async webhooks only. */
+    /**
+     * Maximum number of deliveries in flight per namespace and webhook instance. Only async webhooks can set this
+     * limit.
+     */
     concurrency: PositiveInt.max(1000).optional(),
     /**
      * Dot path into the body. Async deliveries with the same value at this path are handled in the order of their
      * arrival.
      */
     orderBy: DotPath.optional(),
-    /** A JSON file of the plugin that `svc webhooks send` uses as the body. */
+    /** Path of a JSON file in the plugin. `svc webhooks send` uses the file as the request body. */
     sample: z.string().min(1).max(512).optional(),
   })
   .superRefine((webhook, context) => {
@@ -113,8 +125,8 @@ export const SchemaRef = z.union([
 export type SchemaRef = z.infer<typeof SchemaRef>;
 
 /**
- * Authentication methods that a route accepts. A request must satisfy one of them. @spec Plugin REST route declaration;
- * docs/plugins.md "Routes"
+ * Authentication method that a route accepts. If a route lists several methods, a request must satisfy one of these
+ * methods. @spec Plugin REST route declaration; docs/plugins.md "Routes"
  */
 export const Security = z.enum(['none', 'user', 'token', 'oauth']);
 export type Security = z.infer<typeof Security>;
@@ -122,12 +134,15 @@ export type Security = z.infer<typeof Security>;
 const FsPaths = z.array(z.string().min(1)).default([]);
 
 /**
- * Permissions of plugin code. Everything that is not listed is forbidden. @spec Plugin REST route declaration:
- * permissions
+ * Permissions of plugin code. `platform.state` and `platform.cache` are granted by default. All other permissions must
+ * be declared. @spec Plugin REST route declaration: permissions
  */
 export const Permissions = z.strictObject({
   fs: z.strictObject({ read: FsPaths, write: FsPaths }).optional(),
-  /** Hosts that `ctx.fetch` may call; `*.example.com` and `host:port` are allowed, `["*"]` also permits raw sockets. */
+  /**
+   * Hosts that `ctx.fetch` is allowed to call. An entry is a host name, `host:port` or a pattern such as
+   * `*.example.com`. `["*"]` also permits raw sockets.
+   */
   network: z
     .array(
       z
@@ -136,7 +151,7 @@ export const Permissions = z.strictObject({
         .refine((host) => !host.includes('://'), 'must be a host such as "api.example.com", not a URL'),
     )
     .default([]),
-  /** Environment variables that the plugin may read. */
+  /** Names of the environment variables that the plugin is allowed to read. */
   env: z.array(z.string().min(1)).default([]),
   platform: z
     .strictObject({
@@ -148,11 +163,11 @@ export const Permissions = z.strictObject({
       llm: z.boolean().default(false),
       embeddings: z.boolean().default(false),
       vectorStore: z.boolean().default(false),
-      /** Allows starting, reading, cancelling and signalling runs of the tenant. */
+      /** Allows the plugin to start, read, cancel and signal workflow runs of the tenant. */
       workflows: z.boolean().default(false),
-      /** Allows submitting the plugin's own jobs and those listed in `invoke`. */
+      /** Allows the plugin to submit its own jobs and the jobs that `invoke` lists. */
       jobs: z.boolean().default(false),
-      /** Allows reading the URLs of the plugin's own webhooks. */
+      /** Allows the plugin to read the URLs of its own webhooks. */
       webhooks: z.boolean().default(false),
     })
     .optional(),
@@ -161,7 +176,9 @@ export const Permissions = z.strictObject({
     .strictObject({
       timeoutMs: PositiveInt.optional(),
       memoryMb: PositiveInt.min(32).optional(),
-      /** Maximum concurrent executions per process. With more than 1, a crash ends all executions of the process. */
+      /**
+       * Maximum concurrent executions per process. If the limit is above 1, a crash ends all executions of the process.
+       */
       concurrency: PositiveInt.max(1000).optional(),
       /**
        * Maximum number of executions that wait for a process. Further executions are rejected with 503 and Retry-After.
@@ -172,7 +189,7 @@ export const Permissions = z.strictObject({
 });
 export type Permissions = z.infer<typeof Permissions>;
 
-/** Declaration of a REST route. @spec Plugin REST route declaration */
+/** Declaration of a REST route in the plugin manifest. @spec Plugin REST route declaration */
 export const RouteDecl = z.strictObject({
   method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']),
   path: z
@@ -181,7 +198,7 @@ export const RouteDecl = z.strictObject({
       /^(?!(?:.*\/)?\.{1,2}(?:\/|$))\/?(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*)?(?:\/(?:[A-Za-z0-9._~-]+|:[A-Za-z_]\w*))*$/,
       'must be a literal path such as "/issues/:number"',
     )
-    // Paths with and without a leading slash are both relative to `basePath`.
+    // Adds a missing leading slash, because all paths are relative to `basePath`.
     .overwrite((path) => (path.startsWith('/') ? path : `/${path}`)),
   handler: HandlerRef,
   description: z.string().optional(),
@@ -218,8 +235,8 @@ export const RestDecl = z.strictObject({
 type RestDecl = z.infer<typeof RestDecl>;
 
 /**
- * Returns the security of a route, or the plugin's default if the route declares none. If both are undefined, any
- * caller with a token is accepted.
+ * Returns the authentication methods of a route, or the plugin's default methods if the route declares none. If the
+ * result is undefined, every caller with a token is accepted.
  */
 export function routeSecurity(
   { defaults, security }: RestDecl,
@@ -234,7 +251,7 @@ const CapabilityId = z
   .max(128)
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]*$/, 'must be one word of letters, digits and . _ : -');
 
-/** Declaration of a command. @spec docs/plugins.md "Commands" */
+/** Declaration of a command in the plugin manifest. @spec docs/plugins.md "Commands" */
 export const CommandDecl = z.strictObject({
   id: CapabilityId,
   handler: HandlerRef,
@@ -242,21 +259,21 @@ export const CommandDecl = z.strictObject({
   input: SchemaRef.optional(),
   output: SchemaRef.optional(),
   timeoutMs: PositiveInt.optional(),
-  /** Replaces the plugin's permissions for this command. */
+  /** Permissions for this command, which replace the permissions of the plugin. */
   permissions: Permissions.optional(),
-  /** True when it is safe to execute the handler twice. A workflow then repeats the command after a crash. */
+  /** Whether the handler is safe to execute twice. If true, a workflow repeats the command after a crash. */
   idempotent: z.boolean().default(false),
 });
 export type CommandDecl = z.infer<typeof CommandDecl>;
 
-/** Declaration of a job handler. @spec docs/plugins.md "Workflows, jobs and webhooks" */
+/** Declaration of a job handler in the plugin manifest. @spec docs/plugins.md "Workflows, jobs and webhooks" */
 export const JobDecl = z.strictObject({
   id: CapabilityId,
   handler: HandlerRef,
   description: z.string().optional(),
   input: SchemaRef.optional(),
   timeoutMs: PositiveInt.optional(),
-  /** True when it is safe to execute the handler twice. A workflow then repeats the job after a crash. */
+  /** Whether the handler is safe to execute twice. If true, a workflow repeats the job after a crash. */
   idempotent: z.boolean().default(false),
 });
 
@@ -279,11 +296,11 @@ export const ManifestV3 = z.strictObject({
   commands: z.array(CommandDecl).default([]),
   rest: RestDecl.optional(),
   webhooks: z.array(WebhookHandlerDecl).default([]),
-  // Each item is a `PluginWorkflow`. The workflow service validates it, so that an invalid workflow does not disable
-  // the plugin.
+  // Each item is a `PluginWorkflow`. The workflow service validates the items, so that an invalid workflow does not
+  // disable the plugin.
   workflows: z.array(z.record(z.string(), z.unknown())).default([]),
   jobs: z.array(JobDecl).default([]),
-  // Each item is a `PluginSchedule`, which the workflow service validates.
+  // Each item is a `PluginSchedule`. The workflow service validates the items.
   schedules: z.array(z.record(z.string(), z.unknown())).default([]),
   lifecycle: z.strictObject({ onEnable: HandlerRef.optional(), onDisable: HandlerRef.optional() }).optional(),
 });
@@ -292,7 +309,7 @@ export type ManifestV3 = z.infer<typeof ManifestV3>;
 /** A workflow in a manifest, defined either by steps or by code. */
 export const PluginWorkflow = z.union([WorkflowDefinition, CodeWorkflowDefinition]);
 
-/** A manifest as authors write it: keys with default values are optional. */
+/** Manifest in the form that plugin authors write, in which keys with default values are optional. */
 export type PluginManifest = Omit<z.input<typeof ManifestV3>, '$schema' | 'workflows' | 'schedules'> & {
   workflows?: Array<z.input<typeof PluginWorkflow>>;
   schedules?: Array<z.input<typeof PluginSchedule>>;

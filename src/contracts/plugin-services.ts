@@ -4,44 +4,47 @@ import type { Job } from './jobs.ts';
 import type { RetryPolicy } from './workflow-definition.ts';
 import type { RunStatus, WorkflowRun } from './workflow-records.ts';
 
-/** Options for starting a run or job. */
+/** Options for starting a workflow run or a job. */
 export interface StartOptions {
   /**
-   * Starts at most once per key. A repeated call returns the run or job that the first call started, and rejects with
-   * CONFLICT if the input differs. Keys have at most 256 characters and are scoped to the plugin, the tenant, and the
-   * workflow or job.
+   * Key that prevents duplicate starts. A repeated call returns the existing run or job, or rejects with CONFLICT if
+   * the input differs. Keys have at most 256 characters and are scoped to the plugin, the tenant, and the workflow or
+   * job.
    */
   idempotencyKey?: string;
-  /** Priority from -100 to 100; higher priorities start first. The default is 0. */
+  /** Priority from -100 to 100, default 0. Runs and jobs with a higher priority start first. */
   priority?: number;
   /** Earliest start time, in epoch milliseconds or as an ISO 8601 date and time with `Z` or an offset. */
   runAt?: number | string;
 }
 
-/** A workflow run as it is returned to handlers. */
+/** Workflow run as returned to plugin handlers, with an unbranded `id`. */
 export type PluginRun = Omit<WorkflowRun, 'id'> & { id: string };
-/** A job as it is returned to handlers. */
+/** Job as returned to plugin handlers, with an unbranded `id`. */
 export type PluginJob = Omit<Job, 'id'> & { id: string };
 
 export interface ServicePage<Item> {
   items: Item[];
-  /** Cursor of the next page. It is null on the last page. */
+  /** Cursor of the next page, or null on the last page. */
   nextCursor: string | null;
 }
 
-/** Tells whether this call cancelled the run or job. Finished runs and jobs keep their status. */
+/**
+ * Result of a cancellation. If the run or job has already finished, `cancelled` is false and the status does not
+ * change.
+ */
 export interface Cancelled {
   cancelled: boolean;
   status: RunStatus;
 }
 
 /**
- * Registered workflows and their runs, for the tenant of the call. Calls reject with PERMISSION_DENIED,
+ * Access to registered workflows and to the runs of the call's tenant. Methods reject with PERMISSION_DENIED,
  * WORKFLOW_NOT_FOUND, WORKFLOW_RUN_NOT_FOUND, WORKFLOW_ALREADY_CANCELLED, VALIDATION_ERROR (invalid input), CONFLICT,
  * QUOTA_EXCEEDED or CONCURRENT_LIMIT_EXCEEDED.
  */
 export interface WorkflowsAccess {
-  /** Resolves once the run is stored, before it finishes. */
+  /** Resolves once the run is stored, without waiting for the run to finish. */
   start(workflowId: string, input?: unknown, options?: StartOptions): Promise<PluginRun>;
   get(runId: string): Promise<PluginRun>;
   /** Returns runs, newest first. A page contains 50 runs by default, and at most 1,000. */
@@ -52,7 +55,10 @@ export interface WorkflowsAccess {
     limit?: number;
   }): Promise<ServicePage<PluginRun>>;
   cancel(runId: string): Promise<Cancelled>;
-  /** Signals are stored until a step waits for them. The same key sends a signal only once per run. */
+  /**
+   * Sends a signal, which is stored until a step waits for this signal. Within a run, repeated calls with the same
+   * `idempotencyKey` send the signal only once.
+   */
   signal(
     runId: string,
     name: string,
@@ -61,19 +67,22 @@ export interface WorkflowsAccess {
   ): Promise<void>;
 }
 
-/** Options of a job. `retry` has the format of workflows; by default a job has a single attempt. */
+/**
+ * Options for submitting a job. `retry` is a retry policy as in workflows. Without `retry`, a job has a single attempt.
+ */
 export interface JobOptions extends StartOptions {
   retry?: z.input<typeof RetryPolicy>;
   timeoutMs?: number;
 }
 
 /**
- * Background jobs of the call's tenant and user: the plugin's own jobs (`sync`), and those of other plugins that
- * `permissions.invoke` lists (`@acme/mail/send`). Calls reject with JOB_NOT_FOUND for an unknown handler or job, and
- * with PERMISSION_DENIED, VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED or CONCURRENT_LIMIT_EXCEEDED.
+ * Access to background jobs for the tenant and user of the call. A plugin can submit its own jobs (`sync`) and the jobs
+ * of other plugins that `permissions.invoke` lists (`@acme/mail/send`). Methods reject with JOB_NOT_FOUND for an
+ * unknown handler or job, and with PERMISSION_DENIED, VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED or
+ * CONCURRENT_LIMIT_EXCEEDED.
  */
 export interface JobsAccess {
-  /** Resolves once the job is stored. */
+  /** Resolves once the job is stored, without waiting for the job to finish. */
   submit(job: string, input?: unknown, options?: JobOptions): Promise<PluginJob>;
   get(jobId: string): Promise<PluginJob>;
   cancel(jobId: string): Promise<Cancelled>;
@@ -83,17 +92,17 @@ export interface JobsAccess {
 export interface PluginWebhook {
   event: string;
   multi: boolean;
-  /** Type of authentication that senders must use. */
+  /** Authentication type of the webhook, such as `hmac`. */
   auth: string;
   paused: boolean;
-  /** Whether a secret exists, so that deliveries are accepted. */
+  /** Whether the webhook has a secret. Deliveries are rejected until a secret exists. */
   provisioned: boolean;
   /** URL for deliveries. Each instance of a `multi` webhook has its own URL. */
   url: string;
   instances: Array<{ instanceId: string; provisioned: boolean; url: string }>;
 }
 
-/** The plugin's own webhooks. Calls reject with PERMISSION_DENIED or UPSTREAM_UNAVAILABLE. */
+/** Access to the plugin's own webhooks. Calls reject with PERMISSION_DENIED or UPSTREAM_UNAVAILABLE. */
 export interface WebhooksAccess {
   list(): Promise<PluginWebhook[]>;
 }

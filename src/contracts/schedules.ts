@@ -5,7 +5,6 @@ import { EpochMs, WorkflowRun } from './workflow-records.ts';
 
 const tags = ['workflows'];
 
-/** A schedule and its current state. */
 export const Schedule = z
   .object({
     id: z.string(),
@@ -43,7 +42,7 @@ export const pauseSchedule = endpoint({
   errors: ['NOT_FOUND'],
 });
 
-/** Resumes a schedule. Scheduled times that passed during the pause are skipped. */
+/** Resumes a schedule. Start times that passed during the pause are skipped. */
 export const resumeSchedule = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/schedules/:scheduleId/resume',

@@ -9,8 +9,8 @@ const params = z.object({ namespace: Namespace, key: Key });
 const TtlMs = z.number().int().positive().max(Number.MAX_SAFE_INTEGER);
 
 /**
- * Any JSON value. `z.json()` is not used, because it traverses the whole value again and silently drops `__proto__`
- * keys.
+ * Any JSON value. `z.json()` is not used, because `z.json()` traverses the whole parsed value and silently drops
+ * `__proto__` keys.
  */
 const Json = z.unknown().refine((value) => value !== undefined, 'is required') as z.ZodType<
   z.infer<ReturnType<typeof z.json>>
@@ -34,7 +34,10 @@ export const getState = endpoint({
   errors: ['NOT_FOUND'],
 });
 
-/** Writes an entry. With `ifAbsent`, an existing entry is kept, and `written` is false. */
+/**
+ * Writes an entry. If `ifAbsent` is true and the entry already exists, the existing entry is kept and `written` is
+ * false.
+ */
 export const putState = endpoint({
   method: 'PUT',
   path: '/api/v1/state/:namespace/:key',
@@ -55,7 +58,10 @@ export const deleteState = endpoint({
   reply: z.object({ deleted: z.boolean() }),
 });
 
-/** Adds to a counter atomically. The window starts at the first increment. The counter restarts after `windowMs`. */
+/**
+ * Adds to a counter atomically. If `windowMs` is set, the counter restarts from 0 that many ms after its first
+ * increment.
+ */
 export const incrementState = endpoint({
   method: 'POST',
   path: '/api/v1/state/:namespace/:key/increment',

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
-// Objects of plugins, stored by the state service. Bytes are base64, as in the runner's channel.
+// Endpoints for objects of plugins, which the state service stores. Content is encoded as base64, as in messages
+// between the runner and the platform.
 const Namespace = z.string().min(1).max(256);
 const Key = z.string().min(1).max(512);
 const params = z.object({ namespace: Namespace, key: Key });
@@ -13,7 +14,7 @@ export const ObjectEntry = z
 
 const tags = ['storage'];
 
-/** Returns the content of an object of `ctx.storage`. @spec docs/decisions/0053 */
+/** Returns the content of an object that a plugin stored with `ctx.storage`. @spec docs/decisions/0053 */
 export const readObject = endpoint({
   method: 'GET',
   path: '/api/v1/storage/:namespace/:key',

@@ -1,4 +1,6 @@
-/** Marks a stream result. The symbol is global (`Symbol.for`), because SDK and runner are separate programs. */
+/**
+ * Marker of a stream result. The symbol is global (`Symbol.for`), because the SDK and the runner are separate programs.
+ */
 export const STREAM_RESULT = Symbol.for('svc.stream-result');
 
 /**
@@ -11,7 +13,7 @@ export interface StreamResult {
   readonly source: AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>;
 }
 
-/** Matches allowed content types of a stream. It is strict, because the value becomes a response header. */
+/** Matches allowed content types of a stream. The pattern is strict, because the value becomes a response header. */
 export const STREAM_CONTENT_TYPE = /^[\w.+-]+\/[\w.+-]+(?:\s*;\s*[\w-]+=(?:[\w.+-]+|"[\w .+-]*"))*$/;
 
 export function isStreamResult(value: unknown): value is StreamResult {

@@ -17,7 +17,7 @@ export const MintedToken = z.object({
 });
 export type MintedToken = z.infer<typeof MintedToken>;
 
-/** Creates an access token. @spec docs/gateway.md "Who may call" */
+/** Issues an access token with the given host id, namespace and TTL. @spec docs/gateway.md "Who may call" */
 export const mintToken = endpoint({
   method: 'POST',
   path: '/api/v1/tokens',

@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-// Vectors of plugins, stored by the state service.
+// Endpoints for vectors of plugins, which the state service stores.
 const params = z.object({
   namespace: z.string().min(1).max(256),
   collection: z.string().regex(/^[\w.:-]{1,128}$/, 'must be one word of letters, digits and . _ : -'),
 });
 
-/** Maximum number of dimensions. Common models have fewer, and larger vectors do not fit into sqlite-vec's chunks. */
+/**
+ * Maximum number of vector dimensions. Common embedding models use fewer dimensions. Larger vectors do not fit into the
+ * chunks of sqlite-vec.
+ */
 export const MAX_DIMENSIONS = 4096;
 const Vector = z.array(z.number()).min(1).max(MAX_DIMENSIONS);
 const ItemId = z.string().min(1).max(512);
@@ -17,7 +20,7 @@ const Metadata = z
 
 const tags = ['vectors'];
 
-/** Inserts vectors, or replaces those with the same id. @spec docs/decisions/0053 */
+/** Inserts vectors and replaces existing vectors with the same id. @spec docs/decisions/0053 */
 export const upsertVectors = endpoint({
   method: 'PUT',
   path: '/api/v1/vectors/:namespace/:collection',

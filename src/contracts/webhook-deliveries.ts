@@ -4,8 +4,9 @@ import { endpoint } from './endpoint.ts';
 import { EventName, InstanceId, PluginId } from './ids.ts';
 
 /**
- * `refused`, `challenge` and `duplicate` never reached a handler; `accepted` is queued; `retrying` waits for its next
- * attempt; `dead` has no attempts left; `interrupted` was running when its gateway died.
+ * Deliveries with the status `refused`, `challenge` or `duplicate` never reach a handler. `accepted` means queued,
+ * `retrying` means waiting for the next attempt, `dead` means that no attempts are left, and `interrupted` means that
+ * the gateway died while the handler was running.
  */
 export const DeliveryStatus = z.enum([
   'refused',
@@ -78,7 +79,7 @@ export const WebhookDeliveryDetails = WebhookDelivery.extend({
 }).meta({ id: 'WebhookDeliveryDetails' });
 export type WebhookDeliveryDetails = z.infer<typeof WebhookDeliveryDetails>;
 
-/** Start time in a query, as epoch milliseconds or as a date and time. */
+/** Earliest time in a query, as epoch ms or as an ISO 8601 date and time. */
 const Since = notBlank(z.union([z.coerce.number().int().nonnegative(), IsoTime])).describe(
   'Epoch milliseconds, or an ISO 8601 date and time with Z or an offset',
 );
@@ -90,10 +91,12 @@ const deliveryFilter = {
   since: Since.optional(),
 };
 
-/** Minimum length of a search. The index consists of trigrams, so a shorter text would require a scan of all rows. */
+/**
+ * Minimum length of a search text. The index consists of trigrams, so a shorter text would require a scan of all rows.
+ */
 const MIN_SEARCH_BYTES = 3;
 
-/** Lists the newest received deliveries first. Every page except the last one is full. */
+/** Lists deliveries, most recently received first. Every page except the last page is full. */
 export const listDeliveries = endpoint({
   method: 'GET',
   path: '/api/v1/webhooks/deliveries',
@@ -131,7 +134,7 @@ export const getDelivery = endpoint({
 
 const Replayed = z.object({ webhookId: z.string(), replayOf: z.string() });
 
-/** Runs the handler again with the stored request, as a new delivery. */
+/** Creates a new delivery that runs the handler again with the stored request. */
 export const replayDelivery = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/deliveries/:webhookId/replay',
@@ -144,7 +147,7 @@ export const replayDelivery = endpoint({
 });
 
 /**
- * Replays all matching deliveries. Skips deliveries that were replayed before, and those that the sender has since
+ * Replays matching deliveries. Skips deliveries that were already replayed, and deliveries that the sender has
  * redelivered successfully.
  */
 export const replayDeliveries = endpoint({
@@ -167,7 +170,10 @@ export const replayDeliveries = endpoint({
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED'],
 });
 
-/** Sends the sample to the webhook's own URL, signed as the sender would sign it, so that all checks are exercised. */
+/**
+ * Delivers a sample that is signed with the current secret, so that the sample passes the same checks as a real
+ * delivery.
+ */
 export const sendSample = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/send',
@@ -189,8 +195,8 @@ export const sendSample = endpoint({
 
 /**
  * Streams deliveries as server-sent events. `delivery` is a new record with its body, `ended` is the outcome of a
- * delivery, `passed` is a record that the query excludes, and `ping` is sent when idle. A client resumes after an event
- * id with `Last-Event-ID` or `?cursor=`.
+ * delivery, `passed` is a record that the query excludes, and `ping` is sent when the stream is idle. `Last-Event-ID`
+ * or `?cursor=` resumes the stream after an event.
  */
 export const streamDeliveries = endpoint({
   method: 'GET',

@@ -2,14 +2,17 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { EventName, InstanceId, NamespaceId, PluginId } from './ids.ts';
 
-/** Path of deliveries. Instances of a webhook append one segment. @spec Webhook delivery */
+/**
+ * Path to which senders deliver events. For an instance of a `multi` webhook, the instance id is appended. @spec
+ * Webhook delivery
+ */
 const PATH = '/webhooks/:pluginId/:event';
 
 const target = { pluginId: PluginId, event: EventName };
 
 /**
- * Only the API description uses this endpoint. `mount` does not serve it, because the gateway reads the body only after
- * the first checks.
+ * Endpoint definition for the API description only. `mount` does not serve this endpoint, because the gateway must run
+ * the first checks before it reads the body.
  */
 const delivery = {
   method: 'POST',

@@ -6,38 +6,44 @@ import { EpochMs, RunError } from './workflow-records.ts';
 // Protocol between a running workflow function and the workflow service. The function requests each step by name. The
 // service stores the results and decides how the run continues. @spec docs/workflows.md "Workflows in code"
 
-/** Options of `ctx.step`. Other step kinds use a subset. */
+/** Options of `ctx.step`. Other kinds of steps accept a subset of these options. */
 export const CodeStepOptions = z.strictObject({
   retry: RetryPolicy.optional(),
   timeoutMs: z.number().int().positive().max(3600_000).optional(),
   idempotent: z.boolean().optional(),
   idempotencyKey: z.string().min(1).max(1024).optional(),
-  /** If true, the step is not repeated after an interruption until an operator decides to run it again. */
+  /** Whether an operator must decide before an interrupted step runs again. */
   once: z.boolean().optional(),
 });
 
-/** Reports that the function has reached a step. */
+/** Message that the workflow function has reached a step. */
 export const EnterStep = z.strictObject({
   id: z.string().min(1).max(200),
-  /** Branch of the function ('' for the main branch) and index of the step in it. They reveal a change of the code. */
+  /**
+   * Branch of the function ('' for the main branch). Together with `place`, the index of the step in the branch, this
+   * value reveals code changes between replays.
+   */
   branch: z.string().max(500),
   place: z.number().int().min(0),
   uses: z.string().min(1).max(512),
   with: z.record(z.string(), AnyJson),
   options: CodeStepOptions,
   /**
-   * Set when the step inherits the workflow's default `retry`. An inherited `retry` does not permit repeating the step
-   * after an interruption.
+   * Set if the step inherits the workflow's default `retry`. An inherited `retry` alone does not permit repeating the
+   * step after an interruption.
    */
   inheritsRetry: z.literal(true).optional(),
-  /** Set for an item of `ctx.all`. The function continues only after all items have ended. */
+  /**
+   * Set for an item of `ctx.all` that has no function of its own, such as a sleep. The next replay starts only after
+   * all items of `ctx.all` have ended.
+   */
   joint: z.literal(true).optional(),
-  /** Set for a step of the clean-up, which runs even after the run was cancelled or timed out. */
+  /** Set for a clean-up step, which runs even after the run was cancelled or timed out. */
   cleanUp: z.literal(true).optional(),
 });
 export type EnterStep = z.infer<typeof EnterStep>;
 
-/** Reports the outcome of a step's own function. */
+/** Message with the outcome of a step's own function. */
 export const SettleStep = z.strictObject({
   id: z.string().min(1).max(200),
   attempt: z.number().int().min(1),
@@ -53,12 +59,15 @@ export const SettleStep = z.strictObject({
 export type SettleStep = z.infer<typeof SettleStep>;
 
 /**
- * Fields of finished steps. Steps are numbered by `order` in the sequence in which they finished, and replays return
- * them in this sequence.
+ * Fields of finished steps. `order` numbers the steps in the sequence in which they finished. Replays return the
+ * results in this sequence.
  */
 const ended = { order: z.number().int().positive(), at: EpochMs };
 
-/** `run`: execute the function now. `wait`: request the step again when `ReadySteps` lists it or in the next replay. */
+/**
+ * Reply to a step request. `run` means that the caller must execute the step's function now. `wait` means that the
+ * caller must request the step again when `ReadySteps` lists the step, or in the next replay.
+ */
 export const StepAnswer = z.discriminatedUnion('state', [
   z.object({ state: z.literal('done'), output: AnyJson, ...ended }),
   z.object({ state: z.literal('failed'), status: z.string(), error: RunError, ...ended }),
@@ -72,20 +81,20 @@ export const StepAnswer = z.discriminatedUnion('state', [
 ]);
 export type StepAnswer = z.infer<typeof StepAnswer>;
 
-/** A step that the function reached in an earlier replay, with its answer. */
+/** Step that the function reached in an earlier replay, with the `StepAnswer` of the service. */
 export const RecalledStep = z.object({
   ...{ id: z.string(), branch: z.string(), place: z.number().int(), uses: z.string() },
   answer: StepAnswer,
 });
 export type RecalledStep = z.infer<typeof RecalledStep>;
 
-/** A page of recalled steps; `next` is the position of the next page, null after the last. */
+/** Page of recalled steps. `next` is the position of the next page, or null on the last page. */
 export const RecalledSteps = z.object({ steps: z.array(RecalledStep), next: z.number().int().nullable() });
 export type RecalledSteps = z.infer<typeof RecalledSteps>;
 
 /**
- * `ready` lists waiting steps to request again, and `stop` lists running steps to abort. Both are empty after a
- * timeout.
+ * `ready` lists the waiting steps that the function must request again. `stop` lists the running steps to abort. Both
+ * lists are empty if the request timed out.
  */
 export const ReadySteps = z.object({ ready: z.array(z.string()), stop: z.array(z.string()) });
 export type ReadySteps = z.infer<typeof ReadySteps>;
@@ -96,7 +105,7 @@ const missed = z
   .optional()
   .describe('The first recalled step that the function did not reach');
 
-/** The outcome of one replay of the function. */
+/** Outcome of one replay of the workflow function. */
 export const ReplayEnd = z.discriminatedUnion('end', [
   z.object({ end: z.literal('suspended') }),
   z.object({ end: z.literal('returned'), output: AnyJson, missed }),
@@ -111,27 +120,33 @@ export const ReplayEnd = z.discriminatedUnion('end', [
 ]);
 export type ReplayEnd = z.infer<typeof ReplayEnd>;
 
-/** Additional host context of a workflow function. */
+/** Replay parameters in the host context of a workflow function. */
 export interface ReplayContext {
   /** Proves that a call belongs to the current replay. */
   token: string;
   /** Seed of `ctx.random`, which is the same in each replay. */
   seed: string;
-  /** Initial value of `ctx.now`. */
+  /** Initial value of `ctx.now`, in epoch ms. */
   startedAt: number;
-  /** Number of finished steps. Log lines and events are suppressed until the replay has repeated these steps. */
+  /**
+   * Number of steps that have finished before this replay. Log lines and events are suppressed until the function has
+   * reached these steps again.
+   */
   remembered: number;
-  /** Set if steps of earlier replays can be recalled. */
+  /** Set if earlier replays have recorded steps. The runner then fetches these steps in advance. */
   recalls?: true;
   /**
-   * Set when the run must be marked as started before the function runs, because it may have crashed the service
-   * before.
+   * Set if an earlier execution of the function might have crashed the service. The start of the replay must then be
+   * stored before the function runs.
    */
   marksBegin?: true;
 }
 
 const call = { runId: z.string().max(128), token: z.string().max(128) };
-/** Marks endpoints for services that run replays. The gateway does not forward their paths. */
+/**
+ * Common properties of internal endpoints, which services call during replays. The gateway does not forward requests to
+ * these endpoints.
+ */
 const internal = {
   method: 'POST',
   errors: ['UNAUTHORIZED', 'CONFLICT', 'VALIDATION_ERROR', 'WORKFLOW_DEFINITION_CHANGED'],
@@ -161,7 +176,7 @@ export const settleCodeStep = endpoint({
   reply: StepAnswer,
 });
 
-/** Starts the time limit of the function. */
+/** Starts the time limit of the workflow function. */
 export const beginCodeReplay = endpoint({
   ...internal,
   path: '/internal/workflows/steps/begin',

@@ -4,8 +4,9 @@ import type { CodeStepOptions } from './workflow-code.ts';
 import type { WorkflowHostContext } from './workflow-records.ts';
 
 /**
- * Options of a step. An explicit `retry` permits repeating the step; an inherited `retry` does so only if the step is
- * `idempotent` or has a key. `timeoutMs` limits each attempt: default 5 minutes, at most an hour.
+ * Options of a step. A step with its own `retry` can be repeated after an interruption. A step with an inherited
+ * `retry` can be repeated only if the step is `idempotent` or has an `idempotencyKey`. `timeoutMs` limits each attempt
+ * (default 5 minutes, maximum 1 hour).
  */
 export type StepOptions = z.input<typeof CodeStepOptions>;
 
@@ -15,16 +16,16 @@ export interface StepInfo {
   readonly id: string;
   /** Number of the attempt, starting at 1. */
   readonly attempt: number;
-  /** A key that is equal for all attempts of the step. Receivers use it to deduplicate the effect. */
+  /** Key that is the same for all attempts of the step. Receivers can use the key to deduplicate the effect. */
   readonly idempotencyKey: string;
   /** Aborts when the step times out or the run is cancelled. */
   readonly signal: AbortSignal;
 }
 
-/** End of a wait: a duration in ms, or a time. */
+/** End of a wait, given as a duration in ms or as a point in time. */
 export type SleepUntil = number | Date | string;
 
-/** Error with which a failed step rejects. The function may catch the error and continue. */
+/** Error with which a failed step rejects. The workflow function can catch the error and continue. */
 export interface WorkflowStepError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
@@ -32,14 +33,14 @@ export interface WorkflowStepError extends Error {
   readonly status: 'failed' | 'timed_out';
 }
 
-/** Return type of functions without a result. It includes `undefined`. */
+/** Return type of functions without a result. The type includes `undefined`. */
 type Void = ReturnType<() => void>;
 
 export interface ChildOptions extends Pick<StepOptions, 'retry'> {
   name?: string;
 }
 
-/** A step's result after a JSON round trip: dates are strings, even in the first execution. */
+/** Type of a step's result after a JSON round trip. Dates become strings, even in the first execution. */
 export type Jsonify<Value> = Value extends string | number | boolean | null
   ? Value
   : Value extends Void
@@ -64,13 +65,16 @@ type BranchResult<One> = One extends () => Promise<infer Result>
     : never;
 
 /**
- * Context of a workflow function. The function is replayed from its start whenever the run resumes; finished steps
- * return their stored results. Put effects and non-deterministic code into steps. A step starts when it is awaited;
- * steps run concurrently only inside `all`. @spec docs/workflows.md "Workflows in code"
+ * Context of a workflow function. Whenever the run resumes, the function is replayed from its start, and finished steps
+ * return their stored results. Effects and non-deterministic code must be inside steps. A step starts when it is
+ * awaited. Steps run concurrently only inside `all`. @spec docs/workflows.md "Workflows in code"
  */
 export interface WorkflowContext<Signals extends SignalSchemas = Record<never, never>>
   extends Omit<PluginContextV3<WorkflowHostContext>, 'invoke'> {
-  /** Runs a function once and stores its result as JSON. Repeated names are numbered: `charge`, `charge:2`. */
+  /**
+   * Runs a function and stores its result as JSON. Replays return the stored result. Repeated names are numbered, as in
+   * `charge` and `charge:2`.
+   */
   step<Result>(
     name: string,
     run: (step: StepInfo) => Result | Promise<Result>,
@@ -79,7 +83,7 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
   /** Waits without occupying a process. */
   sleep(until: SleepUntil): Promise<void>;
   sleep(name: string, until: SleepUntil): Promise<void>;
-  /** Waits for a signal, which may have arrived earlier. Rejects on timeout. */
+  /** Waits for a signal. A signal that arrived before the call ends the wait immediately. Rejects on timeout. */
   waitForSignal<Name extends keyof Signals & string>(
     name: Name,
     options?: { timeoutMs?: number },
@@ -88,7 +92,7 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
     name: string,
     options?: { timeoutMs?: number },
   ): Promise<{ payload: Payload; receivedAt: number }>;
-  /** Waits for `svc workflows approve`. Rejects if refused, and on timeout. */
+  /** Waits for an approval, such as `svc workflows approve`. Rejects if the approval is refused or times out. */
   approval(
     name: string,
     options?: { message?: string; timeoutMs?: number },
@@ -100,14 +104,21 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
     options?: StepOptions & { name?: string },
   ): Promise<Result>;
   /**
-   * Runs another workflow as a child and returns its output. With `retry`, a failed child is replaced by a new child.
+   * Runs another workflow as a child run and returns the output of the child run. With `retry`, a failed child run is
+   * replaced by a new child run.
    */
   runWorkflow<Output = unknown>(id: string, input?: unknown, options?: ChildOptions): Promise<Output>;
-  /** Runs steps or functions with steps concurrently. Waits for all of them, then rejects with the first failure. */
+  /**
+   * Runs branches concurrently. A branch is a step or a function that contains steps. Waits for all branches, and
+   * rejects with the first failure if a branch failed.
+   */
   all<const Branches extends readonly Branch[]>(
     branches: Branches,
   ): Promise<{ -readonly [Index in keyof Branches]: BranchResult<Branches[Index]> }>;
-  /** Runs steps as a clean-up. If the run is cancelled during the clean-up, the first step after it rejects. */
+  /**
+   * Runs steps as a clean-up that a cancellation does not interrupt. If the run is cancelled during the clean-up, the
+   * first step after the clean-up rejects.
+   */
   nonCancellable<Result>(work: () => Promise<Result>): Promise<Result>;
   /**
    * Returns the time at which the latest step of this branch ended, in epoch ms. The value is the same in each replay.

@@ -4,8 +4,8 @@ import { HandlerRef } from './handler-ref.ts';
 import { EventName, PluginId } from './ids.ts';
 
 /**
- * Any JSON value. `z.json()` is not used, because it traverses the whole value again and silently drops `__proto__`
- * keys.
+ * Any JSON value. `z.json()` is not used, because `z.json()` traverses the whole parsed value and silently drops
+ * `__proto__` keys.
  */
 export const AnyJson = z.unknown().refine((value) => value !== undefined, 'is required') as z.ZodType<
   z.infer<ReturnType<typeof z.json>>
@@ -43,9 +43,9 @@ const backoff = {
 };
 
 /**
- * Retries failures whose class is in `on` (default: docs/workflows.md). The delay before attempt n+1 is `initialMs *
- * factor^(n-1)`, at most `maxMs`, or a longer `Retry-After`. With `jitter` "full", a random part of the delay is used.
- * No attempt starts later than `deadlineMs` after the first attempt.
+ * Retries failures whose class is in `on`. docs/workflows.md describes the default classes. The delay before attempt
+ * n+1 is `initialMs * factor^(n-1)`, at most `maxMs`. `jitter` "full" uses a random part of the delay. A longer
+ * `Retry-After` takes precedence. No attempt starts later than `deadlineMs` after the first attempt.
  */
 export const RetryPolicy = z.strictObject({
   maxAttempts: backoff.maxAttempts.default(3),
@@ -69,7 +69,7 @@ export const RetryPolicy = z.strictObject({
 });
 export type RetryPolicy = z.infer<typeof RetryPolicy>;
 
-/** A CEL condition, which may be wrapped in `${{ }}`. */
+/** CEL condition, optionally wrapped in `${{ }}`. */
 const Condition = z.union([z.string().min(1).max(4096), z.boolean()]);
 
 export const StepDefinition = z.strictObject({
@@ -81,9 +81,11 @@ export const StepDefinition = z.strictObject({
   retry: RetryPolicy.optional(),
   timeoutMs: Ms.optional(),
   continueOnError: z.boolean().default(false),
-  /** True when it is safe to execute the step twice. The step is then repeated after a crash. */
+  /** Whether the step is safe to execute twice. If true, the step is repeated after a crash. */
   idempotent: z.boolean().optional(),
-  /** Key passed to the handler (and sent by `http`), so that a repeated execution has no second effect. */
+  /**
+   * Key that is passed to the handler, or sent by an `http` step, so that a repeated execution has no second effect.
+   */
   idempotencyKey: z.string().min(1).max(1024).optional(),
 });
 export type StepDefinition = z.infer<typeof StepDefinition>;
@@ -110,10 +112,11 @@ export const JobDefinition = z.strictObject({
 export type JobDefinition = z.infer<typeof JobDefinition>;
 
 /**
- * A schedule. `overlap` applies while the previous run is unfinished, and `catchUp` to start times that were missed.
+ * Schedule of a workflow. `overlap` is the policy for a start while the previous run is unfinished. `catchUp` is the
+ * policy for missed start times.
  */
 export const ScheduleDefinition = z.strictObject({
-  // A default value would change the hashes of existing definitions.
+  // The field has no default value, because a default would change the hashes of existing definitions.
   id: Name.optional(),
   cron: z.string().min(1).max(256),
   timezone: z.string().min(1).max(64).default('UTC'),
@@ -129,21 +132,21 @@ export type PluginSchedule = z.infer<typeof PluginSchedule>;
 
 export const CONCURRENCY_STRATEGIES = ['queue', 'cancel-running', 'replace-queued', 'reject'] as const;
 
-/** Starts runs from deliveries of a webhook, after their handler succeeds. */
+/** Trigger that starts a run for a delivery of a webhook after the delivery's handler succeeds. */
 export const WebhookTrigger = z.strictObject({
   pluginId: PluginId,
   event: EventName,
   instanceId: z.string().min(1).max(256).optional(),
   if: Condition.optional(),
   /**
-   * Input of the run, evaluated over `delivery {payload, event, webhookId, instanceId, receivedAt}`. The default is the
-   * payload.
+   * Input of the run, in which expressions can use `delivery {payload, event, webhookId, instanceId, receivedAt}`. The
+   * default is the payload of the delivery.
    */
   input: AnyJson.optional(),
 });
 export type WebhookTrigger = z.infer<typeof WebhookTrigger>;
 
-/** Fields common to workflows in steps and in code. */
+/** Fields common to workflows that are defined by steps and workflows that are defined in code. */
 const common = {
   $schema: z.string().optional(),
   id: WorkflowId,
@@ -154,13 +157,13 @@ const common = {
     .transform(String)
     .default('1'),
   inputs: z.record(z.string(), AnyJson).optional(),
-  // A default value would change the hash of existing definitions.
+  // The field has no default value, because a default would change the hashes of existing definitions.
   signals: z.record(z.string().min(1).max(256), z.record(z.string(), AnyJson)).optional(),
   on: z
     .strictObject({
       manual: z.boolean().default(true),
       schedule: z.array(ScheduleDefinition).max(50).default([]),
-      // A default value would change the hash of existing definitions.
+      // The field has no default value, because a default would change the hashes of existing definitions.
       webhook: z
         .union([WebhookTrigger, z.array(WebhookTrigger).min(1).max(50)])
         .transform((triggers) => [triggers].flat())
@@ -175,7 +178,7 @@ const common = {
     })
     .optional(),
   timeoutMs: Ms.optional(),
-  /** Time limit of the clean-up after the run was cancelled or timed out. */
+  /** Time limit in ms of the clean-up that runs after a cancellation or timeout of the run. */
   cleanUpTimeoutMs: Ms.optional(),
   retry: RetryPolicy.optional(),
 };
@@ -191,13 +194,11 @@ export const WorkflowDefinition = z.strictObject({
 });
 export type WorkflowDefinition = z.infer<typeof WorkflowDefinition>;
 
-/**
- * A workflow in a plugin's manifest whose steps are created by its code. @spec docs/workflows.md "Workflows in code"
- */
+/** Workflow in a plugin's manifest whose steps are defined in code. @spec docs/workflows.md "Workflows in code" */
 export const CodeWorkflowDefinition = z.strictObject({ ...common, handler: HandlerRef });
 export type CodeWorkflowDefinition = z.infer<typeof CodeWorkflowDefinition>;
 
-/** Whether an entry of a manifest's `workflows` is a workflow in code. */
+/** Returns whether an entry of a manifest's `workflows` is defined in code. */
 export function isCodeWorkflow(definition: Record<string, unknown>): boolean {
   return 'handler' in definition;
 }

@@ -18,7 +18,7 @@ export const RunStatus = z.enum([
 ]);
 export type RunStatus = z.infer<typeof RunStatus>;
 
-/** Ways to end a run from outside: by cancelling or by a timeout. */
+/** Final status of a run that ends by a cancellation or a timeout. */
 export const RunEnding = z.enum(['cancelled', 'timed_out']);
 export type RunEnding = z.infer<typeof RunEnding>;
 
@@ -45,15 +45,14 @@ export const RunError = z.object({
 });
 export type RunError = z.infer<typeof RunError>;
 
-/** What started a run. */
 export const RunTrigger = z.enum(['manual', 'schedule', 'webhook', 'child', 'rerun', 'job']);
 export type RunTrigger = z.infer<typeof RunTrigger>;
 
-/** Reason why a run waits. `plugin` means that the plugin is not loaded or its code fails to load. */
+/** Reason why a run waits. `plugin` means that the plugin is not loaded or that the plugin's code cannot be loaded. */
 export const WaitReason = z.enum(['plugin', 'decision', 'approval', 'signal', 'child', 'retry', 'time']);
 export type WaitReason = z.infer<typeof WaitReason>;
 
-/** One execution of a workflow definition. */
+/** Execution of a workflow definition. */
 export const WorkflowRun = z
   .object({
     id: RunId,
@@ -81,7 +80,7 @@ export const WorkflowRun = z
   .meta({ id: 'WorkflowRun' });
 export type WorkflowRun = z.infer<typeof WorkflowRun>;
 
-/** One job of a run. A matrix creates one job for each combination of its values. */
+/** Job of a run. A matrix creates one job for each combination of its values. */
 export const RunJob = z
   .object({
     id: z.string(),
@@ -96,7 +95,6 @@ export const RunJob = z
   .meta({ id: 'RunJob' });
 export type RunJob = z.infer<typeof RunJob>;
 
-/** One attempt of a step. */
 export const StepAttempt = z
   .object({
     attempt: z.number().int(),
@@ -113,7 +111,7 @@ export const StepAttempt = z
   .meta({ id: 'StepAttempt' });
 export type StepAttempt = z.infer<typeof StepAttempt>;
 
-/** The event for which a waiting step waits. */
+/** Event that a waiting step needs to continue. */
 export const StepWait = z
   .object({
     for: WaitReason,
@@ -137,7 +135,7 @@ export const StepWait = z
   .meta({ id: 'StepWait' });
 export type StepWait = z.infer<typeof StepWait>;
 
-/** One step of a run with all its attempts. `id` is `<job>.<step>`, unique within the run. */
+/** Step of a run with all its attempts. `id` has the form `<job>.<step>` and is unique within the run. */
 export const RunStep = z
   .object({
     id: z.string(),
@@ -187,7 +185,7 @@ export const RunEvent = z
   .meta({ id: 'RunEvent' });
 export type RunEvent = z.infer<typeof RunEvent>;
 
-/** Host context of a command run by a step. @spec docs/workflows.md "After a crash" */
+/** Host context of a command that a workflow step runs. @spec docs/workflows.md "After a crash" */
 export const WorkflowHostContext = z.object({
   host: z.literal('workflow'),
   runId: z.string(),

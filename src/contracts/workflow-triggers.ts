@@ -4,11 +4,14 @@ import { EventName, PluginId } from './ids.ts';
 import { AnyJson } from './workflow-definition.ts';
 import { EpochMs, RunId } from './workflow-records.ts';
 
-/** A webhook whose deliveries start runs. */
+/** Webhook whose deliveries start workflow runs. */
 export const TriggeringWebhook = z.object({ pluginId: PluginId, event: EventName });
 export type TriggeringWebhook = z.infer<typeof TriggeringWebhook>;
 
-/** Lists triggers for the gateway. The gateway does not forward this internal path. */
+/**
+ * Lists the webhooks that start workflows, for use by the gateway. The gateway does not forward requests to this
+ * internal path.
+ */
 export const listTriggers = endpoint({
   method: 'GET',
   path: '/internal/workflows/triggers',
@@ -20,10 +23,7 @@ export const listTriggers = endpoint({
 /** A delivery whose handler has succeeded. */
 export const DeliveredEvent = z.strictObject({
   webhookId: z.string().min(1).max(128),
-  /**
-   * `runs` lists the runs that this or an earlier call started. `refused` lists the workflows that this delivery cannot
-   * start.
-   */
+  /** Delivery id of the sender. If set, workflow starts are deduplicated by this id instead of `webhookId`. */
   deliveryId: z.string().min(1).max(512).optional(),
   pluginId: PluginId,
   event: EventName,
@@ -44,7 +44,7 @@ export const DeliveryStarts = z.object({
 export type DeliveryStarts = z.infer<typeof DeliveryStarts>;
 
 /**
- * Starts every matching workflow. Starts are deduplicated by `deliveryId`, or by `webhookId` if the request has no
+ * Starts every matching workflow. Starts are deduplicated by `deliveryId`, or by `webhookId` if the request contains no
  * `deliveryId`.
  */
 export const startByDelivery = endpoint({

@@ -26,7 +26,10 @@ const startOptions = {
   runAt: Moment.optional(),
 };
 
-/** Starts a run of a registered or inline definition. The `Idempotency-Key` header may replace the field. */
+/**
+ * Starts a run of a registered or inline definition. The `Idempotency-Key` header is equivalent to the `idempotencyKey`
+ * field.
+ */
 export const startRun = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs',
@@ -80,7 +83,7 @@ export const getRun = endpoint({
 const cancelReply = z.object({ cancelled: z.boolean(), status: RunStatus });
 const cancelErrors = ['WORKFLOW_RUN_NOT_FOUND', 'WORKFLOW_ALREADY_CANCELLED'] as const;
 
-/** Cancels a run. A finished run keeps its status, and `cancelled` is false. */
+/** Cancels a run. If the run has already finished, the status does not change and `cancelled` is false. */
 export const cancelRun = endpoint({
   method: 'DELETE',
   path: '/api/v1/workflows/runs/:runId',
@@ -93,7 +96,10 @@ export const cancelRun = endpoint({
 
 const logQuery = { cursor: Cursor, limit: Limit, stepId: z.string().max(256).optional() };
 
-/** Lists log lines, or streams them with `Accept: text/event-stream`. `Last-Event-ID` or `cursor` resumes a stream. */
+/**
+ * Lists log lines of a run. With `Accept: text/event-stream`, the log lines are streamed, and `Last-Event-ID` or
+ * `cursor` resumes the stream.
+ */
 export const listRunLogs = endpoint({
   method: 'GET',
   path: '/api/v1/workflows/runs/:runId/logs',
@@ -105,7 +111,7 @@ export const listRunLogs = endpoint({
   errors: ['WORKFLOW_RUN_NOT_FOUND', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });
 
-/** Lists events, or streams them with `Accept: text/event-stream` until the run ends. */
+/** Lists events of a run. With `Accept: text/event-stream`, the events are streamed until the run ends. */
 export const listRunEvents = endpoint({
   method: 'GET',
   path: '/api/v1/workflows/runs/:runId/events',
@@ -128,7 +134,10 @@ export const listRunSteps = endpoint({
   errors: ['WORKFLOW_RUN_NOT_FOUND'],
 });
 
-/** Cancels a run, on the path without a prefix that the spec requires. @spec Workflow daemon */
+/**
+ * Cancels a run. The spec requires this path, which lacks the `/api/v1` prefix of the other endpoints. @spec Workflow
+ * daemon
+ */
 export const postCancelRun = endpoint({
   method: 'POST',
   path: '/workflows/runs/:runId/cancel',
@@ -139,13 +148,16 @@ export const postCancelRun = endpoint({
   errors: ['UNAUTHORIZED', ...cancelErrors],
 });
 
-/** Cancels a run, on a path with the prefix of the other workflow endpoints. */
+/** Cancels a run, on a path with the `/api/v1` prefix of the other workflow endpoints. */
 export const postCancelRunPrefixed = endpoint({
   ...postCancelRun,
   path: '/api/v1/workflows/runs/:runId/cancel',
 });
 
-/** Starts a run with the same definition and input. `fromStep` (`<job>.<step>`) reuses earlier successful results. */
+/**
+ * Starts a new run with the same definition and input. With `fromStep` (`<job>.<step>`), earlier successful results are
+ * reused.
+ */
 export const rerunRun = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs/:runId/rerun',
@@ -176,8 +188,8 @@ export const decideApproval = endpoint({
 });
 
 /**
- * Signals are stored until a step waits for them. The `Idempotency-Key` header is equivalent to the field; a repeated
- * key sends nothing for as long as the run is retained.
+ * Sends a signal, which is stored until a step waits for this signal. The `Idempotency-Key` header is equivalent to the
+ * `idempotencyKey` field. A repeated key has no effect for as long as the run is retained.
  */
 export const sendSignal = endpoint({
   method: 'POST',
@@ -195,7 +207,10 @@ export const sendSignal = endpoint({
   errors: ['VALIDATION_ERROR', 'WORKFLOW_RUN_NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'CONFLICT'],
 });
 
-/** Resolves a step interrupted by a crash, whose effect may or may not have happened. */
+/**
+ * Resolves a step that a crash interrupted. The platform cannot determine whether the effect of such a step has
+ * happened.
+ */
 export const decideStep = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs/:runId/steps/:stepId/decision',
@@ -209,7 +224,7 @@ export const decideStep = endpoint({
 
 const StepOfRun = z.object({ runId: z.string(), stepId: z.string() });
 
-/** Decides on all matching steps of runs and jobs that wait for a decision. */
+/** Applies one decision to all matching interrupted steps of workflow runs and jobs. */
 export const decideSteps = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/decisions',

@@ -16,17 +16,17 @@ import type { ListenAddress } from './listen-address.ts';
 import type { Peers } from './peers.ts';
 import type { OperatorCredentials, PortShare } from './process-protocol.ts';
 
-/** Dependencies of a service. Each part of the service takes the dependencies that it needs by name. */
+/** Dependencies of a platform service. Each component of the service takes the dependencies that it needs by name. */
 export interface Resources {
   config: PlatformConfig;
   profile: string;
   projectDir: string;
   /** The active config file, or null if the service runs with the default configuration. */
   configFile: string | null;
-  /** The data folder (`.svc/`). */
+  /** Path of the data folder (`.svc/`). */
   dataDir: string;
   keys: KeyMaterial;
-  /** Environment variables with the secrets that the config references. */
+  /** Environment variables, which contain the secrets that the config references. */
   env: Environment;
   operator: OperatorCredentials | null;
   clock: Clock;
@@ -34,13 +34,13 @@ export interface Resources {
   logger: Logger;
   metrics: Metrics;
   analytics: Analytics;
-  /** Whether the previous process crashed: it exited with an error or by an unexpected signal. */
+  /** Whether the previous process of this service exited with an error or by an unexpected signal. */
   hadFault?: boolean | undefined;
   tracer?: Tracer | undefined;
   peers: Peers;
-  /** Answers `ctx.fetch` in tests of plugins. */
+  /** Replaces `ctx.fetch` in tests of plugins. */
   stubFetch?: StubFetch | undefined;
-  /** Called with the sandbox of each plugin process that the service starts. */
+  /** Called with the sandbox status of each plugin process that the service starts. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
   /** Set if several processes share the service's port. */
   portShare?: PortShare | undefined;
@@ -58,15 +58,15 @@ export interface Resources {
   address: ListenAddress;
 }
 
-/** Optional parts common to every service. */
+/** Optional components that every service can provide. */
 export interface DaemonServices {
   /** Authenticates callers. The default is `upstreamIdentity`. */
   authenticate?: Authenticate;
   /** Returns the faults that the health endpoint reports as `degraded`. */
   degradations?: () => readonly Degradation[];
-  /** Resolves when the service's store has answered, for the readiness endpoint. */
+  /** Checks for the readiness endpoint that the service's store responds. */
   probeStore?: () => Promise<unknown>;
-  /** Tells the readiness endpoint whether this process has not yet loaded the latest change of plugins. */
+  /** Reports to the readiness endpoint whether this process still has to load the latest plugin changes. */
   plugins?: { isBehind(): Promise<boolean> };
 }
 
@@ -75,22 +75,28 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   name: ServiceName;
   defaultPort: number;
   /**
-   * Builds the service's parts, and puts each part with a `close` on the stack right after opening it. The stack is
-   * disposed in reverse order when the service closes, or when its start fails.
+   * Creates the components of the service. Each component with a `close` method must be added to `stack` as soon as the
+   * component is open. The stack is disposed in reverse order when the service closes or fails to start.
    */
   services: (resources: Resources, stack: AsyncDisposableStack) => Services | Promise<Services>;
   routes: ReadonlyArray<(http: Http, services: Services) => void>;
-  /** Creates a request listener that passes some requests to Fastify. By default Fastify gets all requests. */
+  /**
+   * Creates a request listener that handles some requests itself and passes all others to Fastify. By default, Fastify
+   * handles all requests.
+   */
   listener?: (http: Http, services: Services) => RequestListener;
   standard?: Partial<Omit<StandardRoutes, 'isDraining' | 'readiness' | 'degradations'>>;
-  /** Called once the server listens. */
+  /** Called as soon as the server listens. */
   ready?: (services: Services, resources: Resources) => void | Promise<void>;
-  /** Lets background work finish while the last requests are answered, within the service's `drainMs`. */
+  /**
+   * Waits for background work during shutdown, in parallel with the last requests and for at most the service's
+   * `drainMs`.
+   */
   drain?: (services: Services) => Promise<void>;
   /** Called after the last request was answered, before the stack of `services` is disposed. */
   close?: (services: Services) => void | Promise<void>;
   bodyLimitBytes?: (config: PlatformConfig) => number;
-  /** Proxies trusted for the client's address; default none. */
+  /** Addresses of proxies that are trusted to report the client's address. By default, no proxy is trusted. */
   trustedProxies?: (config: PlatformConfig) => readonly string[];
 }
 

@@ -15,11 +15,11 @@ export interface BoundAddress {
   own: MemberAddress;
 }
 
-/** Address on which the service listens in this process. Known only after `bind`. */
+/** Address on which the service listens in this process. Available only after `bind`. */
 export class ListenAddress {
   #bound: BoundAddress | undefined;
 
-  /** The bound port, also if the config sets port 0. Throws before the server listens. */
+  /** The bound port, even if the config sets port 0. Throws before the server listens. */
   get port(): number {
     return this.#required().port;
   }

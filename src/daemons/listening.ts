@@ -41,8 +41,8 @@ function forwardingServer(server: Http['server']): Server {
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 /**
- * Also listens on the other address of `localhost`, because Node binds only the first address. Failures are ignored:
- * the machine may have a single address, or another program may use the port.
+ * Also listens on the other address of `localhost`, because Node binds only the first address. Failures are ignored,
+ * because the machine might have a single address, or another program might use the port.
  */
 async function listenOnOtherLoopback({ server }: Http, options: ListenOptions): Promise<void> {
   const bound = server.address() as AddressInfo;
@@ -78,7 +78,7 @@ function cannotListen(
   );
 }
 
-/** Maximum time to wait at a start until processes of the previous service have released the port. */
+/** Maximum time to wait at startup until processes of the previous service have released the port. */
 const FREE_WITHIN_MS = 3000;
 const FREE_POLL_MS = 50;
 

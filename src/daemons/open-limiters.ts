@@ -6,8 +6,8 @@ import type { StartOptions } from './start-options.ts';
 import { storedLimiters } from './stored-limiters.ts';
 
 /**
- * Opens the rate limits of a service. The limits apply over all nodes of a cluster, or over the processes of this
- * machine.
+ * Opens the rate limits of a service. The limits count calls across all nodes of a cluster, or else across the
+ * processes of the service on this machine.
  */
 export async function openLimiters(
   service: string,

@@ -2,8 +2,8 @@ import { ANONYMOUS_HOST, type Caller } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 
 /**
- * Requires a host in `gateway.admins`, also in development. An installed plugin runs as the platform's user, so not
- * every process or web page that can reach the port may install plugins. Throws UNAUTHORIZED or FORBIDDEN. @spec
+ * Throws UNAUTHORIZED or FORBIDDEN unless the caller is a host in `gateway.admins`, even in development. Installed
+ * plugins run as the platform's user, so access to the port must not be sufficient to install plugins. @spec
  * docs/security.md "Boundaries"
  */
 export function requireOperator({ hostId }: Caller, admins: readonly string[], what: string): void {

@@ -3,7 +3,7 @@ import { PlatformError } from '../kit/errors/errors.ts';
 
 /** Addresses of the other services, which the supervisor sends at the start and after each change. */
 export interface Peers {
-  /** Throws UPSTREAM_UNAVAILABLE while the address of the service is unknown. */
+  /** Returns the URL of a service. Throws UPSTREAM_UNAVAILABLE until the supervisor has sent the address. */
   urlOf(name: ServiceName): string;
   set(urls: Partial<Record<ServiceName, string>>): void;
   known(): Partial<Record<ServiceName, string>>;

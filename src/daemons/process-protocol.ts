@@ -15,8 +15,8 @@ export interface OperatorCredentials {
 export type PeerUrls = Partial<Record<ServiceName, string>>;
 
 /**
- * Start parameters of a service process. Sent over the IPC channel, so that no secret appears in arguments or the
- * environment.
+ * Start parameters of a service process. The parameters are sent over the IPC channel, so that no secret appears in
+ * arguments or the environment.
  */
 export interface DaemonStart {
   config: PlatformConfig;
@@ -52,7 +52,7 @@ export interface Listener {
   close(): void;
 }
 
-/** Messages of the supervisor to a service. `start` may carry the listener of the previous process. */
+/** Messages of the supervisor to a service. `start` can carry the listener of the previous process. */
 export type ToDaemon =
   | { type: 'start'; start: DaemonStart }
   | { type: 'peers'; urls: PeerUrls }

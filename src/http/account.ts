@@ -3,18 +3,18 @@ import type { Metrics } from '../kit/telemetry/metrics.ts';
 import { parentSpanOf } from '../kit/telemetry/trace.ts';
 import type { Tracer } from '../kit/telemetry/tracer.ts';
 
-/** An answered request, as metrics, logs and traces describe it. */
+/** Data of an answered request for metrics, logs and traces. */
 export interface AnsweredRequest {
   method: string;
-  /** The route pattern, never the raw path, because raw paths may contain secrets and are unbounded in number. */
+  /** Route pattern. Raw paths are not used, because raw paths can contain secrets and are unbounded in number. */
   route: string;
   status: number;
-  /** `performance.now()` when the request line arrived. */
+  /** Time at which the request line arrived, from `performance.now()`. */
   startedAt: number;
   requestId: string;
   traceId: string;
   spanId: string;
-  /** Id of the tenant. It is empty if the request is unauthenticated. */
+  /** Tenant id, or an empty string if the request is unauthenticated. */
   tenantId: string;
   /** The `traceparent` header as received. */
   traceparent: unknown;

@@ -19,11 +19,15 @@ const REASONS: Partial<Record<PlatformCode, string>> = {
   REQUEST_TIMEOUT: 'Request Timeout',
 };
 
-/** Answers malformed requests (bad framing, oversized headers) with an error body and closes the connection. */
+/**
+ * Returns a handler that answers malformed requests (bad framing, oversized headers) with an error body and closes the
+ * connection.
+ */
 export function createClientErrorAnswer(random: Random) {
   const refused = new WeakSet<Socket>();
   return (error: Error, socket: Socket): void => {
-    // After the first error, Node emits another `clientError` for each chunk that arrives.
+    // Only the first error is answered. After the first error, Node emits another `clientError` for each chunk that
+    // arrives.
     if (refused.has(socket)) return;
     const answer = (): void => answerClientError(error, socket, random.uuid());
     if (isBehindAnother(socket)) {
@@ -35,7 +39,7 @@ export function createClientErrorAnswer(random: Random) {
 
 /**
  * Returns true while an earlier request on this connection waits for its response. An incomplete request does not
- * count, because it is the malformed request.
+ * count, because an incomplete request is the malformed request.
  */
 function isBehindAnother(socket: Socket): boolean {
   const pending = pendingResponse(socket);
@@ -48,8 +52,8 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
     socket.destroy();
     return;
   }
-  // An error response would corrupt a response that has begun. destroySoon() closes the connection after sending the
-  // bytes already written, which may be the error response to this request.
+  // An error response would corrupt a response that has begun. `destroySoon()` closes the connection after sending all
+  // bytes that were already written.
   if (hasBegunResponse(socket)) {
     socket.destroySoon();
     return;
@@ -62,7 +66,7 @@ function answerClientError(error: Error, socket: Socket, requestId: string): voi
   );
 }
 
-/** Answers `CONNECT` with an error body; Node would close the connection without an answer. */
+/** Answers `CONNECT` requests with an error body, because Node would close the connection without an answer. */
 export function refuseTunnels(server: Server, random: Random): void {
   const error = new PlatformError(
     'NOT_IMPLEMENTED',

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import proxyAddr from '@fastify/proxy-addr';
 
-/** Address, host and protocol as the client used them, even if the client called through a trusted proxy. */
+/** Client address, and the host and protocol that the client used, even behind a trusted proxy. */
 export interface ClientSide {
   ip: string;
   host: string;
@@ -11,8 +11,8 @@ export interface ClientSide {
 export type ClientSideOf = (request: IncomingMessage) => ClientSide;
 
 /**
- * Returns a function for requests that bypass Fastify. Like Fastify's `trustProxy` option, it trusts `X-Forwarded-*`
- * headers only from configured proxies.
+ * Returns a function that finds the `ClientSide` of requests that bypass Fastify. As with Fastify's `trustProxy`,
+ * `X-Forwarded-*` headers are trusted only from configured proxies.
  */
 export function createClientSide(trustedProxies: readonly string[]): ClientSideOf {
   const trusts = trustIn(trustedProxies);

@@ -5,18 +5,18 @@ import { codeOf, PlatformError } from '../kit/errors/errors.ts';
 const TIMEOUTS = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
 export interface ClientOptions {
-  /** Base URL of the peer, or a function that returns it if a restart of the peer may change the URL. */
+  /** Base URL of the peer. A function is needed if a restart of the peer can change the URL. */
   url: string | (() => string);
   /** Headers of every call, such as tokens or the service key. */
   headers?: () => Record<string, string> | Promise<Record<string, string>>;
   timeoutMs?: number;
   /** Name of the peer in error messages, such as `gateway`. */
   peer: string;
-  /** Replaces `fetch`. */
+  /** Function that is used instead of `fetch`. */
   send?: Send;
 }
 
-/** The subset of `fetch` that the client uses. On abort it rejects with the reason of the signal. */
+/** Subset of `fetch` that the client uses. On abort, rejects with the reason of the signal. */
 export type Send = (url: string, request: SentRequest) => Promise<SentReply>;
 
 export interface SentRequest {
@@ -80,7 +80,7 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-/** Requests a path and returns the response with its body unread. Throws like `Client.call`. */
+/** Requests a path and returns the response before its body is read. Throws the same errors as `Client.call`. */
 export async function openStream(
   base: string,
   path: string,
@@ -100,7 +100,8 @@ export async function openStream(
 function fillPath(path: string, params: object): string {
   return path.replace(/:([A-Za-z_]\w*)/g, (_, name: string) => {
     const value = String((params as Record<string, unknown>)[name]);
-    // URL normalization removes these segments even if they are escaped, so the request would reach another path.
+    // URL normalization removes empty and dot segments even in escaped form, so that the request would reach another
+    // path.
     if (value === '' || value === '.' || value === '..') {
       throw new PlatformError('VALIDATION_ERROR', `${name} cannot be ${JSON.stringify(value)}.`);
     }
@@ -117,7 +118,9 @@ function queryString(query: object): string {
     : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
 }
 
-/** Finds a TLS certificate error in the cause chain of a `fetch` error. */
+/**
+ * Returns the TLS certificate error in the cause chain of a `fetch` error, or undefined if the chain has no such error.
+ */
 function trustFailure(error: unknown): { code: string; message: string } | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const code = codeOf(at) ?? '';
@@ -126,7 +129,7 @@ function trustFailure(error: unknown): { code: string; message: string } | undef
   return undefined;
 }
 
-/** Converts the failure of a request that got no response to a PlatformError. */
+/** Returns the PlatformError for a request that failed without a response. */
 export function connectionError(error: unknown, peer: string, base: string): PlatformError {
   if (error instanceof PlatformError) return error;
   if ((error instanceof DOMException && error.name === 'TimeoutError') || TIMEOUTS.has(codeOf(error) ?? '')) {
@@ -155,8 +158,8 @@ export function connectionError(error: unknown, peer: string, base: string): Pla
 }
 
 /**
- * Converts an error response to a PlatformError. Keeps the peer's error if it has the platform's format and a known
- * code.
+ * Converts an error response to a PlatformError. Keeps the error of the peer if the body has the platform's format and
+ * a known code.
  */
 export function peerError(
   response: Pick<SentReply, 'status' | 'headers'>,
@@ -173,7 +176,7 @@ export function peerError(
     if (isPlatformCode(error.code)) ({ code, message, details = {} } = { ...error, code: error.code });
     else details = { ...details, code: error.code };
   } catch {
-    // The body does not have the platform's format, so only the status is known.
+    // The body does not have the platform's format, so the error contains only the status.
   }
   const retryAfter = response.headers.get('retry-after');
   return new PlatformError(code, message, {
@@ -182,7 +185,7 @@ export function peerError(
   });
 }
 
-/** Parses a successful response. Throws UPSTREAM_UNAVAILABLE if it is not JSON. */
+/** Parses the body of a successful response. Throws UPSTREAM_UNAVAILABLE if the body is not JSON. */
 export function parseReply(text: string, peer: string): unknown {
   try {
     return text === '' ? undefined : JSON.parse(text);

@@ -4,11 +4,11 @@ import type { Http } from './http-kit.ts';
 export interface CorsVerdict {
   /** Response headers as a flat list of alternating names and values. */
   headers: string[];
-  /** True for a preflight request, which is answered without a handler. */
+  /** True for a preflight request, which is answered without calling a route handler. */
   isPreflight: boolean;
 }
 
-/** Returns the CORS verdict on a request, or null if the request has no `Origin` header. */
+/** Returns the CORS headers and the preflight flag for a request, or null if the request has no `Origin` header. */
 export type JudgeOrigin = (request: IncomingMessage) => CorsVerdict | null;
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
@@ -18,12 +18,12 @@ const EXPOSED =
   'x-request-id, x-webhook-id, retry-after, ratelimit-limit, ratelimit-remaining, ratelimit-reset';
 const PREFLIGHT_SECONDS = '600';
 
-/** Verdict for origins that are not allowed. `Vary` prevents caches from sharing responses between origins. */
+/** CORS headers for origins that are not allowed. `Vary` prevents caches from sharing responses between origins. */
 const OTHER_ORIGIN: CorsVerdict = { headers: ['vary', 'origin'], isPreflight: false };
 
 /**
- * Returns null if the configuration allows no origin. `Access-Control-Allow-Credentials` is never sent, because the
- * platform uses no cookies.
+ * Returns a function that checks the origin of requests, or null if the configuration allows no origin.
+ * `Access-Control-Allow-Credentials` is never sent, because the platform uses no cookies.
  */
 export function createOriginJudge(origins: readonly string[]): JudgeOrigin | null {
   if (origins.length === 0) return null;
@@ -43,7 +43,7 @@ export function createOriginJudge(origins: readonly string[]): JudgeOrigin | nul
   };
 }
 
-/** Adds the CORS headers to responses of Fastify, and answers preflight requests of every path. */
+/** Adds the CORS headers to responses of Fastify, and answers preflight requests for every path. */
 export function allowOrigins(http: Http, judge: JudgeOrigin): void {
   http.addHook('onRequest', (request, reply, done) => {
     const verdict = judge(request.raw);

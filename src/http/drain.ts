@@ -4,31 +4,37 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
 import type { Http } from './http-kit.ts';
 
-/** Kernel backlog of the listener. If a burst exceeds Node's default (511), clients retry only after one second. */
+/**
+ * Maximum length of the kernel's accept queue. If a burst exceeds Node's default of 511, clients retry only after one
+ * second.
+ */
 export const LISTEN_BACKLOG = 4096;
 
 const POLL_MS = 10;
 /**
- * Consecutive polls without activity after which the backlog counts as empty. A busy event loop delays the polls too.
+ * Number of consecutive polls without activity after which the backlog counts as empty. Polls are counted instead of
+ * time, because a busy event loop accepts connections late.
  */
 const QUIET_POLLS = 4;
 /** Maximum time for which a draining server accepts connections that are still in the kernel backlog. */
 const MAX_ACCEPTING_MS = 6000;
 const REAP_MS = 25;
-/** Maximum time from a connection to its first byte during a drain. */
+/** During a drain, maximum time that a new connection can stay open without sending its first byte. */
 const MAX_SILENT_MS = 1000;
 const DRAIN_MS = 8000;
 
 const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
 
-/** Returns the time in ms until the connections that are still open are closed, even those with a request in flight. */
+/**
+ * Returns the time in ms after which all open connections are closed, including connections with a request in flight.
+ */
 function drainLeftMs(http: Http): number {
   return Math.min(drainMsOf(http), http.kit.drainEndsAt - performance.now());
 }
 
 /**
- * Adds a graceful shutdown. Responses get `Connection: close` at once, and requests in the kernel backlog are still
- * accepted. Each connection closes once it is idle, and the remaining connections close at the deadline.
+ * Adds a graceful shutdown. Responses get `Connection: close`, and connections in the kernel backlog are still
+ * accepted. Idle connections close first. The remaining connections close at the deadline.
  */
 export function drainOnClose(http: Http): void {
   const { server } = http;
@@ -43,8 +49,8 @@ export function drainOnClose(http: Http): void {
     if (!server.listening) return;
     http.kit.drainEndsAt = performance.now() + drainMsOf(http) + STOP_DEADLINES.httpCutMs;
     await untilBacklogEmpty(http);
-    // Node closes connections that are idle at the close. Connections that become idle later would stay open until the
-    // keep-alive timeout.
+    // On close, Node closes only connections that are idle at that moment. Without the `reap` timer, other connections
+    // would stay open until the keep-alive timeout.
     keepNewConnections(server, acceptedAt);
     const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
     const cut = setTimeout(() => server.closeAllConnections(), drainLeftMs(http));
@@ -61,7 +67,7 @@ export function drainOnClose(http: Http): void {
 
 /**
  * Defers the closing of idle connections until each new connection has sent its first byte. Node treats a new
- * connection as idle and would close it just before its first request arrives.
+ * connection as idle and would close the connection before its first request arrives.
  */
 function keepNewConnections(server: Server, acceptedAt: ReadonlyMap<Socket, number>): void {
   const closeIdle = server.closeIdleConnections.bind(server);
@@ -73,8 +79,8 @@ function keepNewConnections(server: Server, acceptedAt: ReadonlyMap<Socket, numb
 }
 
 /**
- * Resolves once no new requests arrive, once as many connections were accepted as the kernel backlog can hold, or at
- * the deadline.
+ * Resolves when no new requests arrive, when the number of accepted connections reaches the size of the kernel backlog,
+ * or at the deadline.
  */
 async function untilBacklogEmpty(http: Http): Promise<void> {
   const { kit } = http;
@@ -88,7 +94,7 @@ async function untilBacklogEmpty(http: Http): Promise<void> {
   }
 }
 
-/** Returns a number that changes with each new connection and request, since both terms only grow. */
+/** Returns a number that changes with each new connection and request, because both terms only grow. */
 function activity({ kit }: Http): number {
   return kit.connections + kit.lastRequestAt;
 }

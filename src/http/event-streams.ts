@@ -18,22 +18,22 @@ export interface StreamCall {
 }
 
 /**
- * Yields batches of events. An error before the first batch becomes an ordinary error response. `signal` aborts when
- * the client disconnects.
+ * Yields batches of events. An error before the first batch becomes an error response, and a later error becomes an
+ * `error` event. `signal` aborts when the client disconnects.
  */
 export type FollowEvents = (signal: AbortSignal) => AsyncGenerator<readonly ServerSentEvent[], void>;
 
 export interface EventStreams {
   /**
-   * Resolves when the generator ends, the client disconnects or the service stops. Later errors become an `error`
-   * event. Throws RATE_LIMIT_EXCEEDED if the namespace has used up its share of streams, and SERVICE_UNAVAILABLE if all
-   * streams are in use.
+   * Streams events until the generator ends, the client disconnects or the service stops. Throws RATE_LIMIT_EXCEEDED if
+   * the namespace has no stream left, and SERVICE_UNAVAILABLE if no stream is free.
    */
   send(call: StreamCall, follow: FollowEvents): Promise<void>;
 }
 
 /**
- * Limits concurrent event streams to `count`, shared fairly between namespaces. Error messages name the content `what`.
+ * Limits concurrent event streams to `count`, shared fairly between namespaces. `what` names the streamed content in
+ * error messages.
  */
 export function createEventStreams(
   http: Http,
@@ -91,7 +91,7 @@ async function send(
   const heartbeat = setInterval(() => raw.writableNeedDrain || raw.write(HEARTBEAT), HEARTBEAT_MS).unref();
   try {
     while (!next.done && !signal.aborted) {
-      // Backpressure: waits for a slow reader instead of buffering.
+      // Applies backpressure by waiting for a slow reader instead of buffering events.
       if (next.value.length > 0) await stream.write(Buffer.from(next.value.map(writtenEvent).join('')));
       next = await source.next();
     }

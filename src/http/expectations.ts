@@ -16,7 +16,7 @@ export function deferContinue(server: Server): void {
   });
 }
 
-/** Sends the deferred `100 Continue` before Fastify reads a body. */
+/** Sends the deferred `100 Continue` before Fastify reads a body, unless `Content-Length` exceeds the body limit. */
 export function continueWhenWanted(http: Http): void {
   http.addHook('preParsing', (request, reply, _payload, done) => {
     const { bodyLimit } = request.routeOptions;
@@ -33,7 +33,10 @@ export function continueIfExpected(request: IncomingMessage, response: ServerRes
   if (expectsContinue(request)) response.writeContinue();
 }
 
-/** HTTP/1.0 has no interim responses, so `Expect` is ignored there (RFC 9110 10.1.1). */
+/**
+ * Returns whether the client waits for `100 Continue`. HTTP/1.0 has no interim responses, so `Expect` is ignored in
+ * HTTP/1.0 requests (RFC 9110 10.1.1).
+ */
 function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersionMinor > 0;
 }
@@ -44,7 +47,10 @@ function bodyTooLarge(limitBytes: number): PlatformError {
   });
 }
 
-/** Answers expectations other than `100-continue` with 417. The connection closes, because a body may still follow. */
+/**
+ * Answers `Expect` headers other than `100-continue` with 417. The connection closes, because the client might still
+ * send a body.
+ */
 export function refuseExpectations(server: Server, random: Random): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const error =

@@ -7,20 +7,21 @@ export type CheckHost = (host: string | undefined) => void;
 export interface HostCheckOptions {
   /** Address on which the service listens. */
   listenHost: string;
-  /** Additional host names, with or without a port: `svc.example.com`. */
+  /** Additional accepted host names, with or without a port, such as `svc.example.com`. */
   allowedHosts: readonly string[];
 }
 
 /**
- * Prevents DNS rebinding of a service on loopback, where a web page's own host name resolves to 127.0.0.1.
- * Returns undefined for other listen addresses, which may have any host name.
+ * Returns a check against DNS rebinding, in which the host name of a web page resolves to a loopback address. Returns
+ * undefined for other listen addresses, for which any host name is valid.
  */
 export function createHostCheck({ listenHost, allowedHosts }: HostCheckOptions): CheckHost | undefined {
   if (!isLoopbackHost(listenHost)) return undefined;
   const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
   let lastGood: string | undefined;
   return (host) => {
-    // `Host` is optional in HTTP/1.0. Browsers always send it.
+    // A missing `Host` header is accepted, because the header is optional in HTTP/1.0 and browsers always send the
+    // header.
     if (host === undefined || host === lastGood) return;
     const full = host.toLowerCase();
     const name = full.replace(/:\d*$/, '');
@@ -35,7 +36,10 @@ export function createHostCheck({ listenHost, allowedHosts }: HostCheckOptions):
   };
 }
 
-/** Accepts `localhost` and names below it, 127.0.0.0/8 and ::1, with or without brackets. */
+/**
+ * Returns true for `localhost` and its subdomains, for addresses in 127.0.0.0/8, and for `::1` with or without
+ * brackets.
+ */
 export function isLoopbackHost(host: string): boolean {
   if (host === 'localhost' || host === '::1' || host === '[::1]' || host.endsWith('.localhost')) return true;
   return host.startsWith('127.') && isIPv4(host);

@@ -13,14 +13,14 @@ import type { RegisteredRoute } from './route-table.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** `performance.now()` when the request line arrived. */
+    /** Time at which the request line arrived, from `performance.now()`. */
     startedAt: number;
     traceId: string;
     /** Id of this request's span, which is the parent span of calls made while serving the request. */
     spanId: string;
-    /** The authenticated caller; null before authentication. */
+    /** Authenticated caller, or null before authentication. */
     caller: Caller | null;
-    /** Replaces Fastify's route pattern in metrics and logs, for wildcard routes. */
+    /** Label that replaces the route pattern of wildcard routes in metrics and logs. */
     routeLabel: string | null;
   }
   interface FastifyInstance {
@@ -43,7 +43,7 @@ export interface HttpKit {
   random: Random;
   createLimiter: CreateLimiter;
   authenticate: Authenticate;
-  /** Records each request if traces are exported. */
+  /** Tracer that records each request, or undefined if traces are not exported. */
   tracer?: Tracer | undefined;
   /** Counts and logs a request whose response bypasses Fastify. */
   account: (request: FastifyRequest, status: number) => void;
@@ -51,19 +51,22 @@ export interface HttpKit {
   accountAnswered: Account;
   /** Proxies whose `X-Forwarded-*` headers are trusted. */
   trustedProxies?: readonly string[];
-  /** Time for open requests to finish on shutdown. The default is 8 s. */
+  /** Time on shutdown for open requests to finish, in ms. The default is 8 s. */
   drainMs?: number | undefined;
-  /** True while the service is stopping: responses then contain `Connection: close`. */
+  /** True while the service is stopping. Responses then contain `Connection: close`. */
   draining: boolean;
-  /** `performance.now()` at which a drain closes open connections. */
+  /** Time (`performance.now()`) at which a draining server closes the connections that are still open. */
   drainEndsAt: number;
-  /** `performance.now()` of the latest request. A draining server accepts connections while requests arrive. */
+  /**
+   * Time (`performance.now()`) of the latest request. A draining server keeps accepting connections while requests
+   * arrive.
+   */
   lastRequestAt: number;
   connections: number;
   checkHost?: CheckHost | undefined;
-  /** Mounted endpoints, which the OpenAPI description lists. */
+  /** Mounted endpoints, from which the OpenAPI description is generated. */
   endpoints: MountedEndpoint[];
-  /** All routes of the server, including those without an endpoint and those that its own request listener serves. */
+  /** All routes of the server, including routes without an endpoint and routes that Fastify does not handle. */
   routes: RegisteredRoute[];
 }
 

@@ -3,20 +3,29 @@ import { createNumbering } from '../kit/data/numbering.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-/** Collects the named schemas of one API description. */
+/** Collects the named schemas of one OpenAPI description. */
 export interface SchemaComponents {
-  /** The `components.schemas` object of the description. */
+  /** The `components.schemas` object of the OpenAPI description. */
   readonly schemas: Record<string, JsonSchema>;
-  /** Converts to JSON Schema 2020-12. Each `$ref` refers to `components.schemas`. Use `input` for requests. */
+  /**
+   * Converts a zod schema to JSON Schema 2020-12, in which each `$ref` refers to `components.schemas`. `io` is `input`
+   * for requests and `output` for responses.
+   */
   add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
-  /** Adds a JSON Schema and turns its `$defs` into components. Definitions without a name are called `name`. */
+  /**
+   * Adds a JSON Schema and turns its `$defs` into components. Definitions without a name of their own get the name
+   * `name`.
+   */
   lift(schema: JsonSchema, name: string): JsonSchema;
 }
 
 const REF = '#/components/schemas/';
 const ANY_JSON = 'JsonValue';
 
-/** Schemas with an id (`.meta({id})`) become components of that name. Other schemas are inlined. */
+/**
+ * Creates an empty collection. Schemas with an id (`.meta({id})`) become components of that name. Other schemas are
+ * inlined.
+ */
 export function createSchemaComponents(): SchemaComponents {
   const schemas: SchemaComponents['schemas'] = {};
 
@@ -24,7 +33,7 @@ export function createSchemaComponents(): SchemaComponents {
   const names = new Map<string, Map<string, string>>();
   const nextName = createNumbering((name) => taken.has(name));
 
-  /** Returns the wanted name, with a number appended if a different schema already has this name. */
+  /** Returns `wanted`, with a number appended if a different schema already has this name. */
   function nameFor(wanted: string, schema: JsonSchema): string {
     const text = JSON.stringify(schema);
     const namesByText = names.get(wanted) ?? new Map<string, string>();
@@ -56,7 +65,7 @@ export function createSchemaComponents(): SchemaComponents {
     lift,
     add(schema, io) {
       const { it, $defs = {} } = print(schema, io);
-      // A type with defaults differs between request and response; the request variant gets its own name.
+      // A type with defaults has different schemas for requests and responses, so the request schema gets its own name.
       const answered =
         io === 'input' && Object.keys($defs).length > 0 ? print(schema, 'output').$defs : $defs;
       const names = Object.keys($defs).filter(
@@ -79,7 +88,7 @@ function print(
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
       const { def } = zodSchema._zod;
-      // Responses may gain fields, so only request schemas are closed.
+      // Fields can be added to responses later, so only request schemas forbid additional properties.
       if (io === 'output' && def.type === 'object' && !('catchall' in def && def.catchall)) {
         delete jsonSchema.additionalProperties;
       }
@@ -88,7 +97,7 @@ function print(
   return { it: properties.it, ...($defs ? { $defs } : {}) };
 }
 
-/** Appends `Input` to the names of the given `$defs`. */
+/** Appends `Input` to the names of the `$defs` listed in `keys`, and updates the references to them. */
 function rename({ $defs = {}, ...root }: JsonSchema, keys: readonly string[]): JsonSchema {
   const suffixed = (key: string): string => (keys.includes(key) ? `${key}Input` : key);
   const defs = Object.entries($defs as Record<string, JsonSchema>);
@@ -98,7 +107,7 @@ function rename({ $defs = {}, ...root }: JsonSchema, keys: readonly string[]): J
   );
 }
 
-/** Rewrites every `#/$defs/<key>` reference. */
+/** Replaces the key in every `#/$defs/<key>` reference with the result of `to`. */
 function redirect(schema: JsonSchema, to: (key: string) => string): JsonSchema {
   const rewrite = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(rewrite);
@@ -119,7 +128,10 @@ function rewriteRef(ref: unknown, to: (key: string) => string): unknown {
   return [to(key), ...rest].join('/');
 }
 
-/** Returns true for the recursive definition of `z.json()`, which descriptions replace with "any JSON value". */
+/**
+ * Returns true for the recursive definition of `z.json()`. The OpenAPI description replaces this definition with "Any
+ * JSON value".
+ */
 function isAnyJson(key: string, schema: JsonSchema): boolean {
   return (
     key.startsWith('__') && JSON.stringify(schema).replaceAll(`#/$defs/${key}`, '#') === JSON_SCHEMA_TEXT

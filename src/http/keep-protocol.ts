@@ -5,12 +5,13 @@ import { createClientErrorAnswer, refuseTunnels } from './client-error.ts';
 import { deferContinue, refuseExpectations } from './expectations.ts';
 import { cutStalledBodies } from './stalled-body.ts';
 
-/** Limits of all HTTP servers of the platform. */
+/** Options common to all HTTP servers of the platform. */
 export const SERVER_LIMITS: ServerOptions = {
   maxHeaderSize: LIMITS.headerBytes,
   headersTimeout: LIMITS.headersTimeoutMs,
   connectionsCheckingInterval: 2000,
-  // Node would answer with an empty body, whereas `requireHost` sends an error body.
+  // Disabled because Node would answer a missing `Host` header with an empty body. `requireHost` sends an error body
+  // instead.
   requireHostHeader: false,
 };
 
@@ -28,7 +29,8 @@ export function createProtocolServer(): Server {
 }
 
 /**
- * Replaces Node's handling of `Expect`, `CONNECT` and stalled bodies with error bodies. Other requests are unaffected.
+ * Sends error bodies for unsupported `Expect` headers, `CONNECT` requests and stalled request bodies, instead of Node's
+ * default responses. Other requests are unaffected.
  */
 export function keepProtocol(server: Server, random: Random, bodyIdleMs: number = LIMITS.bodyIdleMs): void {
   refuseExpectations(server, random);

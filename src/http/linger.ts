@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Maximum time for which the rest of a request is read and discarded. */
+/** Maximum time to read and discard the rest of a request after an early response. */
 const LINGER_MS = 500;
 
 /**

@@ -5,9 +5,9 @@ export interface LongCall {
   headers: Record<string, string>;
   body: unknown;
   signal?: AbortSignal | undefined;
-  /** Timeout in ms for the response headers and between two chunks of the body. 0 disables it. */
+  /** Timeout for the response headers and between two chunks of the body, in ms. 0 disables the timeout. */
   idleTimeoutMs: number;
-  /** Called on a 102 interim response. */
+  /** Called for each 102 (Processing) interim response. */
   onProcessing?: (() => void) | undefined;
 }
 
@@ -17,9 +17,14 @@ export interface LongCallReply {
   pieces: AsyncIterable<Buffer>;
 }
 
-/** Client for calls that may last hours, such as handlers of plugins. `fetch` would time out after five minutes. */
+/**
+ * Client for calls that can last hours, such as calls of plugin handlers. `fetch` would time out after five minutes.
+ */
 export interface LongCallClient {
-  /** Resolves when the headers of a successful response arrive. Rejects with the same errors as `Client.call`. */
+  /**
+   * Sends a POST request and resolves when the headers of a successful response arrive. Rejects with the same errors as
+   * `Client.call`.
+   */
   post(base: string, path: string, call: LongCall): Promise<LongCallReply>;
   close(): Promise<void>;
 }

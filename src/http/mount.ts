@@ -15,18 +15,18 @@ import type { RateVerdict, SharedLimiter } from '../kit/limits/rate-limiter.ts';
 import { minutes } from '../kit/time/duration.ts';
 import type { Http } from './http-kit.ts';
 
-/** A limiter that counts the calls of several endpoints together. */
+/** A limiter and its limit, shared by several endpoints whose calls are counted together. */
 export interface SharedLimit {
   limiter: SharedLimiter;
   limit: number;
 }
 
 export interface MountOptions {
-  /** `caller` requires authentication; `open` accepts requests without authentication. */
+  /** `caller` requires authentication. `open` accepts requests without authentication. */
   auth: 'caller' | 'open';
   /** Maximum calls per minute and namespace, or a limiter shared with other endpoints. */
   perMinute?: number | SharedLimit;
-  /** The default is the body limit of the service, or a smaller limit for `open` endpoints. */
+  /** The default is the body limit of the service, or the smaller `LIMITS.openBodyBytes` for `open` endpoints. */
   bodyLimitBytes?: number;
 }
 
@@ -36,14 +36,17 @@ export type EndpointContext<E extends Endpoint> = Validated<E> & {
   reply: FastifyReply;
 };
 
-/** Returns the response body. A handler that sends the response itself returns `reply`. */
+/** Returns the response body, or `reply` if the handler sends the response itself. */
 export type EndpointHandler<E extends Endpoint> = (
   context: EndpointContext<E>,
 ) => Promise<ReplyInput<E> | FastifyReply> | ReplyInput<E>;
 
 const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
-/** Registers the route of an endpoint. Each request is authenticated, rate limited and validated before the handler. */
+/**
+ * Registers the route of an endpoint. Before the handler runs, each request is authenticated and rate limited as
+ * `options` specify, and validated.
+ */
 export function mount<E extends Endpoint>(
   http: Http,
   endpoint: E,
@@ -102,8 +105,8 @@ function parse(schema: z.ZodType | undefined, value: unknown, place: string): un
 }
 
 /**
- * Returns a function that counts a call. The function throws if the limit is reached; if processes share the limit, its
- * promise rejects.
+ * Returns a function that counts a call and throws if the limit is reached. If processes share the limit, the function
+ * returns a promise that rejects instead.
  */
 function limitOf(
   perMinute: MountOptions['perMinute'],
@@ -127,7 +130,9 @@ function limitOf(
   };
 }
 
-/** Returns the 429 error with the seconds to wait, rounded up so that the next attempt succeeds. */
+/**
+ * Returns the 429 error. `Retry-After` is the remaining time in seconds, rounded up so that a retry is not too early.
+ */
 export function rateLimited(limit: number, resetMs: number): PlatformError {
   const retryAfter = Math.max(1, Math.ceil(resetMs / 1000));
   return new PlatformError(

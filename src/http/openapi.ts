@@ -4,12 +4,11 @@ import { createSchemaComponents, type SchemaComponents } from './json-schema.ts'
 
 export type { SchemaComponents } from './json-schema.ts';
 
-/** A mounted endpoint, or a route known only by method and path. */
+/** A mounted endpoint, or a route that has only a method and a path. */
 export interface MountedEndpoint {
   method: string;
   path: string;
   endpoint?: Endpoint;
-  /** Whether authentication is required. */
   authenticated: boolean;
 }
 
@@ -23,29 +22,29 @@ export interface OpenApiDocument {
 
 const ERROR_REF = { $ref: '#/components/schemas/Error' };
 
-/** Converts `/a/:id` to OpenAPI's `/a/{id}`. */
+/** Converts a path such as `/a/:id` to the OpenAPI form `/a/{id}`. */
 function openApiPath(path: string): string {
   return path.replace(/:([A-Za-z_]\w*)/g, '{$1}');
 }
 
-/** Unique id of a route: `GET /a/:id/logs` becomes `getAByIdLogs`. */
+/** Returns the unique id of a route, such as `getAByIdLogs` for `GET /a/:id/logs`. */
 export function operationId(method: string, path: string): string {
   const words = path.replace(/:/g, 'by-').split(/[^A-Za-z0-9]+/);
   return method.toLowerCase() + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
 }
 
-/** Returns the names of a path's `:parameters`. */
 export function pathParameterNames(path: string): string[] {
   return [...path.matchAll(/:([A-Za-z_]\w*)/g)].map(([, name]) => name!);
 }
 
-/** Returns the description of an error response. All error responses have the same body. */
+/** Returns the OpenAPI description of an error response. All error responses have the same body schema. */
 export function errorResponse(description: string): Record<string, unknown> {
   return { description, content: { 'application/json': { schema: ERROR_REF } } };
 }
 
 /**
- * Builds a description with the common error body and authentication. `fill` adds operations by path, such as `/a/:id`.
+ * Builds an OpenAPI description with the common error schema and authentication scheme. `fill` adds the operations by
+ * method and path, such as `/a/:id`.
  */
 export function describeApi(
   info: OpenApiDocument['info'],
@@ -76,9 +75,8 @@ export function describeApi(
 }
 
 /**
- * Describes the mounted endpoints that are visible. Generated on request: registering a generator at startup would cost
- * each service 100 ms and 8 MB.
- * @spec Health, metrics, specification (visibility)
+ * Describes the mounted endpoints that are visible. The description is generated per request, because registering a
+ * generator at startup would cost each service 100 ms and 8 MB. @spec Health, metrics, specification (visibility)
  */
 export function openApiDocument(
   service: string,
@@ -94,8 +92,8 @@ export function openApiDocument(
 }
 
 /**
- * Returns true when the API description lists the route: it has a tag and is not hidden. @spec Health, metrics,
- * specification
+ * Returns true if the OpenAPI description lists the endpoint. A listed endpoint has a tag and is not hidden. @spec
+ * Health, metrics, specification
  */
 export function isVisible(endpoint: Endpoint | undefined): endpoint is Endpoint {
   return endpoint !== undefined && (endpoint.tags?.length ?? 0) > 0 && endpoint.hidden !== true;
@@ -130,7 +128,7 @@ function operationOf(
   };
 }
 
-/** OpenAPI requires all path parameters to be declared, even those without a schema. */
+/** Returns all path parameters, including those without a schema, because OpenAPI requires their declaration. */
 function pathParameters(
   path: string,
   schema: z.ZodType | undefined,
@@ -154,7 +152,7 @@ function parametersOf(
 
 type ParameterPlace = 'path' | 'query' | 'header';
 
-/** Converts each property of an object schema to a parameter. */
+/** Converts each property of an object schema to an OpenAPI parameter. */
 export function parametersFrom(
   schema: Record<string, unknown>,
   place: ParameterPlace,

@@ -6,8 +6,8 @@ import { idsOf } from './request-ids.ts';
 import { protocolFault } from './request-line.ts';
 
 /**
- * Answers requests of other protocols with 400, because Fastify fails on their methods. All HTTP requests go to
- * `serve`.
+ * Answers requests of protocols other than HTTP with 400, because Fastify fails on their methods. All HTTP requests go
+ * to `serve`.
  */
 export function refuseOtherProtocols(kit: HttpKit, random: Random, serve: RequestListener): RequestListener {
   return (request, response) => {

@@ -3,7 +3,10 @@ import { HEADERS } from '../contracts/index.ts';
 import { errorBody, type PlatformError } from '../kit/errors/errors.ts';
 import { endUnread } from './linger.ts';
 
-/** Sends an error body without Fastify. `extra` lists header names and values. `isLast` closes the connection. */
+/**
+ * Sends an error body without Fastify. `extra` alternates header names and values. If `isLast` is true, the connection
+ * closes after the response.
+ */
 export function sendRawError(
   res: ServerResponse,
   error: PlatformError,

@@ -4,9 +4,9 @@ import type { Logger } from '../kit/telemetry/logger.ts';
 import { type Clock, systemClock } from '../kit/time/clock.ts';
 import { seconds } from '../kit/time/duration.ts';
 
-/** Time without an answer of the store after which a service is not ready. */
+/** Maximum time without a response from the store. After this time, the service is not ready. */
 const MAX_STORE_SILENCE_MS = seconds(5);
-/** Maximum time that a readiness request waits for the store, in real time even with a test clock. */
+/** Maximum time that a readiness request waits for the store. The wait uses real time, even with a test clock. */
 const PROBE_WAIT_MS = 250;
 
 export interface ReadinessDeps {
@@ -14,19 +14,24 @@ export interface ReadinessDeps {
   clock: Clock;
   logger: Logger;
   isDraining: () => boolean;
-  /** Resolves when the store has answered. Undefined for services without a store. */
+  /** Resolves when the store has responded. Undefined for services without a store. */
   probeStore?: (() => Promise<unknown>) | undefined;
-  /** Tells whether the lock file has changes that are not loaded. Undefined for services without plugins. */
+  /**
+   * `isBehind` resolves to true if the lock file has changes that are not loaded. Undefined for services without
+   * plugins.
+   */
   plugins?: { isBehind(): Promise<boolean> } | undefined;
 }
 
-/** Decides whether load balancers should send requests to a service. */
+/** Determines whether a service is ready for requests from load balancers. */
 export class Readiness {
   readonly #deps: ReadinessDeps;
   #probe: Promise<void> | undefined;
-  /** Start of the first probe since the store's latest answer. */
+  /**
+   * Start time of the first probe since the latest response from the store. Undefined if all probes have been answered.
+   */
   #unansweredSince: number | undefined;
-  /** Reason codes that have been logged. */
+  /** Reason codes of the latest check, which have been logged. */
   #reported: ReadonlySet<string> = new Set();
 
   constructor(deps: ReadinessDeps) {
@@ -34,8 +39,8 @@ export class Readiness {
   }
 
   /**
-   * Returns the reasons for which the service is not ready. The list is empty if the service is ready. Logs each
-   * change.
+   * Returns the reasons why the service is not ready, or an empty list if it is ready. Logs new reasons, and when the
+   * service becomes ready again.
    */
   async reasons(): Promise<Degradation[]> {
     const reasons = [this.#drainReason(), await this.#storeReason(), await this.#pluginReason()].filter(
@@ -70,7 +75,7 @@ export class Readiness {
       await probeStore();
       this.#unansweredSince = undefined;
     } catch {
-      // The store logs its own failures. A failed probe counts as no answer.
+      // The store logs its own failures. A failed probe counts as a missing response.
     } finally {
       this.#probe = undefined;
     }
@@ -102,7 +107,7 @@ export class Readiness {
   }
 }
 
-/** Builds the 503 of a service that is not ready. */
+/** Returns the 503 error of a service that is not ready. */
 export function notReady(service: ServiceName, reasons: readonly Degradation[]): PlatformError {
   const messages = reasons.map(({ message }) => message).join(' ');
   return new PlatformError('SERVICE_UNAVAILABLE', `${service} is not ready. ${messages}`, {

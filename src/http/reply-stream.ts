@@ -1,21 +1,21 @@
 import { once } from 'node:events';
 import type { FastifyReply } from 'fastify';
 
-/** The status that nginx logs for requests whose client disconnected. */
+/** Status code that nginx logs for requests whose client disconnected. */
 export const CLIENT_CLOSED_REQUEST = 499;
 
 export interface ReplyStream {
   readonly started: boolean;
-  /** Sends these headers and those already set on the reply. From then on, Fastify no longer controls the response. */
+  /** Sends `headers` and the headers already set on the reply. Afterwards, Fastify no longer controls the response. */
   start(headers: Record<string, string>): void;
-  /** Resolves when the send buffer has room again. Rejects if the client disconnects. */
+  /** Writes a chunk, and resolves when the send buffer has room for more. Rejects if the client has disconnected. */
   write(piece: Buffer): Promise<void>;
   end(): void;
   /** Closes the connection abruptly, so that the client detects an incomplete response. */
   cut(): void;
 }
 
-/** Creates a stream for a reply. Until `start` is called, the reply can still be sent in the ordinary way. */
+/** Creates a stream for a reply. Until `start` is called, an ordinary response can still be sent. */
 export function createReplyStream(reply: FastifyReply): ReplyStream {
   let started = false;
   return {
@@ -52,7 +52,7 @@ export function createReplyStream(reply: FastifyReply): ReplyStream {
   };
 }
 
-/** Aborts when the connection closes before the response is complete. */
+/** Returns a controller that aborts if the connection closes before the response is complete. */
 export function abortOnDisconnect({ raw }: FastifyReply): AbortController {
   const controller = new AbortController();
   raw.once('close', () => {

@@ -7,13 +7,13 @@ import { newSpanId, saneId, spanIdOf, traceIdOf } from '../kit/telemetry/trace.t
 export interface RequestIds {
   requestId: string;
   traceId: string;
-  /** Id of the request's span, which is the parent of calls made for the request. */
+  /** Span id of the request. Calls made while the request is handled are child spans. */
   spanId: string;
 }
 
 /**
- * Returns the client's ids if they are valid, otherwise new ones. All three new ids derive from one UUID, because
- * generating three UUIDs would cost more than routing the request.
+ * Returns the client's request and trace ids if they are valid, and new ids otherwise. If all three ids are new, they
+ * derive from one UUID, because generating three UUIDs would cost more than routing the request.
  */
 export function idsOf(
   headers: IncomingHttpHeaders,
@@ -29,7 +29,7 @@ export function idsOf(
   };
 }
 
-/** Sets the `X-Request-Id` response header, and the trace and span id of the request. Fastify sets `request.id`. */
+/** Sets the `X-Request-Id` response header, and the trace and span ids of the request. Fastify sets `request.id`. */
 export function setRequestIds(request: FastifyRequest, reply: FastifyReply, random: Random): void {
   reply.header(HEADERS.requestId, request.id);
   const { traceId, spanId } = idsOf(request.headers, random, request.id);

@@ -11,8 +11,8 @@ export function requireValidRequest(request: IncomingMessage, checkHost: CheckHo
 }
 
 /**
- * HTTP/1.1 requires exactly one `Host` header (RFC 9112 3.2). With two, a proxy and this server could use different
- * ones.
+ * Requires exactly one `Host` header in HTTP/1.1 (RFC 9112 3.2). If a request had two `Host` headers, a proxy and this
+ * server could use different headers.
  */
 function requireHost({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): void {
   if (headers.host === undefined) {
@@ -32,20 +32,22 @@ function requireSafePath(url: string): void {
 }
 
 /**
- * Returns true for webhook deliveries. Their host name is not checked, because they may arrive through a tunnel of any
- * name, and authenticate by a secret.
+ * Returns true for webhook deliveries. Their host name is not checked, because deliveries can arrive through a tunnel
+ * with any host name and authenticate with a secret.
  */
 export function isDelivery(url: string): boolean {
   return url.startsWith('/webhooks/');
 }
 
 const HTTP_METHODS = new Set<string | undefined>(METHODS);
-/** Closes the connection, because this server and the sender may disagree on where the message ends. */
+/**
+ * Error options that close the connection, because this server and the sender might disagree on where the message ends.
+ */
 const CLOSE = { headers: { connection: 'close' } };
 
 /**
- * Returns an error unless the request is valid HTTP/1.0 or HTTP/1.1. Node's parser also accepts other protocols
- * (docs/decisions/0020), and chunked bodies in HTTP/1.0, which older proxies do not support (RFC 9112 6.1).
+ * Returns undefined for valid HTTP/1.0 and HTTP/1.1 requests, and an error otherwise. Node's parser also accepts other
+ * protocols (docs/decisions/0020) and chunked HTTP/1.0 bodies, which older proxies do not support (RFC 9112 6.1).
  */
 export function protocolFault(request: IncomingMessage): PlatformError | undefined {
   const { method, httpVersionMajor, httpVersionMinor, headers } = request;

@@ -6,7 +6,10 @@ export interface RegisteredRoute {
   path: string;
 }
 
-/** Returns the methods that a path supports, including `HEAD` if it supports `GET`. Empty if no route matches. */
+/**
+ * Returns the methods that a path supports, including `HEAD` if it supports `GET`. The list is empty if no route
+ * matches.
+ */
 export function allowedMethods(routes: readonly RegisteredRoute[], rawPath: string): string[] {
   const methods = new Set<string>();
   for (const { method, path } of routes) {
@@ -17,7 +20,7 @@ export function allowedMethods(routes: readonly RegisteredRoute[], rawPath: stri
   return [...methods].sort();
 }
 
-/** Returns the 405 error for a path that exists with other methods. */
+/** Returns the 405 error for a path that supports only other methods. */
 export function methodNotAllowed(method: string, path: string, allowed: readonly string[]): PlatformError {
   return new PlatformError('METHOD_NOT_ALLOWED', `${path} supports ${allowed.join(', ')}, not ${method}.`, {
     details: { method, allowed },
@@ -25,7 +28,10 @@ export function methodNotAllowed(method: string, path: string, allowed: readonly
   });
 }
 
-/** Compares undecoded segments. The result only fills the `Allow` header and must not decide about access. */
+/**
+ * Matches a path to a pattern without decoding the segments. The result is only for the `Allow` header and must not be
+ * used for access checks.
+ */
 function matches(pattern: string, rawPath: string): boolean {
   const patternParts = pattern.split('/');
   const pathParts = rawPath.split('/');

@@ -22,7 +22,7 @@ import { sendError } from './send-error.ts';
 
 const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
-/** Options of every router. Two routers that parse a path differently would let a request bypass a check. */
+/** Options shared by all routers. If two routers parsed a path differently, a request could bypass a check. */
 export const ROUTER_OPTIONS = { maxParamLength: 2048, ignoreTrailingSlash: false };
 
 type KitState =
@@ -42,15 +42,15 @@ export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
   /** Maximum time in ms between two chunks of a body. The default is 30 s. */
   bodyIdleMs?: number;
   /**
-   * Creates a request listener that may pass requests to `http.routing` (Fastify). By default, Fastify gets all
+   * Creates a request listener, which can pass requests on to `http.routing` (Fastify). By default, Fastify handles all
    * requests.
    */
   listener?: ((http: Http) => RequestListener) | undefined;
 }
 
 /**
- * Throws, because routes have no Fastify schemas: endpoints are validated by zod (`mount`). By default, Fastify would
- * load ajv and fast-json-stringify, which take 10 MB and 40 ms per service.
+ * Throws, because routes must not have Fastify schemas. `mount` validates endpoints with zod instead. Fastify's default
+ * compilers (ajv, fast-json-stringify) would take 10 MB and 40 ms per service.
  */
 function noCompiler(): never {
   throw new Error('Routes must not have Fastify schemas; mount() validates endpoints.');
@@ -72,7 +72,7 @@ export function createHttp(options: HttpOptions): Http {
     rewriteUrl: originForm,
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     clientErrorHandler: createClientErrorAnswer(random),
-    // Fastify runs no hooks for its own errors (such as a malformed URL), so their work is repeated here.
+    // Fastify runs no hooks for its own errors (such as a malformed URL), so the work of the hooks is repeated here.
     frameworkErrors: (error, request, reply) => {
       request.startedAt = performance.now();
       http.kit.lastRequestAt = request.startedAt;
@@ -117,7 +117,8 @@ function registerRoutes(http: Http): void {
   http.addHook('onRoute', (route) => {
     const { method, url } = route;
     route.onResponse = withAccounting(route.onResponse, http.kit.account);
-    // Fastify adds HEAD to each GET route.
+    // Fastify adds a `HEAD` route for each `GET` route. The `HEAD` routes are skipped here, because `allowedMethods`
+    // adds `HEAD` itself.
     for (const name of [method].flat())
       if (name !== 'HEAD') http.kit.routes.push({ method: name, path: url });
   });
@@ -141,7 +142,7 @@ function beginRequests(http: Http): void {
 }
 
 function answerUnknownRoutes(http: Http): void {
-  // Answers 404 before reading the body.
+  // Rejects unknown routes before the body is read.
   http.addHook('preParsing', (request, reply, _payload, done) => {
     if (!request.is404) return done();
     reply.raw.once('finish', () => http.kit.account(request, reply.statusCode));
@@ -152,7 +153,7 @@ function answerUnknownRoutes(http: Http): void {
   );
 }
 
-/** Returns the `onResponse` hooks of a route followed by the one that counts and logs the request. */
+/** Returns the `onResponse` hooks of a route, followed by a hook that counts and logs the request. */
 function withAccounting(
   own: RouteOptions['onResponse'],
   account: HttpKit['account'],
@@ -164,7 +165,7 @@ function withAccounting(
   return [...[own ?? []].flat(), count];
 }
 
-/** Whether the request is `OPTIONS *`, which concerns the server as a whole (RFC 9110 9.3.7). */
+/** Returns true for `OPTIONS *`, which applies to the server as a whole (RFC 9110 9.3.7). */
 function isServerOptions({ raw, method }: FastifyRequest): boolean {
   return raw.url === '*' && method === 'OPTIONS';
 }
@@ -199,7 +200,8 @@ function parseJsonStrictly(http: Http): void {
   http.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     const text = body as string;
     if (text === '') return done(null, undefined);
-    // Parsing 10 MB of empty arrays or object keys would block the event loop for seconds.
+    // JSON that is expensive to parse is rejected. Otherwise, 10 MB of empty arrays or object keys would block the
+    // event loop for seconds.
     const factor = Math.max(1, Math.ceil(request.routeOptions.bodyLimit / BODY_LIMIT_BYTES));
     const problem = findCostProblem(text, LIMITS.jsonDepth, factor);
     if (problem)

@@ -4,15 +4,15 @@ import { pendingResponse } from '../kit/process/node-internals.ts';
 
 interface Progress {
   bytes: number;
-  /** `performance.now()` when bytes last arrived. */
+  /** Time (`performance.now()`) of the latest check that found progress. */
   at: number;
 }
 
 const CHECKS_PER_TIMEOUT = 4;
 
 /**
- * Answers 408 and closes the connection if no bytes of a body arrive for `idleMs` to 1.25 `idleMs`. One timer checks
- * all connections, because a timeout per socket would add 4 % to the time of a proxied request.
+ * Answers 408 and closes the connection if no bytes of a request body arrive for `idleMs` (up to 1.25 `idleMs`). One
+ * timer checks all connections, because a timeout per socket would make a proxied request 4 % slower.
  */
 export function cutStalledBodies(server: Server, idleMs: number): void {
   const connections = new Map<Socket, Progress>();
@@ -42,7 +42,10 @@ function cutStalled(server: Server, connections: ReadonlyMap<Socket, Progress>, 
   }
 }
 
-/** Returns true while the server waits for more of the body. Backpressure of the server does not count as a stall. */
+/**
+ * Returns true while the server waits for more of the request body, and false while the server itself has paused
+ * reading.
+ */
 function isAwaited(request: IncomingMessage | undefined): boolean {
   return request !== undefined && !request.complete && request.readableFlowing === true;
 }

@@ -16,16 +16,15 @@ import { mount } from './mount.ts';
 import { notReady, type Readiness } from './readiness.ts';
 
 export interface StandardRoutes {
-  /** Health endpoints. The REST API does not serve `/health`. */
+  /** Health endpoints. The REST API serves only `/api/v1/health`, and other services also serve `/health`. */
   health: readonly Endpoint[];
-  /** Readiness endpoints, beside the health endpoints. */
   ready: readonly Endpoint[];
   metricsPaths: readonly string[];
   isDraining: () => boolean;
   readiness: Readiness;
-  /** Returns the faults that currently degrade the running service. */
+  /** Returns the faults that currently degrade the service. */
   degradations?: (() => readonly Degradation[]) | undefined;
-  /** Throws unless the request may read metrics. */
+  /** Throws if the request is not allowed to read metrics. */
   guardMetrics?: (request: Parameters<Http['kit']['authenticate']>[0]) => void | Promise<void>;
 }
 
@@ -35,7 +34,10 @@ export const STANDARD_ROUTES: Omit<StandardRoutes, 'isDraining' | 'readiness' | 
   metricsPaths: ['/metrics'],
 };
 
-/** Mounts health, metrics, API description and docs, common to all services. @spec Health, metrics, specification */
+/**
+ * Mounts the routes that all services have: health, readiness, metrics, OpenAPI description and docs. @spec Health,
+ * metrics, specification
+ */
 export function standardRoutes(http: Http, routes: StandardRoutes): void {
   const { service, clock, metrics } = http.kit;
   const startedAt = clock.monotonic();
@@ -72,7 +74,8 @@ function mountReady(http: Http, endpoint: Endpoint, readiness: Readiness): void 
     reply.header('cache-control', 'no-store');
     const reasons = await readiness.reasons();
     if (reasons.length === 0) return { ready: true, service };
-    // The response is not thrown, because a thrown 503 would be logged as an error at each probe of a load balancer.
+    // The error is sent instead of thrown, because a thrown 503 would be logged as an error at each probe of a load
+    // balancer.
     return reply
       .code(503)
       .header('retry-after', '1')

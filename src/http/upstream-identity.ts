@@ -9,18 +9,22 @@ import type { Authenticate } from './http-kit.ts';
 export interface UpstreamIdentityOptions {
   internalSecret: string;
   /**
-   * `required` accepts only calls with the service key. `optional` lets other clients choose a tenant by `X-Tenant-ID`.
+   * `required` accepts only calls with the service key. `optional` also accepts other calls, whose `X-Tenant-ID` header
+   * selects the tenant.
    */
   mode: 'optional' | 'required';
-  /** Browser origins that may call without the service key, from `gateway.cors.origins`. By default there are none. */
+  /**
+   * Browser origins that are allowed to call without the service key, from `gateway.cors.origins`. The default is an
+   * empty list.
+   */
   allowedOrigins?: readonly string[];
   logger: Logger;
 }
 
 /**
  * Authenticates calls to a service behind the gateway. In mode `required`, every call needs the service key, so that a
- * client with direct access cannot impersonate a tenant. The host id is trusted only together with the key. @spec
- * Authentication 11, 12
+ * client with direct access cannot impersonate a tenant. The host id is trusted only together with the service key.
+ * @spec Authentication 11, 12
  */
 export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate {
   const { internalSecret, mode, logger, allowedOrigins = [] } = options;
@@ -45,7 +49,10 @@ export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate
   };
 }
 
-/** `Sec-Fetch-Site` values of requests from other sites. Requests for images and links have no `Origin`. */
+/**
+ * `Sec-Fetch-Site` values of requests from other sites. This header is checked because requests for images and links
+ * have no `Origin`.
+ */
 const OTHER_SITES = new Set<unknown>(['cross-site', 'same-site']);
 
 /**
@@ -70,7 +77,8 @@ function originOf(referer: string | undefined): string | undefined {
 }
 
 /**
- * Returns true for origins on this machine and for this service, whose `/docs` page can send requests.
+ * Returns true for origins on this machine, and for the origin of this service, because its `/docs` page sends
+ * requests.
  */
 function isOwn(origin: string, host: string | undefined): boolean {
   if (!URL.canParse(origin)) return false;
@@ -78,7 +86,7 @@ function isOwn(origin: string, host: string | undefined): boolean {
   return isLoopbackHost(page.hostname) || page.host === host;
 }
 
-/** @spec Diagnostic events: every auth failure produces one */
+/** Logs a refused call. @spec Diagnostic events: every auth failure produces one event */
 function reportRefused(logger: Logger, request: FastifyRequest, reasonCode: string): void {
   const { id: requestId, traceId, ip } = request;
   logger.diagnostic(
@@ -109,7 +117,9 @@ function tenantOf(request: FastifyRequest): string {
   return tenant.data;
 }
 
-/** Returns the headers that authenticate one service to another, and that name the caller it acts for. */
+/**
+ * Returns the headers that authenticate a calling service and identify the caller on whose behalf it sends the request.
+ */
 export function serviceHeaders(
   internalSecret: string,
   caller?: { namespaceId?: string; hostId?: string },

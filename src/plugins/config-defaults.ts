@@ -1,14 +1,17 @@
 import { isRecord } from '../kit/data/is-record.ts';
 import { ownValue } from '../kit/data/own-value.ts';
 
-/** Limit on the work per call, about 20 ms. One unit is a visited schema, a copied value or key, or 100 characters. */
+/**
+ * Maximum work of one `withDefaults` call, about 20 ms. One unit is a visited schema, a copied value or key, or 100
+ * characters.
+ */
 const MAX_UNITS = 100_000;
 const CHARS_PER_UNIT = 100;
 const MAX_DEPTH = 256;
 
 /**
- * Adds the defaults of a plugin's `configSchema` to its settings, also to nested ones. Follows each `$ref` once per
- * configured value, so that recursive schemas end. Throws an error if the work exceeds MAX_UNITS.
+ * Adds the defaults of a plugin's `configSchema` to its settings, including nested settings. Follows each `$ref` once
+ * per configured value, so that recursive schemas end. Throws an error if the work exceeds `MAX_UNITS`.
  */
 export function withDefaults(schema: unknown, settings: unknown): unknown {
   const place = { given: settings, open: new Set([schema]), depth: 0 };
@@ -16,9 +19,12 @@ export function withDefaults(schema: unknown, settings: unknown): unknown {
 }
 
 interface Place {
-  /** Value in the configuration file at this position, before defaults are applied. */
+  /** Value of the setting in the configuration file, before defaults are applied. */
   given: unknown;
-  /** Targets of the references that were followed since the nearest configured value. */
+  /**
+   * Targets of the `$ref`s followed since the nearest configured value. These targets are not followed again, so that
+   * recursion ends.
+   */
   open: ReadonlySet<unknown>;
   depth: number;
 }
@@ -43,7 +49,7 @@ class DefaultsFiller {
     return isRecord(filled) && isRecord(properties) ? this.#fillKeys(properties, filled, place) : filled;
   }
 
-  /** Applies the schemas in `$ref` and `allOf`, which describe the same value. */
+  /** Applies the schemas in `$ref` and `allOf`. These schemas describe the same value as their parent schema. */
   #fillInPlace({ $ref, allOf }: Record<string, unknown>, value: unknown, place: Place): unknown {
     let filled = value;
     if (typeof $ref === 'string') {
@@ -95,7 +101,10 @@ function itemOf(list: unknown, index: number): unknown {
   return Array.isArray(list) ? list[index] : undefined;
 }
 
-/** Resolves a `$ref` within the schema. */
+/**
+ * Returns the part of the schema that a `$ref` points to. Returns undefined if the part is missing or outside the
+ * schema.
+ */
 function target(ref: string, root: unknown): unknown {
   if (!ref.startsWith('#')) return undefined;
   const parts = ref.slice(1).split('/').slice(1);

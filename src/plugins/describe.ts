@@ -13,7 +13,7 @@ import type { Random } from '../kit/security/random.ts';
 import type { ExecutionBackend } from './execution.ts';
 import type { EvaluateManifest } from './registry/manifest-module.ts';
 
-/** A plugin whose code is evaluated. It need not be registered. */
+/** A plugin whose code is evaluated for metadata. The plugin does not have to be in the registry. */
 export interface DescribedPlugin {
   id: string;
   version: string;
@@ -23,9 +23,9 @@ export interface DescribedPlugin {
 /** Evaluates plugin code for its metadata, in the same sandbox as handlers but without any permission. */
 export interface PluginDescriber {
   manifest: EvaluateManifest;
-  /** Returns each schema as JSON Schema, or the reason why it cannot be converted, in request order. */
+  /** Returns, in request order, each schema as JSON Schema or the reason why the schema cannot be converted. */
   schemas(plugin: DescribedPlugin, refs: readonly SchemaToDescribe[]): Promise<DescribedSchema[]>;
-  /** For each referenced JSON Schema, in request order, returns the reason why it is unusable, or null. */
+  /** Returns, in request order, null for each usable JSON Schema or the reason why the schema is unusable. */
   references(plugin: DescribedPlugin, refs: readonly string[]): Promise<Array<string | null>>;
   /** Validates a plugin's settings against the `configSchema` of its manifest and returns the errors. */
   config(
@@ -33,20 +33,20 @@ export interface PluginDescriber {
     schema: object,
     config: unknown,
   ): Promise<Array<{ path: string; message: string }>>;
-  /** Returns the kind of each handler, or the reason why it is invalid, in request order. */
+  /** Returns, in request order, the kind of each handler or the reason why the handler is invalid. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
   /**
-   * Validates an input or a signal payload against the handler's schema. The process belongs to the tenant, because
-   * processes may be separated by tenant.
+   * Validates an input or a signal payload against the handler's schema. `tenantId` selects the process, because each
+   * tenant can have processes of its own.
    */
   input(plugin: DescribedPlugin, asked: InputToCheck, tenantId: string): Promise<CheckedInput>;
 }
 
 /** Time limit for importing a plugin's modules and their dependencies. */
 const TIMEOUT_MS = 15_000;
-/** Time limit for evaluating a manifest module. Services wait for it during startup. */
+/** Time limit for evaluating a manifest module. Service startup waits for the evaluation. */
 const MANIFEST_MS = 10_000;
-/** Time limit for validating a value. Starts of runs and services wait for it. */
+/** Time limit for validating a value. Run starts and service startup wait for the validation. */
 const CHECK_MS = 5000;
 const NOTHING = Permissions.parse({});
 

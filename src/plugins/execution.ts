@@ -1,27 +1,35 @@
 import type { CommandResult, ExecutionRequest, HostTarget } from '../contracts/index.ts';
 
 export interface RunOptions {
-  /** Aborts `ctx.signal` of the handler. If the handler does not stop, its process is ended. */
+  /** Aborts `ctx.signal` of the handler. If the handler does not stop, its process is terminated. */
   signal?: AbortSignal;
-  /** Receives the stream that the handler returns. If no sink is given, a handler that returns a stream fails. */
+  /** Receives the stream that the handler returns. Without a sink, a handler that returns a stream fails. */
   stream?: StreamSink;
-  /** Called when the handler starts. If it is set, the call waits for a process without a time limit. */
+  /**
+   * Called when the handler starts. If this callback is set, the call waits for a free process without a time limit.
+   */
   onBegun?: () => void;
-  /** Runs the call alone in a process. Used after a shared process crashed, to find the call at fault. */
+  /**
+   * Runs the call in a process without other calls. Used after a shared process crashed, to find the call that causes
+   * the crash.
+   */
   alone?: boolean;
-  /** Narrows the configured choice of hosts. Only the `host` backend uses it. */
+  /** Restricts the remote hosts that can run the call. Only the `host` backend uses this option. */
   target?: HostTarget;
-  /** Whether another gateway passed on this call, because the host is connected to this one. */
+  /**
+   * True if another gateway forwarded the call to this gateway, because the remote host is connected to this gateway.
+   */
   isOwnerCall?: boolean;
-  /** The request's input as JSON text, if the caller has it. The input is then not serialized again. */
+  /**
+   * The request's input as JSON text, if the caller has already serialized the input. Avoids a second serialization.
+   */
   inputText?: string;
 }
 
-/** Receives the stream that a handler returns. */
 export interface StreamSink {
   /** Called once, before the first chunk. */
   start(contentType: string): void;
-  /** Resolves when there is room for the next chunk. */
+  /** Resolves when the receiver has room for the next chunk. */
   write(piece: Buffer): Promise<void>;
 }
 
@@ -35,13 +43,16 @@ export interface ExecutionBackend {
   close(): Promise<void>;
 }
 
-/** Context of a platform call. Tenant and plugin come from the request, never from plugin code. */
+/**
+ * Context of a plugin's call to a platform service. The tenant and the plugin are read from `request`, because plugin
+ * code is untrusted.
+ */
 export interface PlatformCallContext {
   request: ExecutionRequest;
   signal: AbortSignal;
 }
 
-/** A service available in a handler's context: `state`, `cache`, `fetch`, … */
+/** A service that handlers use through their context, such as `state`, `cache` or `fetch`. */
 export type PlatformService = Record<
   string,
   (context: PlatformCallContext, args: unknown[]) => Promise<unknown>

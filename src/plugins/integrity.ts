@@ -9,7 +9,7 @@ import { systemClock } from '../kit/time/clock.ts';
 import { seconds } from '../kit/time/duration.ts';
 import { staysBehind } from './package-files.ts';
 
-/** Size limits of an installed plugin, including its dependencies. */
+/** Limits for an installed plugin, including its dependencies. */
 export const INSTALL_LIMITS = {
   files: 50_000,
   bytes: 512 * 1024 * 1024,
@@ -18,24 +18,27 @@ export const INSTALL_LIMITS = {
 } as const;
 
 /**
- * Returns a digest over the name, executable bit and content of every file of a folder. Throws VALIDATION_ERROR for
- * links, devices and exceeded limits.
+ * Returns a digest over the name, executable bit and content of every file in a folder. Throws VALIDATION_ERROR if the
+ * folder contains a link or a device, or exceeds a limit.
  */
 export async function integrityOf(folder: string): Promise<string> {
   return digestOf(await listFiles(folder));
 }
 
-/** Returns a digest over the files that are sent to hosts. It equals `integrityOf` of the unpacked folder. */
+/**
+ * Returns a digest over the files that are sent to remote hosts. `integrityOf` returns the same digest for the unpacked
+ * folder.
+ */
 export async function packageIntegrityOf(folder: string): Promise<string> {
   return digestOf(await listFiles(folder, staysBehind));
 }
 
-/** Computes the digest that `integrityOf` returns. Implementations may cache it. */
+/** A function that returns the same digest as `integrityOf`, possibly from a cache. */
 export type IntegrityOf = (folder: string) => Promise<string>;
 
 /**
- * Caches the digest of a folder until the size, inode or times of a file change. Folders changed within the last two
- * seconds are not cached, because file times are coarse. @spec docs/decisions/0048
+ * Creates a version of `integrityOf` that caches a folder's digest until the size, inode or times of a file change.
+ * Folders changed in the last two seconds are not cached, because file times are coarse. @spec docs/decisions/0048
  */
 export function createIntegrityCache(now: () => number = systemClock.now): IntegrityOf {
   const known = new Map<string, { stamp: string; integrity: string }>();
@@ -63,7 +66,10 @@ async function digestOf(files: readonly ListedFile[]): Promise<string> {
   return `sha512-${whole.digest('base64')}`;
 }
 
-/** Reads small files as a whole, which is ten times as fast as streaming, and streams large ones. */
+/**
+ * Returns the digest of a file. Reads small files as a whole, which is ten times as fast as streaming. Streams large
+ * files.
+ */
 async function contentDigest({ path, size }: ListedFile): Promise<string> {
   if (size <= WHOLE_BYTES) return hash('sha512', await readFile(path), 'base64');
   const content = createHash('sha512');
@@ -78,7 +84,7 @@ function stampOf(files: readonly ListedFile[]): string {
   return whole.digest('base64');
 }
 
-/** Returns a digest of the parsed manifest, which does not depend on the formatting of the file. */
+/** Returns a digest of the parsed manifest. The formatting of the manifest file does not affect the digest. */
 export function manifestDigest(manifest: ManifestV3): string {
   return `sha256-${createHash('sha256').update(JSON.stringify(manifest)).digest('base64')}`;
 }
@@ -89,7 +95,7 @@ const SETTLED_MS = seconds(2);
 
 interface ListedFile {
   path: string;
-  /** Relative path, separated by `/`. */
+  /** Path relative to the plugin's folder, separated by `/`. */
   name: string;
   executable: boolean;
   size: number;

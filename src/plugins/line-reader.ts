@@ -1,13 +1,15 @@
 const FIRST_CAPACITY = 64 * 1024;
 
 export interface LineReader {
-  /** Adds bytes. Returns false if a line exceeds the limit. The reader must not be used after that. */
+  /**
+   * Adds bytes. Returns false if a line exceeds the limit. The reader must not be used after `push` has returned false.
+   */
   push(chunk: Buffer): boolean;
 }
 
 /**
- * Splits untrusted bytes into lines of at most `maxBytes`. Scans each byte once, copies it at most twice, and
- * buffers at most twice the limit.
+ * Splits untrusted bytes into lines of at most `maxBytes`. Scans each byte once, copies each byte at most twice, and
+ * buffers at most twice `maxBytes`.
  */
 export function createLineReader(maxBytes: number, onLine: (line: string) => void): LineReader {
   let held: Buffer | null = null;

@@ -13,8 +13,8 @@ export function pluginsFolder(dataDir: string): string {
 }
 
 /**
- * Reads the list of installed plugins. If the file is missing, the list is empty. Throws CONFIG_PARSE_ERROR for a
- * damaged file.
+ * Reads the list of installed plugins. Returns an empty list if the file is missing. Throws CONFIG_PARSE_ERROR if the
+ * file is damaged.
  */
 export async function readLockFile(dataDir: string): Promise<LockFile> {
   const file = join(dataDir, NAME);
@@ -36,14 +36,14 @@ export async function readLockFile(dataDir: string): Promise<LockFile> {
   }
 }
 
-/** Replaces the file atomically, so that readers never see a partial file, even after a crash. */
+/** Replaces the lock file atomically, so that readers never get a partial file, even after a crash. */
 export async function writeLockFile(dataDir: string, lock: LockFile): Promise<void> {
   await replacePrivateFile(join(dataDir, NAME), `${JSON.stringify(lock, null, 2)}\n`);
 }
 
 /**
- * Returns the digest of the file's content, or null if there is no file. Nodes with the same plugins have the same
- * digest.
+ * Returns the digest of the lock file, or null if the file does not exist. Nodes with the same installed plugins have
+ * the same digest.
  */
 export async function lockFileDigest(dataDir: string): Promise<string | null> {
   try {
@@ -56,7 +56,10 @@ export async function lockFileDigest(dataDir: string): Promise<string | null> {
   }
 }
 
-/** Returns a stamp that changes with every write of the file. It is cheap enough to poll each second. */
+/**
+ * Returns a stamp that changes with every write of the lock file. The function is cheap enough to be polled each
+ * second.
+ */
 export async function lockFileStamp(dataDir: string): Promise<string> {
   try {
     const { ino, mtimeMs, size } = await stat(join(dataDir, NAME));

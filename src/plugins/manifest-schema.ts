@@ -3,7 +3,10 @@ import { describeSchema } from '../contracts/descriptions/describe.ts';
 import { MANIFEST_DESCRIPTIONS } from '../contracts/descriptions/manifest.ts';
 import { ManifestV3, PluginSchedule, PluginWorkflow } from '../contracts/index.ts';
 
-/** `ManifestV3` accepts any workflows and schedules, because services validate each one separately. */
+/**
+ * Manifest schema that describes workflows and schedules. `ManifestV3` itself accepts any workflow or schedule, because
+ * services validate each of them separately.
+ */
 const AsWritten = ManifestV3.extend({
   workflows: z.array(PluginWorkflow).default([]),
   schedules: z.array(PluginSchedule).default([]),

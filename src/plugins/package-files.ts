@@ -1,12 +1,12 @@
-/** Names excluded at the top level. npm's settings in `.npmrc` may contain tokens. */
+/** Top-level names of a plugin's folder that are not sent to remote hosts. `.npmrc` can contain npm tokens. */
 const AT_TOP = new Set(['.git', '.npmrc', '.svc']);
 /**
- * Matches paths that are excluded because the runner provides the platform's package itself, and local links or copies
- * of it are not needed.
+ * Matches paths that are not sent to remote hosts. The runner provides `svc-platform`, so local links and copies of
+ * this package are not needed.
  */
 const IN_MODULES = /(?:^|\/)node_modules\/(?:\.bin|svc-platform)$/;
 
-/** Whether a file or folder, by its `/`-separated path, is excluded when the plugin is sent to hosts. */
+/** Returns whether a file or folder is excluded when the plugin is sent to remote hosts. `path` is separated by `/`. */
 export function staysBehind(path: string): boolean {
   return AT_TOP.has(path) || IN_MODULES.test(path);
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { isRecord } from '../kit/data/is-record.ts';
 import { readUntrustedFile } from './untrusted-file.ts';
 
-/** Size limit, because services read the file at each reload. */
+/** Size limit of `package.json`. Services read this file at each reload. */
 const MAX_BYTES = 1024 * 1024;
 
 /** Returns the parsed `package.json` of a folder. Returns undefined if the file is missing or unreadable. */

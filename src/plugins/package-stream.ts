@@ -9,8 +9,8 @@ import { isInside } from './inside.ts';
 import { INSTALL_LIMITS } from './integrity.ts';
 import { staysBehind } from './package-files.ts';
 
-// The format is a gzip stream. Each file is a line of JSON, `{name, size, executable}`, followed by the file's bytes.
-// The format needs no checksums, because the receiver verifies the digest of the unpacked folder.
+// The package format is a gzip stream. Each file is a line of JSON, `{name, size, executable}`, followed by the file's
+// bytes. The format needs no checksums, because the receiver verifies the digest of the unpacked folder.
 
 const MAX_HEADER_BYTES = 8 * 1024;
 
@@ -20,7 +20,7 @@ interface FileHeader {
   executable: boolean;
 }
 
-/** Streams the files that hosts need. Fails if the folder contains links or devices. */
+/** Streams the plugin files that remote hosts need. Fails if the folder contains a link or a device. */
 export function packFolder(root: string): Readable {
   return Readable.from(filesOf(root)).compose(createGzip()) as unknown as Readable;
 }
@@ -48,8 +48,8 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
   const header: FileHeader = { name, size, executable: (mode & 0o111) !== 0 };
   yield Buffer.from(`${JSON.stringify(header)}\n`);
   let left = size;
-  // At most `size` bytes are read, so that a growing file cannot corrupt the files that follow in the archive. The host
-  // then notices the wrong digest and fetches the package again.
+  // Reads at most `size` bytes, so that a growing file cannot corrupt the next files in the archive. If a file has
+  // grown, the host detects the wrong digest and fetches the package again.
   if (size > 0) {
     for await (const chunk of createReadStream(path, { end: size - 1 })) {
       left -= (chunk as Buffer).length;
@@ -60,7 +60,7 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
 }
 
 /**
- * Unpacks a stream of `packFolder` into an empty folder. Throws VALIDATION_ERROR if a file name points outside the
+ * Unpacks a stream from `packFolder` into an empty folder. Throws VALIDATION_ERROR if a file name points outside the
  * folder or a size limit is exceeded.
  */
 export async function unpackFolder(packed: AsyncIterable<Uint8Array>, root: string): Promise<void> {
@@ -68,7 +68,7 @@ export async function unpackFolder(packed: AsyncIterable<Uint8Array>, root: stri
   try {
     await unpack(createReader(bytes), root);
   } finally {
-    // The rest of a rejected package is not read. Closing the stream tells the sender.
+    // The rest of a rejected package is not read. Closing the stream signals the rejection to the sender.
     bytes.destroy();
   }
 }
@@ -125,7 +125,7 @@ function createReader(stream: AsyncIterable<Buffer>) {
     return true;
   }
   return {
-    /** Reads a line. Returns undefined at the end of the stream. */
+    /** Reads the next line. Returns undefined at the end of the stream. */
     async line(): Promise<string | undefined> {
       for (;;) {
         const end = rest.indexOf(10);

@@ -7,7 +7,7 @@ export interface PermissionPlace {
   permissions: Permissions;
 }
 
-/** Returns the permission set of the plugin and those of routes and commands that override it. */
+/** Returns the plugin's permission set, and the sets of routes and commands that override the plugin's set. */
 export function permissionPlaces({ permissions, rest, commands }: ManifestV3): PermissionPlace[] {
   const own = (at: string, set: Permissions | undefined): PermissionPlace[] =>
     set ? [{ at: `${at}.permissions`, permissions: set }] : [];
@@ -22,7 +22,7 @@ export function permissionSets(manifest: ManifestV3): Permissions[] {
   return permissionPlaces(manifest).map(({ permissions }) => permissions);
 }
 
-/** Returns the paths in `fs.write` of all permission sets of an unvalidated manifest. */
+/** Returns the `fs.write` paths of all permission sets in an unvalidated manifest. */
 export function declaredWrites(manifest: unknown): string[] {
   if (!isRecord(manifest)) return [];
   const { rest, commands } = manifest;

@@ -7,11 +7,11 @@ import {
   WorkflowDefinition,
 } from '../contracts/index.ts';
 
-/** A part of a plugin that runs without a user's request. */
+/** A part of a plugin that runs without a user's request: a schedule, event trigger, lifecycle hook or validator. */
 export interface SelfStarting {
   what: 'schedule' | 'event' | 'hook' | 'validator';
   name: string;
-  /** Description of when the part runs, for the consent prompt. */
+  /** Description of when the plugin's code runs, for the consent prompt. */
   when: string;
 }
 
@@ -21,7 +21,7 @@ export interface WorkflowBrief {
   name: string | null;
   /** Whether the workflow's steps are defined in code. */
   isCode: boolean;
-  /** False for an invalid workflow, which never starts. */
+  /** Whether the workflow is valid. An invalid workflow never starts. */
   isSound: boolean;
 }
 

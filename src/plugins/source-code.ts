@@ -3,19 +3,19 @@ import { relative, sep } from 'node:path';
 import type { ManifestV3 } from '../contracts/index.ts';
 import { sourceFiles } from './source-stamp.ts';
 
-/** Source texts of a plugin's modules and JSON files, by path relative to the plugin's folder. */
+/** Source texts of a plugin's modules and JSON files, keyed by path relative to the plugin's folder. */
 export type SourceCode = Readonly<Record<string, string>>;
 
 /**
- * Maximum size of a plugin's code. Services keep the code in memory, to start processes of a version whose files on
- * disk have changed.
+ * Maximum size of a plugin's source code. Services keep this code in memory, to start processes of a version whose
+ * files on disk have changed.
  */
 export const MAX_CODE_CHARS = 8 * 1024 * 1024;
 const MODULE = /\.(?:[cm]?[jt]sx?|json)$/;
 
 /**
- * Reads a plugin's code without dependencies. Returns undefined if the code exceeds MAX_CODE_CHARS or a file is
- * missing.
+ * Reads a plugin's source code, without its dependencies. Returns undefined if the code exceeds `MAX_CODE_CHARS` or a
+ * file is missing.
  */
 export async function readSourceCode(root: string, manifest: ManifestV3): Promise<SourceCode | undefined> {
   const paths = sourceFiles(root, manifest).filter((file) => MODULE.test(file));
@@ -23,7 +23,7 @@ export async function readSourceCode(root: string, manifest: ManifestV3): Promis
   const code: Record<string, string> = {};
   let chars = 0;
   for (const { name, text } of files) {
-    // npm's lock file in `node_modules` is watched for changes, but is not part of the code.
+    // npm's lock file in `node_modules` is part of the check for changes, but is not source code of the plugin.
     if (name.startsWith('node_modules/')) continue;
     if (text === undefined) return undefined;
     chars += text.length;

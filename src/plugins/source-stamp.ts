@@ -11,20 +11,20 @@ const MAX_SOURCE_FILES = 2000;
 /** Folders that the check for changes ignores, because tools and running plugins write to these folders. */
 const NO_SOURCES = new Set(['node_modules', 'coverage']);
 const SOURCE = /\.(?:[cm]?[jt]sx?|json|ya?ml|wasm)$/;
-/** npm writes this file at the end of `npm install`, so that an installation is detected as one change. */
+/** npm writes this file at the end of `npm install`. A check of this file detects an installation as one change. */
 const INSTALLED = join('node_modules', '.package-lock.json');
 
 /**
  * Returns a stamp that changes when a source file of the plugin is written, added or removed. Ignores hidden files,
- * dependencies, and paths that the plugin may write. Returns an empty stamp for a missing folder.
+ * dependencies, and paths that the plugin is allowed to write. Returns an empty stamp for a missing folder.
  */
 export function sourceStamp(root: string, loaded?: ManifestV3): string {
   return sourceFiles(root, loaded).map(fileStamp).join('\n');
 }
 
 /**
- * Returns a digest of the content of all source files. Unlike with `sourceStamp`, a new modification time alone changes
- * nothing.
+ * Returns a digest of the content of all source files. Unlike the stamp of `sourceStamp`, the digest does not depend on
+ * modification times.
  */
 export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<string> {
   const whole = createHash('sha256');
@@ -33,7 +33,7 @@ export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<s
   return whole.digest('base64');
 }
 
-/** Returns the source files that `sourceStamp` and `sourceDigest` cover, at most MAX_SOURCE_FILES. */
+/** Returns the source files that `sourceStamp` and `sourceDigest` read, at most `MAX_SOURCE_FILES`. */
 export function sourceFiles(root: string, loaded: ManifestV3 | undefined): string[] {
   const excluded = writablePaths(root, loaded);
   const files: string[] = [];
@@ -58,8 +58,8 @@ export function fileStamp(path: string): string {
 }
 
 /**
- * Returns all paths that the plugin may write according to its loaded manifest or the manifest on disk, and their real
- * paths.
+ * Returns all paths that the plugin is allowed to write by its loaded manifest or by the manifest on disk, and the real
+ * paths of these paths.
  */
 function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
   const declared = new Set([...declaredWrites(loaded), ...declaredWrites(manifestOnDisk(root))]);

@@ -1,16 +1,16 @@
-/** Flow control of a stream: the number of bytes that the sender may still send. */
+/** Flow control of a stream. The credit is the number of bytes that the sender is allowed to send. */
 export interface StreamCredit {
   grant(bytes: number): void;
   /**
    * Waits until the credit is at least `bytes`, then subtracts `bytes`. Chunks are not split to fit the credit, because
-   * a slow reader would get ever smaller chunks. Rejects when the signal aborts.
+   * a slow reader would receive ever smaller chunks. Rejects when the signal aborts.
    */
   take(bytes: number): Promise<void>;
 }
 
 /**
- * Creates the flow control for the sender of one stream. A chunk larger than the reader's window would make `take` wait
- * forever.
+ * Creates the flow control for the sender of one stream. Chunks must not be larger than the reader's window, because
+ * `take` would wait forever.
  */
 export function createStreamCredit(signal: AbortSignal): StreamCredit {
   let left = 0;

@@ -4,7 +4,7 @@ import { codeOf } from '../kit/errors/errors.ts';
 
 /**
  * Reads a file of untrusted origin. Rejects symbolic links, which would reveal their target, and pipes, which would
- * block. The opened file is checked, because the path could name another file after a check.
+ * block. Checks the opened file, because the path could point to another file after an earlier check.
  */
 export async function readUntrustedFile(path: string, name: string, maxBytes: number): Promise<string> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;

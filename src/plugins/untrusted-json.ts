@@ -1,12 +1,12 @@
 import { LIMITS } from '../contracts/index.ts';
 import { findCostProblem } from '../kit/data/json-cost.ts';
 
-/** Matches the key `__proto__`, and `\u` escapes that may encode one of its characters. */
+/** Matches the key `__proto__`, and `\u` escapes that can encode one of its characters. */
 const MAY_HAVE_PROTOTYPE_KEY = /__proto__|\\u00[567]/;
 
 /**
- * Parses JSON that plugin code may have written, and drops `__proto__` keys. Throws SyntaxError above 512 levels,
- * 500,000 values or 50,000 distinct keys. `times` multiplies the limits for values and keys.
+ * Parses JSON that plugin code could have written. Drops `__proto__` keys. Throws SyntaxError above 512 levels, 500,000
+ * values or 50,000 distinct keys. `times` multiplies the limits for values and keys.
  */
 export function parseUntrusted(text: string, times = 1): unknown {
   const fault = findCostProblem(text, LIMITS.jsonDepth, times);

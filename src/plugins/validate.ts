@@ -23,23 +23,28 @@ export interface ValidatedPlugin {
 
 type Awaitable<Value> = Value | Promise<Value>;
 
-/** Options of a validation. Some options prevent code from running without consent or without a sandbox. */
+/**
+ * Options of a plugin validation. Some options prevent plugin code from running without consent or without a sandbox.
+ */
 export interface ValidateOptions {
-  /** Reason for which a manifest that is written as a module must not be run. */
+  /** Reason why the manifest module must not be run. If undefined, the module is run. */
   manifestNotRun?: string | undefined;
-  /** Reason for which handlers and schemas must not be loaded. If set, their files are only analysed statically. */
+  /**
+   * Reason why handlers and schemas must not be loaded. If set, the files of handlers and schemas are only analysed
+   * statically.
+   */
   handlersNotRun?: string | undefined;
-  /** Paths that the manifest must not request, and the folder to which relative paths refer. */
+  /** Paths to which the manifest must not request access. Relative paths in the manifest refer to `root`. */
   guarded?: (GuardedPaths & { root: string }) | undefined;
-  /** Called with the manifest before handlers are loaded. May throw to cancel the validation. */
+  /** Called with the manifest before handlers are loaded. Can throw an error to cancel the validation. */
   agree?(manifest: ManifestV3): void;
   /** Compiles the manifest's workflows and schedules, and returns the errors. */
   compile?(manifest: ManifestV3): Awaitable<Array<{ path: string; message: string }>>;
 }
 
 /**
- * Handler kind that each list of the manifest, such as `commands`, requires. Plain functions have no kind and are
- * always accepted.
+ * Handler kind that the code must have for each list in the manifest, such as `commands`. Plain functions have no kind
+ * and are always accepted.
  */
 const KIND_OF = {
   commands: 'command',
@@ -99,8 +104,8 @@ function notRun(module: string, reason: string): PlatformError {
 }
 
 /**
- * Returns the schema faults of workflows and schedules. Services do not count these faults as manifest faults, because
- * only the invalid workflow or schedule is skipped.
+ * Returns the schema faults of workflows and schedules. Services do not treat these faults as faults of the manifest,
+ * but skip only the invalid workflow or schedule.
  */
 function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
   return [

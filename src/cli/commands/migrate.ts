@@ -35,7 +35,7 @@ export const migrate = defineCommand({
   },
 });
 
-/** Asks for confirmation only if the database needs changes. */
+/** Migrates the database. Prompts for confirmation only if the database needs changes. */
 async function migrateServer(url: string, context: CommandContext): Promise<Migrated> {
   const { CURRENT_SCHEMA, migratePostgres, PostgresDatabase, readSchemaState } = await import(
     '../../store/postgres/index.ts'

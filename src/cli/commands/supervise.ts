@@ -10,8 +10,8 @@ import { defineCommand, streamed } from '../define-command.ts';
 import { parsePortFlags } from './up/ports.ts';
 
 /**
- * Runs the platform that `svc up -d` starts. Reports the start to `svc up -d` until all services are ready, then
- * continues alone.
+ * Runs the platform that `svc up -d` starts. Reports events to `svc up -d` until all services are ready, then runs
+ * independently of that command.
  */
 export const supervise = defineCommand({
   name: 'supervise',
@@ -39,7 +39,7 @@ export const supervise = defineCommand({
           loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
         onEvent: (event) => report({ type: 'event', event }),
       });
-      // Stops the platform if `svc up -d` dies before reporting the start to the user.
+      // Stops the platform if `svc up -d` exits before all services are ready.
       process.once('disconnect', supervisor.stop);
       await supervisor.ready;
       process.removeListener('disconnect', supervisor.stop);

@@ -31,7 +31,7 @@ export async function fetchedValues(
   const context = contextOf({ ...globals, json: false, quiet: true, input: false });
   const key = JSON.stringify([source, list.needs(given), globals.url, globals.namespace]);
   const file = join(context.folder().run, 'completion.json');
-  // Values fetched with an explicit token are not cached, because the next token may have fewer permissions.
+  // Values fetched with an explicit token are not cached, because the next token might have fewer permissions.
   const cache = globals.token === undefined ? readCache(file) : {};
   const now = context.clock.now();
   const fresh = cache[key];

@@ -13,7 +13,9 @@ export interface ValueRequest {
   before: readonly string[];
 }
 
-/** Maps command and argument to a key of `LISTS`. `*` stands for any command; an exact match takes precedence. */
+/**
+ * Maps command and argument to a key of `LISTS`. `*` stands for any command. An exact match takes precedence over `*`.
+ */
 const SOURCES: Readonly<Record<string, string>> = {
   '* plugin': 'plugins',
   '* event': 'webhookEvents',

@@ -20,7 +20,7 @@ export interface List {
   fetchValues(client: Client, given: readonly string[], signal: AbortSignal): Promise<Candidate[]>;
 }
 
-/** Page size of lists that grow without bound. Only the newest items are completed. */
+/** Page size of lists that grow without bound. Only the newest items are offered as completions. */
 const MAX_SHOWN = 50;
 
 /** Values of arguments, each fetched with one request to a list endpoint of the API. */

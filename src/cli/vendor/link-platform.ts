@@ -10,7 +10,7 @@ const NODE_PATH_FILE = join('.cache', 'svc-node');
 
 /**
  * Links this platform into the `node_modules` of a plugin, so that tests and editors work before `npm install`. Only
- * public parts are linked, because the package folder may contain platform data.
+ * public parts are linked, because the package folder can contain platform data.
  */
 export async function linkPlatform(folder: string): Promise<void> {
   const modules = join(folder, 'node_modules');

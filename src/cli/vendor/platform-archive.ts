@@ -94,7 +94,7 @@ function isNeededAtRuntime(path: string): boolean {
 }
 
 /**
- * Returns the files of the current build. In a checkout, `dist` may also contain chunks of older builds, for programs
+ * Returns the files of the current build. In a checkout, `dist` can also contain chunks of older builds, for programs
  * that still run.
  */
 function programs(): string[] {

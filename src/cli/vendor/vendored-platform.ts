@@ -14,7 +14,8 @@ const PACKAGE = 'svc-platform';
 const ARCHIVE = `${PACKAGE}-${version}.tgz`;
 
 /**
- * Returns the folder of the platform archive: `vendor` of the project, or of the plugin itself outside of a project.
+ * Returns the folder of the platform archive, which is `vendor` in the project, or `vendor` in the plugin if the plugin
+ * is outside of a project.
  */
 export function vendorFolderOf(plugin: string): string {
   for (let folder = dirname(plugin); ; folder = dirname(folder)) {

@@ -19,7 +19,7 @@ interface Row {
   meaning: string;
 }
 
-/** Escapes angle brackets outside backticks, which Markdown takes for HTML. */
+/** Escapes angle brackets outside backticks, because Markdown would render such brackets as HTML. */
 const escaped = (text: string) => text.replace(/`[^`]*`|</g, (part) => (part === '<' ? '&lt;' : part));
 const code = (text: string) => `\`${text.replaceAll('|', '\\|')}\``;
 
@@ -54,7 +54,8 @@ function boundsOf({ minimum, exclusiveMinimum, maximum }: Node): string {
 }
 
 /**
- * Returns the default and, unless the default shows the type, also the type. Objects and strings show only a default.
+ * Returns the default value, followed by the type if the default value does not show the type. For objects and strings,
+ * returns only the default value.
  */
 function shownValue(node: Node): string {
   const [types, preset] = [typesOf(node).filter((type) => type !== 'null'), defaultOf(node)];
@@ -81,7 +82,7 @@ function rowsOf(schema: object, stop: (path: string) => boolean): Row[] {
   return [...rows.values()];
 }
 
-/** Replaces the keys of an object by a reference if an earlier object has the same keys. */
+/** Replaces the keys of an object with a reference if an earlier object has the same keys. */
 function withoutRepeats(rows: Row[]): Row[] {
   const seen = new Map<string, string>();
   const repeated: string[] = [];

@@ -7,7 +7,6 @@ const backoff: Descriptions = {
   maxMs: 'Maximum delay.',
 };
 
-/** Keys of a retry policy. */
 export const RETRY_DESCRIPTIONS: Descriptions = {
   '': 'Retry policy of failed attempts.',
   ...backoff,
@@ -64,7 +63,7 @@ const job: Descriptions = {
   ...under('steps.*.retry', RETRY_DESCRIPTIONS),
 };
 
-/** Keys of a workflow file, or of an entry in a manifest's `workflows`. */
+/** Descriptions of the keys of a workflow file, or of an entry in a manifest's `workflows`. */
 export const WORKFLOW_DESCRIPTIONS: Descriptions = {
   $schema: 'JSON Schema of this file, for editors.',
   id: 'Id used to start runs.',

@@ -11,7 +11,10 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import { saneId } from '../../kit/telemetry/trace.ts';
 import { requireCallbackRight } from './domain/hosts/callback-rights.ts';
 
-/** Maximum length of a Unix socket address, including the terminating NUL byte: 104 on macOS, 108 on Linux. */
+/**
+ * Maximum length of a Unix socket address, including the terminating NUL byte. The limit is 104 on macOS and 108 on
+ * Linux, and the lower value applies.
+ */
 const MAX_ADDRESS_BYTES = 104;
 const MAX_CONNECTIONS = 32;
 const HEALTH = new Set(['/health', '/api/v1/health']);
@@ -62,7 +65,8 @@ export class ContainerSockets {
       server.once('error', reject);
       server.listen(path, resolve);
     });
-    // Containers run as another user, so all users may write. The folder's mode keeps other users of this machine out.
+    // Containers run as another user, so the socket must be writable for all users. The mode of the folder prevents
+    // access by other users of this machine.
     chmodSync(path, 0o666);
     return {
       path,
@@ -120,7 +124,7 @@ export class ContainerSockets {
   }
 }
 
-/** Creates a folder that only the gateway's user can open, and removes sockets of an earlier gateway from it. */
+/** Creates a folder that only the gateway's user can open. Sockets of an earlier gateway are deleted. */
 function makeFolder(dataDir: string): string {
   const preferred = join(dataDir, 'run', 'containers');
   if (Buffer.byteLength(preferred) + '/1234567890'.length >= MAX_ADDRESS_BYTES)

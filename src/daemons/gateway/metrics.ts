@@ -2,10 +2,10 @@ import { Counter, Gauge } from 'prom-client';
 import { seriesBy } from '../../kit/telemetry/metric-series.ts';
 import type { Metrics } from '../../kit/telemetry/metrics.ts';
 
-/** Counts a request to an upstream. `status` is the response status, or `error` if there was no response. */
+/** Counts a request to an upstream. `status` is the response status, or `error` if the upstream sent no response. */
 export type CountUpstreamRequest = (upstream: string, status: number | 'error') => void;
 
-/** Creates the counter of upstream requests. @spec Metrics: svc_gateway_upstream_requests_total */
+/** Creates a function that counts requests to upstreams. @spec Metrics: svc_gateway_upstream_requests_total */
 export function upstreamRequestCounter(metrics: Metrics): CountUpstreamRequest {
   const counter = new Counter({
     name: 'svc_gateway_upstream_requests_total',
@@ -20,7 +20,7 @@ export function upstreamRequestCounter(metrics: Metrics): CountUpstreamRequest {
 export type CountDelivery = (pluginId: string, event: string, status: string) => void;
 
 /**
- * Creates the counter of deliveries. Labels are names of declared webhooks; other names in requests count as
+ * Creates a function that counts deliveries. Labels are the names of declared webhooks. Other names are counted as
  * `(unknown)`.
  */
 export function deliveryCounter(metrics: Metrics): CountDelivery {
@@ -36,7 +36,10 @@ export function deliveryCounter(metrics: Metrics): CountDelivery {
   return (...labels) => series(...labels).inc();
 }
 
-/** Creates the counter of webhook requests that ran no handler and exceeded the limit of stored records per minute. */
+/**
+ * Creates a function that counts webhook requests without a record. Such requests ran no handler and exceeded the limit
+ * of records per minute.
+ */
 export function unrecordedCounter(metrics: Metrics): CountDelivery {
   const counter = new Counter({
     name: 'svc_gateway_webhook_unrecorded_total',
@@ -50,7 +53,7 @@ export function unrecordedCounter(metrics: Metrics): CountDelivery {
   return (...labels) => series(...labels).inc();
 }
 
-/** Functions that return the values of gauges, called at each scrape. */
+/** Functions that return the values of gauges. Called at each scrape. */
 export interface GatewayLoad {
   deliveries: () => { waiting: number; running: number };
   inboxBytes: () => number;

@@ -81,9 +81,7 @@ function limited(
   };
 }
 
-/**
- * Rejects containers of plugins. Containers may call other services, but may not administer secrets, tokens and hosts.
- */
+/** Rejects calls of plugin containers, which are not allowed to administer secrets, tokens and hosts. */
 function refuseContainers({ kind }: Principal): void {
   if (kind !== 'container') return;
   throw new PlatformError(

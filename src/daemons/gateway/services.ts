@@ -32,13 +32,13 @@ import { openWebhookState } from './webhook-state.ts';
 export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
 
 /**
- * Opens the gateway's store and builds its services. The store file `svc.db` is locked, so that no other gateway can
- * open the store.
+ * Opens the gateway's store and builds its services. An SQLite store is locked, so that no other gateway can open the
+ * store.
  */
 export async function gatewayServices(resources: Resources, stack: AsyncDisposableStack) {
   const { config, profile, keys, logger, metrics } = resources;
-  // The secrets are checked first, because an insecure secret must stop a start in production before any resource is
-  // open.
+  // The secrets are checked first, because in production an insecure secret must stop the startup before any resource
+  // is open.
   const signing = signingKeys(keys, profile, logger);
   const store = await openStore(resources, stack);
   const { inbox } = store;
@@ -72,7 +72,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   });
   const routes = createPluginRouteLookup(plugins);
   const claims = executionClaims(resources, { store, membership });
-  // Runs before the first call, because containers of a killed gateway must lose access.
+  // The sweep runs before the first call, because containers of a killed gateway must lose their access.
   await membership.sweep();
   return {
     store,
@@ -87,7 +87,8 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     dispatch: createDispatch({ plugins, claims }),
     execution: config.execution,
     internalSecret: keys.internalSecret,
-    // A gateway that spills accepts deliveries without its store, so the load balancer must keep it.
+    // With `whenStoreDown: spill`, the gateway accepts deliveries without its store. The readiness probe therefore
+    // omits the store, so that the load balancer keeps the gateway.
     ...(config.inbox.whenStoreDown === 'spill' ? {} : { probeStore: () => store.probe() }),
     degradations: () => inboxDegradations(inbox),
   };

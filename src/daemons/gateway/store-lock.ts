@@ -7,7 +7,7 @@ import type { PortShare } from '../process-protocol.ts';
 const FILE = 'svc.db';
 /** Matches the names of the lock files of further processes. */
 const FURTHER = /^(svc\.db\.process-\d+)\.lock$/;
-/** Time to wait for the previous gateway process, which may still be finishing its last writes. */
+/** Maximum time to wait for the previous gateway process, which might not have finished its last writes. */
 const WAIT_MS = seconds(5);
 
 /**

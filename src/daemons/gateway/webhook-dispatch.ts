@@ -52,7 +52,8 @@ export function webhookDispatch(
   const deps = {
     ...{ services, call, inbox, ends, targets, pauses },
     ...{ clock, random, logger, observe },
-    // This is enough for the processes of several busy plugins. Further deliveries would only wait in memory.
+    // This number of concurrent deliveries keeps the processes of several plugins busy. Further deliveries would only
+    // wait in memory.
     concurrency: config.execution.worker.maxProcesses * 4,
   };
   const requested = openRequestedAttempts({ membership, deps }, stack);
@@ -60,7 +61,8 @@ export function webhookDispatch(
     createDispatcher(resources, { members: store.members, membership, deps, requested }, stack),
     (made) => made.close(),
   );
-  // Closed before the dispatcher, which waits for the ends of running attempts.
+  // `ends` is closed before the dispatcher, because closing the dispatcher waits for running attempts, which wait for
+  // `ends`.
   stack.defer(() => ends.close());
   backlog.subscribe(() => dispatcher.runBacklog());
   return { call, dispatcher, ends, forgetTriggers, requestedAttempts: requested };
@@ -94,7 +96,7 @@ function createDispatcher(
   return new LeaderDispatcher({ members, membership, logger, others, dispatcher: local });
 }
 
-/** Returns the attempts that this gateway runs for the gateway that schedules deliveries. */
+/** Returns the service that runs attempts for the gateway that schedules deliveries. */
 function openRequestedAttempts(
   { membership, deps }: DispatcherParts,
   stack: AsyncDisposableStack,

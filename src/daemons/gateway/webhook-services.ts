@@ -91,8 +91,8 @@ export async function webhookServices(
 }
 
 /**
- * Keeps the list of declared webhooks in step with the loaded plugins. After each reload, runs deliveries that waited
- * for their plugin.
+ * Updates the list of declared webhooks after each reload of the plugins, and runs deliveries that waited for their
+ * plugin.
  */
 function followPlugins(plugins: PluginRuntime, { targets, use, backlog }: WebhookState): void {
   targets.replace(plugins.registry.plugins);

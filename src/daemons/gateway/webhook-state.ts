@@ -14,8 +14,8 @@ import { WebhookSecrets } from './domain/webhooks/verify/secrets.ts';
 import { unrecordedCounter } from './metrics.ts';
 
 /**
- * Webhook services that need no plugin code. These services open before the plugins, which may list their webhooks at
- * start.
+ * Webhook services that need no plugin code. These services open before the plugins, because plugins can list their
+ * webhooks at start.
  */
 export type WebhookState = Awaited<ReturnType<typeof openWebhookState>>;
 

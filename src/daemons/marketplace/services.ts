@@ -21,7 +21,7 @@ export interface MarketplaceServices extends DaemonServices {
    */
   readCatalogue: () => Promise<Catalogue>;
   watch: SourceWatch;
-  /** Hosts that may install, update and remove plugins. */
+  /** Hosts that are allowed to install, update and remove plugins. */
   admins: readonly string[];
 }
 
@@ -65,8 +65,8 @@ export async function marketplaceServices(
 }
 
 /**
- * Resolves with false if `done` takes too long, for example because of an installation. The list then shows the plugins
- * that are already running.
+ * Resolves with false if `done` takes too long, for example because of an installation. The catalogue then lists the
+ * plugins that are already running.
  */
 function withinTimeout(done: Promise<void>): Promise<boolean> {
   return new Promise((resolve, reject) => {

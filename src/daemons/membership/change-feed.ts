@@ -32,8 +32,8 @@ export interface ChangeFeedDeps {
 }
 
 /**
- * Keeps cached data up to date with changes by other processes and nodes. A node without other nodes and processes
- * reads nothing, because it applies its own changes directly.
+ * Keeps cached data up to date with changes by other processes and nodes. Without other processes and nodes, the feed
+ * reads nothing, because the process applies its own changes directly.
  */
 export class ChangeFeed {
   readonly #deps: ChangeFeedDeps;
@@ -41,7 +41,7 @@ export class ChangeFeed {
   readonly #stopPolling: () => void;
   readonly #isAlone: boolean;
   #cursor: FeedCursor;
-  /** Start of the latest successful read, on the monotonic clock. All earlier changes are applied. */
+  /** Start time of the latest successful read, on the monotonic clock. All changes before this time are applied. */
   #freshAt: number;
   #reading: Promise<void> | undefined;
   /** A read that has not started yet, shared by all callers that need a new read. */
@@ -68,7 +68,7 @@ export class ChangeFeed {
 
   /**
    * Registers a function that applies changes of a topic. Call `follow` before loading the topic's data, so that no
-   * change is missed in between.
+   * change is missed.
    */
   follow(topic: FeedTopic, apply: ApplyChanges): void {
     this.#followers.set(topic, [...(this.#followers.get(topic) ?? []), apply]);
@@ -85,8 +85,8 @@ export class ChangeFeed {
   }
 
   /**
-   * Throws SERVICE_UNAVAILABLE while changes by other processes cannot be read, because another process may have
-   * revoked a credential. The error ends with the next successful read.
+   * Throws SERVICE_UNAVAILABLE while changes by other processes cannot be read, because another process might have
+   * revoked a credential. After the next successful read, calls succeed again.
    */
   requireFresh(): void {
     if (this.#isAlone) return;
@@ -113,7 +113,7 @@ export class ChangeFeed {
   }
 
   /**
-   * Reads all changes that were committed before the call. A read in progress may have missed these changes, so a new
+   * Reads all changes that were committed before the call. A read in progress might have missed these changes, so a new
    * read follows.
    */
   #catchUp(): Promise<void> {
@@ -169,7 +169,7 @@ export class ChangeFeed {
       while (performance.now() < until) {
         const behind = await store.behind(mark);
         if (behind.every((fence) => fence === own)) return;
-        // Waits in real time, because nodes in a test have clocks of their own.
+        // Waits in real time, because each node in a test has a separate clock.
         await sleep(RECHECK_MS);
       }
       this.#deps.logger.warn('A change is stored, but another gateway has not read it within a second', {

@@ -5,7 +5,8 @@ import { codeOf } from '../../kit/errors/errors.ts';
 import type { Random } from '../../kit/security/random.ts';
 
 /**
- * File in the data folder with the id of the node. Not part of a backup, because a restored copy is a different node.
+ * File in the data folder with the id of the node. The file is not part of a backup, because a restored copy is a
+ * different node.
  */
 export const INSTANCE_FILE = 'instance';
 
@@ -38,8 +39,7 @@ export function isOfNode(instance: string, node: string): boolean {
 }
 
 /**
- * Creates the file by linking a complete temporary file, because services that start at the same time must agree on one
- * id.
+ * Creates the file by linking a complete temporary file, so that services that start at the same time use the same id.
  */
 function create(file: string, id: string): string {
   const draft = `${file}.${id}`;

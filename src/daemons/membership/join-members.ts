@@ -4,7 +4,7 @@ import type { Resources } from '../define-daemon.ts';
 import { instanceId, processInstance } from './instance-id.ts';
 import { Membership } from './membership.ts';
 
-/** Joins the members of a store, and leaves them when the stack is disposed. */
+/** Registers this process as a member of the store. Removes the member when the stack is disposed. */
 export async function joinMembers(
   { dataDir, env, random, clock, logger, portShare, sharesStore, onFatal }: Resources,
   store: MemberStore,

@@ -19,24 +19,26 @@ export interface MembershipDeps {
 /** Supplies the fence token that is written into rows. */
 export interface Fence {
   /**
-   * Returns the fence token. Throws SERVICE_UNAVAILABLE while the lease is not held, because another member may have
-   * taken over.
+   * Returns the fence token. Throws SERVICE_UNAVAILABLE while the lease is not held, because another member might have
+   * taken over the work of this member.
    */
   require(): number;
 }
 
 /**
- * Membership of this process among the processes that share its store. A sole member is protected by the owner lock
- * instead of a lease, and writes nothing when idle. @spec docs/decisions/0218
+ * Membership of this process among the processes that share its store. The only member of a store is protected by the
+ * owner lock instead of a lease, and writes nothing when idle. @spec docs/decisions/0218
  */
 export class Membership implements Fence {
   readonly fence: number;
   readonly #deps: MembershipDeps;
   readonly #leaseMs: number | null;
   readonly #sweepers: Array<() => Promise<void>> = [];
-  /** End of the lease on the monotonic clock of this process. Never later than the end of the stored lease. */
+  /**
+   * End of the lease on the monotonic clock of this process. This time is never later than the end of the stored lease.
+   */
   #heldUntil: number;
-  /** Time since which every renewal has succeeded; undefined after a failure. */
+  /** Time since which every renewal has succeeded. Undefined after a failure. */
   #inTouchSince: number | undefined;
   #url: string | null = null;
   #isOver = false;
@@ -100,7 +102,7 @@ export class Membership implements Fence {
     const ended = await store.unswept(member.kind);
     await Promise.all(this.#sweepers.map((sweep) => sweep()));
     if (ended.length === 0) return;
-    // A start does not wait for this write, because sweeping again does no harm.
+    // The caller does not wait for this write, because repeating the sweep is harmless.
     this.#working = this.#working.then(() => store.swept(ended)).catch((error) => this.#warn(error));
   }
 
@@ -116,7 +118,8 @@ export class Membership implements Fence {
     this.#cancelRenewal();
     await this.#working;
     const { store, logger } = this.#deps;
-    // A stop must not fail while the store is away. The other members then wait for the end of the lease.
+    // A shutdown must not fail while the store is unavailable. If this call fails, the other members wait until the
+    // lease has expired.
     await store.leave(this.fence).catch((error) => {
       logger.warn(`This process could not leave the members of the store: ${messageOf(error)}`, { error });
     });
@@ -151,7 +154,8 @@ export class Membership implements Fence {
     const { clock } = this.#deps;
     const askedAt = clock.monotonic();
     const isKept = await this.#renewLease();
-    // After a slow answer, other members may have got none in time.
+    // If the store was slow to renew this lease, the store might have failed to renew the leases of other members in
+    // time.
     const isInTouch = clock.monotonic() - askedAt < RENEW_MS && askedAt < this.#heldUntil;
     this.#inTouchSince = isInTouch ? (this.#inTouchSince ?? askedAt) : askedAt;
     if (!isKept) return this.#lose();
@@ -169,8 +173,8 @@ export class Membership implements Fence {
   }
 
   /**
-   * Ends members with an expired lease, once this member has reached the store for a whole lease. After an outage of
-   * the store all leases have expired, but the members may still run.
+   * Ends members whose lease has expired, but only after this member has renewed its own lease for a full lease
+   * duration. After an outage of the store, all leases have expired although the members might be running.
    */
   async #takeOver(): Promise<void> {
     const { store, member, clock } = this.#deps;

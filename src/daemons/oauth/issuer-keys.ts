@@ -7,7 +7,7 @@ import { minutes, seconds } from '../../kit/time/duration.ts';
 /** Age of keys after which the keys are fetched again in the background, so that calls do not wait for the issuer. */
 const REFRESH_MS = minutes(9);
 /**
- * Age of keys after which the keys are used only while the issuer cannot be reached, because the issuer may have
+ * Age of keys after which the keys are used only while the issuer cannot be reached, because the issuer might have
  * withdrawn some keys.
  */
 const MAX_AGE_MS = minutes(10);
@@ -30,7 +30,7 @@ type RemoteKeySet = ReturnType<typeof createRemoteJWKSet>;
 
 /**
  * Returns the key lookup of an issuer for `jwtVerify`. `KeyRefresh` decides when jose fetches the keys, because jose
- * alone would have no keys while the issuer is down. Throws UPSTREAM_UNAVAILABLE while no keys are known.
+ * alone would have no keys while the issuer is down. Throws UPSTREAM_UNAVAILABLE while no usable keys are cached.
  */
 export async function createIssuerKeys(deps: IssuerKeysDeps): Promise<JWTVerifyGetKey> {
   const { createRemoteJWKSet, customFetch, errors } = await import('jose');

@@ -42,7 +42,7 @@ export class OAuthRefusal extends PlatformError {
 
 /**
  * Verifies an access token. Throws OAuthRefusal for an invalid token, and UPSTREAM_UNAVAILABLE while the issuer's keys
- * are unknown.
+ * are unavailable.
  */
 export type VerifyOAuth = (token: string) => Promise<OAuthBearer>;
 
@@ -51,7 +51,7 @@ export interface OAuthVerifierDeps {
   logger: Logger;
 }
 
-/** Asymmetric algorithms only, so that a public key can never be used as a shared secret. */
+/** Only asymmetric algorithms are allowed, so that a public key can never be used as a shared secret. */
 const ALGORITHMS = ['RS256', 'ES256'];
 
 /**

@@ -1,4 +1,7 @@
-/** Result of a lookup: the matching route, the methods of other routes with the same path, or no match. */
+/**
+ * Result of a lookup, which is either the matching route, or the methods of other routes with the same path (empty for
+ * an unknown path).
+ */
 export type PathMatch<Target> =
   | { found: true; target: Target; params: Record<string, string>; pattern: string }
   | { found: false; allowed: string[] };
@@ -26,8 +29,9 @@ function childOf<Target>(children: Map<string, Node<Target>>, name: string): Nod
 }
 
 /**
- * Finds routes by method and path. Unlike Fastify's router, routes can change while the server listens, and equivalent
- * escapes match alike (`%40acme%2Fx`, `@acme%2fx`). Literals take precedence over parameters.
+ * Finds routes by method and path. Unlike in Fastify's router, routes can change while the server listens, and
+ * equivalent percent-encodings match the same route (`%40acme%2Fx`, `@acme%2fx`). Literals take precedence over
+ * parameters.
  */
 export function createPathMatcher<Target>(): PathMatcher<Target> {
   const trees = new Map<string, Node<Target>>();

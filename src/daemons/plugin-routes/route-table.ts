@@ -18,7 +18,7 @@ export interface PluginRoute {
   paths: string[];
   /** Undefined if neither the route nor the plugin declares `security`. */
   security: readonly Security[] | undefined;
-  /** Undefined if the server's default applies. */
+  /** Time limit of the handler in ms. Undefined if the server's default applies. */
   timeoutMs: number | undefined;
 }
 
@@ -71,7 +71,8 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
       };
       for (const base of bases) {
         const path = joinPath(base, declaration.path);
-        // `add` returns false if the base path equals the alias. The registry rejects manifests with duplicate routes.
+        // `add` returns false only if the base path equals the alias, because the registry rejects manifests with
+        // duplicate routes.
         if (matcher.add(declaration.method, path, route)) route.paths.push(path);
         // The path of the route "/" also matches with a trailing slash, but is listed once.
         if (declaration.path === '/') matcher.add(declaration.method, `${base}/`, route);
@@ -96,13 +97,13 @@ function joinPath(base: string, path: string): string {
   return path === '/' ? base : base + path;
 }
 
-/** Tracks which plugin owns which base path. */
+/** Tracks the owner of each base path. */
 function createClaims(pluginIds: readonly string[]) {
   const taken = new Map(pluginIds.map((id) => [canonical(aliasOf(id)), id]));
   return {
     /**
-     * Claims a base path for a plugin. If another plugin already owns the path, a parent path or a path below, returns
-     * the id of that plugin.
+     * Claims a base path for a plugin. If another plugin already owns the path, a parent of the path or a path below
+     * it, returns the id of that plugin.
      */
     claim(pluginId: string, basePath: string): string | undefined {
       const wanted = canonical(basePath);
@@ -123,7 +124,7 @@ function createClaims(pluginIds: readonly string[]) {
 
 const isBelow = (path: string, above: string): boolean => path.startsWith(`${above}/`);
 
-/** Returns the same text for paths that differ only in their escapes. */
+/** Returns the same text for paths that differ only in their percent-encoding. */
 function canonical(path: string): string {
   return path
     .split('/')

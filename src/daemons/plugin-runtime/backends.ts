@@ -21,7 +21,7 @@ import type { RunningCode } from './running-code.ts';
 import { type OnServiceCall, watchedServices } from './watched-services.ts';
 
 type BackendName = PlatformConfig['execution']['default'];
-/** Backends for containers and hosts. Only the gateway creates these backends; the other services call the gateway. */
+/** Backends for containers and hosts. Only the gateway creates these backends. The other services call the gateway. */
 export type RemoteBackends = Record<Exclude<BackendName, 'worker'>, ExecutionBackend>;
 export type CreateRemoteBackends = (services: PlatformServices, code: RunningCode) => RemoteBackends;
 
@@ -82,8 +82,8 @@ function throughGateway(resources: Resources): CreateRemoteBackends {
 }
 
 /**
- * Returns the configured backend. There is no fallback, because the isolation of the backend may be required. Throws
- * HOST_UNAVAILABLE if `target` selects a host for a plugin that does not run on hosts.
+ * Returns the configured backend. There is no fallback, because the isolation of the configured backend might be
+ * required. Throws HOST_UNAVAILABLE if `target` selects a host for a plugin that does not run on hosts.
  */
 export function backendFor(
   execution: PlatformConfig['execution'],

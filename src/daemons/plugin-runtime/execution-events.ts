@@ -28,8 +28,8 @@ export type TrackExecution = (
 ) => Promise<CommandResult>;
 
 /**
- * Creates the tracker that reports one event per handler execution, whatever host the handler runs on. @spec Analytics
- * events: plugin.command.completed, plugin.command.failed
+ * Creates the tracker that reports one event per handler execution, for all kinds of callers except validators. @spec
+ * Analytics events: plugin.command.completed, plugin.command.failed
  */
 export function executionEvents({
   analytics,
@@ -42,7 +42,8 @@ export function executionEvents({
   return async (execution, manifest, run) => {
     const spanId = newSpanId(random);
     execution.spanId = spanId;
-    // Executions of validators are not reported, because unauthenticated clients trigger validators and no user acts.
+    // Executions of validators are not reported, because unauthenticated clients trigger validators and no user is
+    // involved.
     if (execution.host === 'validator') return run();
     const startedAt = performance.now();
     const tell = (exitCode: number, code: string | undefined): void => {
@@ -98,7 +99,7 @@ function runIdOf({ hostContext, executionId }: Execution): string {
   return typeof runId === 'string' ? runId : executionId;
 }
 
-/** Returns the actor of an event. Registered hosts are agents; all other callers count as users. */
+/** Returns the actor of an event. Registered hosts are agents. All other callers count as users. */
 function actorOf({ hostId }: NonNullable<ExecutionRequest['user']>): NonNullable<AnalyticsEvent['actor']> {
   return { type: hostId.startsWith('host_') ? 'agent' : 'user', id: hostId };
 }

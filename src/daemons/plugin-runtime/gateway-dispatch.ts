@@ -13,8 +13,8 @@ import type { ExecutionBackend, RunOptions, StreamSink } from '../../plugins/ind
 import type { Resources } from '../define-daemon.ts';
 
 /**
- * Time after the handler's timeout until the gateway counts as hung. The gateway enforces the timeout itself, and may
- * have to fetch a plugin for a host first.
+ * Time after the handler's timeout until the gateway is considered hung. The gateway enforces the timeout itself, but
+ * might have to transfer the plugin to a host first.
  */
 const GRACE_MS = seconds(90);
 
@@ -63,7 +63,7 @@ export function createDispatchClient(internalSecret: string): DispatchClient {
         const reply = await client.post(urlOf(), internalDispatch.path, {
           headers: {
             [HEADERS.internalSecret]: internalSecret,
-            // This header tells the gateway that the calling service records the execution.
+            // This header states that the calling service records the execution.
             ...serviceHeaders(internalSecret),
             ...(spanId === undefined ? {} : { traceparent: traceparent(request.traceId, spanId) }),
             ...headers,
@@ -85,7 +85,7 @@ export function createDispatchClient(internalSecret: string): DispatchClient {
   };
 }
 
-/** Forwards the handler's stream as fast as its reader takes the chunks. */
+/** Forwards the handler's stream at the speed at which the reader consumes the chunks. */
 async function passOn(reply: LongCallReply, sink: StreamSink): Promise<CommandResult> {
   sink.start(reply.header('content-type') ?? 'application/octet-stream');
   try {

@@ -3,9 +3,9 @@ import type { ExecutionRequest, ManifestV3, RouteDecl } from '../../contracts/in
 type Called = Pick<ExecutionRequest, 'handler' | 'host' | 'hostContext'>;
 
 /**
- * Creates a function that returns the name of a handler: the id of the command or job, the event of the webhook, or
- * method and path of the route. If a handler has several names, the call decides. A handler without a name gets its
- * reference.
+ * Creates a function that returns the name of a handler, which is the id of the command or job, the event of the
+ * webhook, or method and path of the route. If a handler has several names, the function uses the name in the call. A
+ * handler without a name is named by its reference (`<file>#<export>`).
  */
 export function createHandlerNames(): (manifest: ManifestV3, called: Called) => string {
   const known = new WeakMap<ManifestV3, Map<string, string>>();
@@ -36,7 +36,7 @@ function nameOfCall(manifest: ManifestV3, { handler, host, hostContext }: Called
   return route && `${route.method} ${route.path}`;
 }
 
-/** Returns whether a route serves the path. The path may start with the plugin's base path. */
+/** Returns whether a route serves the path. The path can start with the plugin's base path. */
 function serves({ path: pattern }: RouteDecl, path: string): boolean {
   const wanted = pattern.split('/').slice(1);
   const given = path.split('/').slice(-wanted.length);

@@ -21,8 +21,8 @@ type CallFields =
   | 'traceId';
 
 /**
- * A call of one handler. `permissions` replace the plugin's permissions, because a route may declare different ones. By
- * default, `timeoutMs` is 60 s, there are no `schemas`, and `executionId` is generated.
+ * A call of one handler. `permissions` replace the plugin's permissions, because a route can declare other permissions.
+ * By default, `timeoutMs` is 60 s, there are no `schemas`, and `executionId` is generated.
  */
 export interface PluginCall
   extends Pick<ExecutionRequest, CallFields>,

@@ -9,8 +9,8 @@ import type { Resources } from '../define-daemon.ts';
 import { adapterFaults } from './access/adapters.ts';
 
 /**
- * Reports faults of the plugins that were just loaded. Every service finds the same faults. A service with `reports`
- * logs the faults at their level, and other services log the faults at `debug`.
+ * Reports faults of the plugins that were just loaded. Every service finds the same faults. If `reports` is true, the
+ * service logs the faults at their level. Otherwise, the service logs the faults at `debug`.
  */
 export function createPluginReports(
   resources: Resources,
@@ -23,7 +23,10 @@ export function createPluginReports(
   };
 }
 
-/** Reports broken plugins. A plugin that ran before keeps its previous version; new broken plugins are excluded. */
+/**
+ * Reports broken plugins. A broken plugin that was already running keeps its running version. Other broken plugins are
+ * not loaded.
+ */
 function reportBroken(
   { broken }: PluginRegistry,
   kept: readonly LoadedPlugin[],

@@ -7,12 +7,12 @@ interface Snapshot {
   code?: SourceCode;
 }
 
-/** Maximum characters of stored code over all plugins of a service. */
+/** Maximum number of characters of stored code, over all plugins of a service. */
 const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
 
 /**
- * The code of running project and linked plugins. After a broken edit, the files have changed, so new processes of the
- * running version start from this copy. @spec docs/decisions/0050
+ * Stores the code of running project and linked plugins. After a broken edit, new processes of the running version
+ * start from the stored code, because the files have changed. @spec docs/decisions/0050
  */
 export class RunningCode {
   /** Latest valid code by folder. */

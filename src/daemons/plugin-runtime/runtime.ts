@@ -35,13 +35,13 @@ type ReloadListener = (registry: PluginRegistry) => void | Promise<void>;
 const WATCH_MS = 250;
 
 /**
- * The plugins of the project, from the config and the lock file, ready to be called by a service. Reports broken
- * plugins, prepares the backends, and reloads when the lock file changes. @spec docs/decisions/0050
+ * Loads the plugins of the project from the config and the lock file, and runs their handlers for a service. Reports
+ * broken plugins, prepares the backends, and reloads when the lock file changes. @spec docs/decisions/0050
  */
 export class PluginRuntime {
   /** Describes plugins by running their code. */
   readonly describer: PluginDescriber;
-  /** Services that handlers reach through their context. */
+  /** Services that handlers call through their context. */
   readonly services: PlatformServices;
   readonly #resources: Resources;
   readonly #backends: ReturnType<typeof createBackends>['backends'];
@@ -53,9 +53,9 @@ export class PluginRuntime {
   readonly #listeners = new Set<ReloadListener>();
   /** Undefined until the first load has ended. */
   #registry: PluginRegistry | undefined;
-  /** Stamp of the lock file that the latest reload has read. */
+  /** Stamp (inode, modification time and size) of the lock file that the latest reload has read. */
   #stamp: string | undefined;
-  /** Stamp of the lock file whose plugins are running. */
+  /** Stamp (inode, modification time and size) of the lock file whose plugins are running. */
   #loadedStamp: string | undefined;
   #reloading: Promise<void> | undefined;
   #stopWatching = (): void => {};
@@ -92,7 +92,10 @@ export class PluginRuntime {
     return this.#registry;
   }
 
-  /** Returns the sandbox of plugin code that this service runs. Throws SANDBOX_ERROR. */
+  /**
+   * Returns the sandbox of plugin code that this service runs. Throws SANDBOX_ERROR if the config requires a sandbox
+   * that does not work.
+   */
   sandbox(): Promise<SandboxInForce> {
     return this.#backends.worker.sandbox();
   }
@@ -151,7 +154,7 @@ export class PluginRuntime {
 
   /**
    * Reloads the plugins. A running plugin that is now broken on disk keeps its running version. Only one reload runs at
-   * a time. A change during a reload is noticed by the next poll.
+   * a time. The next poll handles changes made during a reload.
    */
   reload(): Promise<void> {
     this.#reloading ??= this.#swap().finally(() => {
@@ -166,7 +169,7 @@ export class PluginRuntime {
     for (;;) {
       await this.#reloading?.catch(() => {});
       const now = await lockFileStamp(dataDir);
-      // A reload that started during the stamp check may have read an older file. The loop checks the stamp again.
+      // A reload that started during the stamp check might have read an older file. The loop checks the stamp again.
       if (this.#reloading) continue;
       if (now === this.#stamp) return;
       this.#stamp = now;
@@ -199,7 +202,7 @@ export class PluginRuntime {
     this.#stamp = await lockFileStamp(this.#resources.dataDir);
     const registry = await this.read();
     this.#registry = registry;
-    // The files are read immediately, because a later edit may change them.
+    // The files are read immediately, because a later edit might change them.
     await this.#code.settled();
     this.#code.adopt(registry.plugins, []);
     this.#loadedStamp = this.#stamp;
@@ -220,8 +223,8 @@ export class PluginRuntime {
 }
 
 /**
- * Returns a filter for processes that may continue to run: processes of kept versions and of installed plugins, whose
- * files never change. Any file of other plugins may have changed.
+ * Returns a filter for the processes that can continue to run, which are the processes of kept versions and of
+ * installed plugins. The files of installed plugins never change. Any file of other plugins might have changed.
  */
 function runsOn(
   { plugins }: PluginRegistry,

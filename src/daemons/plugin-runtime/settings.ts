@@ -12,7 +12,10 @@ type Settings = PlatformConfig['pluginConfig'][string];
 
 const settled = new WeakMap<ManifestV3, Settings>();
 
-/** Returns a handler's `ctx.config`: the configured settings with the defaults of the plugin's `configSchema`. */
+/**
+ * Returns a handler's `ctx.config`, which contains the configured settings and the defaults of the plugin's
+ * `configSchema`.
+ */
 export function settingsOf(manifest: ManifestV3, given: Settings | undefined): Settings {
   let settings = settled.get(manifest);
   if (!settings) {

@@ -38,7 +38,7 @@ const MAX_REST_MS = 10_000;
 
 /**
  * Polls files for changes, which also works on mounts without file events, such as containers and network file systems.
- * Uses real time, because file stamps are real times. @spec docs/decisions/0050
+ * Polls in real time, because file modification times are real times. @spec docs/decisions/0050
  */
 export async function watchSources(options: SourceWatchOptions): Promise<SourceWatch> {
   const watch = new PollingWatch(options, await options.stamp());
@@ -62,7 +62,7 @@ class PollingWatch implements SourceWatch {
   }
 
   /**
-   * Waits until the next poll has started and ended, because a poll in progress may have missed the caller's change.
+   * Waits until the next poll has started and ended, because a poll in progress might have missed the caller's change.
    */
   check(): Promise<void> {
     this.#queued ??= this.#running.then(() => {

@@ -23,7 +23,7 @@ export interface EngineServicesDeps {
   replays: Replays;
 }
 
-/** Builds the engine with its limits, and the metrics, traces and alerts of its runs. */
+/** Builds the engine and the metrics, traces and alerts of its runs. */
 export function engineServices(
   resources: Resources,
   { store, definitions, evaluator, checkCodeInput, replays }: EngineServicesDeps,

@@ -6,8 +6,8 @@ import { createFetchService } from '../../plugins/services/fetch.ts';
 import type { HttpCall } from './domain/steps/kinds/http.ts';
 
 /**
- * Returns the fetch function for `http` steps, with the same guards as plugin fetch. `allowed` lists private hosts
- * that it may reach.
+ * Returns the fetch function for `http` steps, with the same network restrictions as `fetch` in plugins. `allowed`
+ * lists the private hosts that steps are allowed to call.
  */
 export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
   const { request } = createFetchService({
@@ -28,7 +28,7 @@ export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
 }
 
 /**
- * Returns the error of a refused request. It names the config setting to change, because `http` steps have no
+ * Returns the error for a blocked request. The message names the config setting to change, because `http` steps have no
  * manifest.
  */
 function refusal({ details }: PlatformError): PlatformError {

@@ -7,7 +7,7 @@ import { scheduleRoutes } from './routes/schedules.ts';
 import { triggerRoutes } from './routes/triggers.ts';
 import { workflowServices } from './services.ts';
 
-/** Runs workflows and jobs. @spec What the service does: workflow daemon */
+/** Daemon that runs workflows and jobs. @spec What the service does: workflow daemon */
 export const workflow = defineDaemon({
   name: 'workflow',
   defaultPort: 7778,

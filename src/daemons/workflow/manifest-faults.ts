@@ -17,7 +17,7 @@ import { checkingKinds } from './step-kinds.ts';
 
 type Fault = Pick<WorkflowFault, 'path' | 'message'>;
 
-/** Returns the ids in a manifest that workflows can refer to. */
+/** Returns the ids of a manifest's commands, jobs and webhooks, to which workflows can refer. */
 export function knownPlugin({ commands, jobs, webhooks }: ManifestV3): KnownPlugin {
   return {
     commands: new Set(commands.map(({ id }) => id)),
@@ -26,7 +26,10 @@ export function knownPlugin({ commands, jobs, webhooks }: ManifestV3): KnownPlug
   };
 }
 
-/** Returns the faults in a manifest's workflows and schedules, with their paths. `others` looks up other plugins. */
+/**
+ * Returns the faults in the workflows and schedules of a manifest, with their paths. `others` finds other plugins by
+ * id.
+ */
 export function manifestFaults(manifest: ManifestV3, others: FindPlugin = () => 'anything'): Fault[] {
   const own = knownPlugin(manifest);
   const find: FindPlugin = (id) => (id === manifest.id ? own : others(id));
@@ -60,8 +63,8 @@ function workflowFaults(written: object, pluginId: string, find: FindPlugin): Fa
 }
 
 /**
- * Returns the faults of a schedule's cron line and time zone. The check of the manifest reports faults in the shape of
- * a schedule.
+ * Returns the faults in the cron expression and time zone of a schedule. Other faults are left out, because the check
+ * of the manifest reports these faults.
  */
 function planFaults(written: unknown, at: string): Fault[] {
   const { data: plan } = PluginSchedule.safeParse(written);

@@ -5,14 +5,14 @@ import type { LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { DeclaredHandler, Handlers } from './domain/steps/kinds/handlers.ts';
 
-/** Copies the log lines of plugin handlers to listeners, by the request id of the call. */
+/** Forwards the log lines of a plugin handler to the listener for the request id of the call. */
 export interface LogTee {
-  /** Logger for the plugin runtime. */
+  /** Logger for the plugin runtime. Only lines written to this logger reach the listeners. */
   logger: Logger;
   listen(requestId: string, take: (level: string, message: string) => void): () => void;
 }
 
-/** Wraps a logger so that a line of plugin code also reaches the listener of its call. */
+/** Wraps a logger so that log lines of plugin code also reach the listener of the call. */
 export function createLogTee(target: Logger): LogTee {
   const listeners = new Map<string, (level: string, message: string) => void>();
 

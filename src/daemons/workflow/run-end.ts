@@ -59,8 +59,8 @@ export async function reportRunEnd(
 }
 
 /**
- * Returns the type of the analytics event of a run. Jobs have no event. Cancelled runs have none either, because they
- * neither completed nor failed.
+ * Returns the analytics event type of a run, or undefined for jobs and cancelled runs. A cancelled run neither
+ * completed nor failed.
  */
 function eventOf({ kind, status }: RunRecord): string | undefined {
   if (kind === 'job' || status === 'cancelled') return undefined;

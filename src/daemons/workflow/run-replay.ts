@@ -8,7 +8,7 @@ import type { Handlers } from './domain/steps/kinds/handlers.ts';
 import { pluginAwayOf } from './domain/steps/plugin-away.ts';
 
 /**
- * Replays a workflow's function on the host of its plugin. Throws the error if the function could not run to its end.
+ * Runs one replay of a workflow function on the host of its plugin. Throws if the function could not run to its end.
  */
 export async function runReplay(
   handlers: Handlers,
@@ -50,7 +50,7 @@ export async function runReplay(
   );
 }
 
-/** Gives step access to functions that run in this service. */
+/** Returns the step interface for workflow functions that run in this service. */
 export function localSteps(replays: ReplayRoutes): StepAccess {
   return {
     begin: async (_scope, { runId, token }) => replays.require(runId, token).begin(),

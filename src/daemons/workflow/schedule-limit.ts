@@ -2,23 +2,23 @@ import type { ManifestV3 } from '../../contracts/index.ts';
 import { isRecord } from '../../kit/data/is-record.ts';
 
 /**
- * Maximum number of schedules of a plugin, including schedules of its workflows. All schedules are planned again on
- * each plugin change.
+ * Maximum number of schedules of a plugin, including the schedules of its workflows. The number is limited because each
+ * plugin change plans all schedules again.
  */
 export const MAX_PLUGIN_SCHEDULES = 200;
 
-/** Workflows and schedules of a plugin that are accepted or refused by its schedule limit. */
+/** Result of applying the schedule limit to the workflows and schedules of a plugin. */
 export interface ScheduleLimit {
-  /** Indexes of workflows that are refused because their schedules exceed the limit. */
+  /** Indexes of workflows that are rejected because their schedules exceed the limit. */
   refusedWorkflows: ReadonlySet<number>;
-  /** Number of entries of the manifest's `schedules`, counted from the first, that are within the limit. */
+  /** Number of leading entries in the manifest's `schedules` that are within the limit. */
   schedules: number;
   faults: Array<{ path: string; message: string }>;
 }
 
 /**
- * Applies the schedule limit to a manifest. The schedules of its workflows are counted before the manifest's own
- * schedules.
+ * Applies the schedule limit to a manifest. The schedules of workflows are counted before the `schedules` of the
+ * manifest.
  */
 export function scheduleLimit({
   workflows,

@@ -24,7 +24,10 @@ import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { localSteps, runReplay } from './run-replay.ts';
 import { startServices } from './start-services.ts';
 
-/** Maximum time to wait for the lock of the data file. After a restart, the previous process may still be writing. */
+/**
+ * Maximum time to wait for the lock of the data file. After a restart, the previous process might still be writing to
+ * the file.
+ */
 const LOCK_WAIT_MS = seconds(5);
 
 export interface WorkflowServices extends DaemonServices {
@@ -44,7 +47,7 @@ export interface WorkflowServices extends DaemonServices {
   triggers: Awaited<ReturnType<typeof startServices>>['triggers'];
   watch: RunWatch;
   clock: Clock;
-  /** Waits up to `workflow.drainMs` for in-flight steps, and claims no further run. */
+  /** Stops claiming runs and waits up to `workflow.drainMs` for in-flight steps. */
   drain(): Promise<void>;
 }
 

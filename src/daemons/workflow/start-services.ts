@@ -17,7 +17,7 @@ export interface StartDeps extends DefinitionServices {
   engine: Engine;
 }
 
-/** Builds the services that start runs, and registers all definitions again when their sources change. */
+/** Builds the services that start runs. Registers all definitions again when plugins or definition files change. */
 export async function startServices(
   resources: Resources,
   { store, node, plugins, engine, definitions, evaluator, checkCodeInput }: StartDeps,

@@ -4,7 +4,7 @@ import { type Handlers, handlerStep, JOB_PREFIX } from './domain/steps/kinds/han
 import { type HttpCall, httpStep } from './domain/steps/kinds/http.ts';
 import type { StepKind } from './domain/steps/step-kind.ts';
 
-/** Matches `<plugin>/<command>`. The plugin id may have a scope. */
+/** Matches `<plugin>/<command>`, where the plugin id can have a scope, as in `@scope/plugin`. */
 const HANDLER = /^(?:@[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*\/[^/]+$/;
 
 /** Returns the function that finds the step kind for a `uses` value. */
@@ -22,7 +22,7 @@ export function stepKinds(deps: { http: HttpCall; handlers: Handlers; now(): num
   };
 }
 
-/** Returns step kinds that only check definitions. They throw when run. */
+/** Returns step kinds for checking definitions only. Running a step of such a kind throws an error. */
 export function checkingKinds(): KindOf {
   const refuse = (): never => {
     throw new Error('A step was run where definitions are only checked.');

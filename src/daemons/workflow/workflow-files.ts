@@ -33,7 +33,7 @@ export async function readWorkflowFiles(projectDir: string, patterns: string[]):
   return { found, faults };
 }
 
-/** Returns a stamp for each definition file. The stamp changes when the file is rewritten. */
+/** Returns a change stamp for each definition file. The stamp changes when the file is rewritten. */
 export async function workflowFileStamps(
   projectDir: string,
   patterns: string[],
@@ -46,7 +46,7 @@ function filesOf(projectDir: string, patterns: string[]): Promise<string[]> {
   return glob(patterns, { cwd: projectDir, absolute: true, expandDirectories: false });
 }
 
-/** Appends the line and column of a fault to its source, as in `workflows/ship.yaml:12:5`. */
+/** Appends the line and column of a fault to the source path, as in `workflows/ship.yaml:12:5`. */
 function inFile(source: string, { path, message, line, column, text }: TextFault): WorkflowFault {
   if (line === undefined) return { source, path, message };
   return { source: `${source}:${line}:${column}`, path, message, ...(text ? { text } : {}) };

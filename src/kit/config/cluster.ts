@@ -3,14 +3,14 @@ import { PlatformError } from '../errors/errors.ts';
 import type { Environment } from './secret-ref.ts';
 import { usesPostgres } from './store-url.ts';
 
-/** A setting that several nodes must share, and that is missing. */
+/** A missing or unsuitable setting of a node in a cluster. */
 export interface ClusterProblem {
   /** Config key or environment variable. */
   path: string;
   message: string;
 }
 
-/** Secrets that nodes share, with the effect of a different value per node. */
+/** Secrets that all nodes must share, with the effect if nodes used different values. */
 const SHARED_SECRETS: ReadonlyArray<[variable: string, effect: string]> = [
   ['SVC_MASTER_KEY', 'other nodes could not decrypt the secrets that this one stores'],
   ['GATEWAY_JWT_SECRET', 'other nodes would refuse the tokens of this one'],
@@ -20,7 +20,8 @@ const SHARED_SECRETS: ReadonlyArray<[variable: string, effect: string]> = [
 ];
 
 /**
- * Returns the problems that prevent this node from running beside others. There are none if the platform has one node.
+ * Returns the problems that prevent this node from running in a cluster. The list is empty if `cluster.enabled` is
+ * false.
  */
 export function clusterProblems(config: PlatformConfig, env: Environment): ClusterProblem[] {
   if (!config.cluster.enabled) return [];
@@ -31,7 +32,7 @@ export function clusterProblems(config: PlatformConfig, env: Environment): Clust
   return [...storeProblems(config), ...secrets, ...settingProblems(config)];
 }
 
-/** Throws VALIDATION_ERROR with all problems that prevent this node from running beside others. */
+/** Throws VALIDATION_ERROR with all problems that prevent this node from running in a cluster. */
 export function requireClusterSettings(config: PlatformConfig, env: Environment): void {
   const problems = clusterProblems(config, env);
   if (problems.length === 0) return;
@@ -52,8 +53,8 @@ function storeProblems({ store }: PlatformConfig): ClusterProblem[] {
 }
 
 /**
- * Several nodes can share objects, which are in PostgreSQL or in a bucket. Vectors have no driver for PostgreSQL or
- * buckets.
+ * Returns the problems of settings that are local to one node, such as vectors in its data folder. Objects need no
+ * check, because all nodes share their stores (PostgreSQL, buckets).
  */
 function settingProblems({ gateway, adapters }: PlatformConfig): ClusterProblem[] {
   return [

@@ -4,8 +4,8 @@ import { describeSchema } from '../../contracts/descriptions/describe.ts';
 import { PlatformConfig, PROFILES_KEY } from '../../contracts/index.ts';
 
 /**
- * Returns the JSON schema of `svc.config.json`. It contains all config keys, none of them required, and `profiles` with
- * the same keys.
+ * Returns the JSON schema of `svc.config.json`. All config keys are optional, and each profile in `profiles` has the
+ * same keys.
  */
 export function configFileSchema(): Record<string, unknown> {
   const base = z.toJSONSchema(PlatformConfig, { io: 'input', unrepresentable: 'any' }) as {

@@ -20,23 +20,23 @@ export interface LoadConfigOptions {
   /** Value of `--config`: a file, or the folder that contains `svc.config.json`. */
   configFile?: string | undefined;
   profile?: string | undefined;
-  /** Ports from `--port name=n`, which take precedence over everything else. */
+  /** Ports from `--port name=n`, which take precedence over all other sources. */
   ports?: Partial<Record<ServiceName, number>> | undefined;
 }
 
 export interface LoadedConfig {
-  /** Merged config, with `auth.mode` resolved from the profile. */
+  /** Merged config. If the config does not set `auth.mode`, the profile determines it. */
   config: PlatformConfig;
   profile: string;
   /**
-   * Folder of the config file. Without a config file, the nearest folder with platform data, or else the working
-   * directory.
+   * Folder of the config file. If there is no config file, this is the nearest folder with platform data, or else the
+   * working directory.
    */
   projectDir: string;
-  /** Data folder (`.svc/`): `SVC_HOME`, or else the folder that the `store` section names. */
+  /** Path of the data folder (`.svc`): `SVC_HOME`, or else the folder from the `store` config. */
   dataDir: string;
   configFile: string | null;
-  /** Process environment merged over the `.env` file. */
+  /** Variables of the `.env` file, overridden by the process environment, and secrets from mounted files. */
   env: Environment;
 }
 
@@ -126,7 +126,9 @@ function portOverlay(ports: Partial<Record<ServiceName, number>>): JsonObject {
   return Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, { port }]));
 }
 
-/** Finds ports that are used twice. Without this check, a clash shows only as one service failing to start. */
+/**
+ * Finds ports that two services share. Without this check, the only symptom would be one service that fails to start.
+ */
 function portClashes(config: PlatformConfig): ConfigProblem[] {
   const taken = new Map<number, ServiceName>();
   return SERVICE_NAMES.flatMap((name) => {

@@ -33,7 +33,8 @@ function listenOverlay(name: ServiceName, env: Environment, problems: ConfigProb
   const host = env[`${prefix}_HOST`];
   const port = env[`${prefix}_PORT`];
   if (host) section.host = host;
-  // Kubernetes sets SVC_REST_PORT=tcp://10.0.0.1:5050 for a service named "svc-rest"; that value is not a port.
+  // For a service named "svc-rest", Kubernetes sets `SVC_REST_PORT` to a value such as tcp://10.0.0.1:5050, which is
+  // not a port.
   if (port && !port.startsWith('tcp://')) {
     const number = parsePort(port);
     if (number === null)
@@ -43,7 +44,7 @@ function listenOverlay(name: ServiceName, env: Environment, problems: ConfigProb
   return section;
 }
 
-/** Parses a port, including 0. Returns null for anything else. */
+/** Parses a port from 0 to 65535. Returns null for any other text. */
 export function parsePort(text: string): number | null {
   const number = Number(text);
   return /^\d{1,5}$/.test(text) && number <= 65535 ? number : null;

@@ -12,7 +12,8 @@ const CREDENTIALS = 'credentials.json';
 export type Environment = Record<string, string | undefined>;
 
 /**
- * Finds the config file, or returns null. `named` is a file or a folder. Throws CONFIG_NOT_FOUND if it does not exist.
+ * Finds the config file: `named` (a file or folder), or else the nearest `svc.config.json` at or above `cwd`. Returns
+ * null if no file is found. Throws CONFIG_NOT_FOUND if `named` does not exist.
  */
 export function findConfigFile(cwd: string, named: string | undefined): string | null {
   if (named) return namedFile(resolve(cwd, named));
@@ -24,8 +25,8 @@ export function findConfigFile(cwd: string, named: string | undefined): string |
 }
 
 /**
- * Finds the project folder if there is no config file: the nearest folder with platform data, at or above `cwd`. Data
- * owned by another user is skipped, because that user's `.env` would control the command.
+ * Finds the project folder if there is no config file: the nearest folder with platform data at or above `cwd`, or else
+ * `cwd`. Data owned by another user is skipped, because that user's `.env` would control the command.
  */
 export function findProjectFolder(cwd: string): string {
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
@@ -54,7 +55,7 @@ export function readConfigText(file: string): string {
   }
 }
 
-/** Reads the `.env` file beside the config. Returns no variables if the file is missing. */
+/** Reads the `.env` file beside the config. Returns an empty object if the file does not exist. */
 export function readDotEnv(projectDir: string): Environment {
   const file = join(projectDir, '.env');
   try {

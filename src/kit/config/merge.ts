@@ -1,4 +1,4 @@
-/** A parsed JSON object. Its keys are untrusted and may include `__proto__`. */
+/** A parsed JSON object. Its keys are untrusted and can include `__proto__`. */
 export type JsonObject = Record<string, unknown>;
 
 export function isObject(value: unknown): value is JsonObject {
@@ -11,7 +11,8 @@ export function isObject(value: unknown): value is JsonObject {
  */
 export function mergeOver(base: unknown, over: unknown): unknown {
   if (!isObject(base) || !isObject(over)) return over;
-  // fromEntries defines own properties, so a `__proto__` key stays an (invalid) key and never sets a prototype.
+  // `fromEntries` defines own properties, so a `__proto__` key stays an ordinary (invalid) key and never sets a
+  // prototype.
   return Object.fromEntries([
     ...Object.entries(base),
     ...Object.entries(over).map(([key, value]) => [

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { messageOf, PlatformError } from '../errors/errors.ts';
 import type { Environment } from './secret-ref.ts';
 
-/** Environment variables that contain secrets of the platform. */
+/** Environment variables with secrets of the platform, which can also be mounted as files. */
 export const PLATFORM_SECRETS = [
   'GATEWAY_JWT_SECRET',
   'GATEWAY_JWT_SECRET_PREVIOUS',
@@ -14,8 +14,8 @@ export const PLATFORM_SECRETS = [
 ] as const;
 
 /**
- * Reads secrets from mounted files. `<NAME>_FILE` is the path of a file that contains the value of `<NAME>`. If both
- * variables are set, `<NAME>` takes precedence. Throws VALIDATION_ERROR for a file that cannot be read or is empty.
+ * Reads secrets from mounted files. `<NAME>_FILE` is the path of a file with the value of `<NAME>`. If both variables
+ * are set, `<NAME>` takes precedence. Throws VALIDATION_ERROR for a file that is empty or cannot be read.
  */
 export function withMountedSecrets(env: Environment): Environment {
   const mounted = PLATFORM_SECRETS.flatMap((name) => {

@@ -5,10 +5,12 @@ import { readConfigText } from './find.ts';
 import { hasPath, isObject } from './merge.ts';
 import { parseConfigText } from './parse.ts';
 
-/** Source of a config value: `environment` (`.env` included), `profile <name>`, `file`, or `default`. */
+/**
+ * Returns the source of the config value at a path: `environment` (including `.env`), `profile <name>`, `file` or
+ * `default`.
+ */
 export type ConfigOrigin = (path: readonly PropertyKey[]) => string;
 
-/** Returns the origin of each value of a loaded configuration. */
 export function configOrigins({ configFile, env, profile }: LoadedConfig): ConfigOrigin {
   const fileContent = configFile ? parseConfigText(readConfigText(configFile), configFile) : {};
   const profiles =

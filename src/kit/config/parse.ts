@@ -3,7 +3,7 @@ import { PlatformError } from '../errors/errors.ts';
 
 export interface JsonSyntaxError {
   message: string;
-  /** Line of the error. Lines and columns are numbered from 1. */
+  /** Line number. Lines and columns are numbered from 1. */
   line: number;
   column: number;
 }
@@ -33,7 +33,7 @@ export function parseConfigText(text: string, file: string): unknown {
   }
 }
 
-/** Finds the position of the first syntax error, because the messages of JSON.parse often contain no position. */
+/** Finds the position of the first syntax error. JSON.parse often reports no position. */
 function locateSyntaxError(text: string): JsonSyntaxError {
   const scanner = new Scanner(text);
   const scanError = scanner.findError() ?? { offset: text.length, message: 'unexpected end of text' };
@@ -56,7 +56,7 @@ const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const LITERAL = /true|false|null/y;
 const SPACE = /[ \t\r\n]*/y;
 
-/** Walks JSON text up to its first error. */
+/** Parses JSON text up to its first syntax error. */
 class Scanner {
   readonly #text: string;
   #at = 0;

@@ -4,7 +4,7 @@ import { nearest } from '../data/nearest.ts';
 import { bare, keysAt } from '../data/schema-keys.ts';
 import { typeName, valueAt, withArticle } from '../data/schema-problems.ts';
 
-/** A config error with the path of the key and a description of valid values. */
+/** A config error with the path of the key and a message such as `must be at least 1`. */
 export interface ConfigProblem {
   path: string;
   message: string;
@@ -16,7 +16,7 @@ export interface RawProblem {
   message: string;
 }
 
-/** Returns all problems of a merged config. */
+/** Validates a merged config and returns all problems. */
 export function findProblems(candidate: unknown): RawProblem[] {
   const parsed = PlatformConfig.safeParse(candidate);
   if (parsed.success) return [];
@@ -27,7 +27,10 @@ export function findProblems(candidate: unknown): RawProblem[] {
   );
 }
 
-/** Formats a path as in JavaScript: `gateway.staticTokens["…"].hostId`. Static tokens are secrets and are masked. */
+/**
+ * Formats a path as in JavaScript: `gateway.staticTokens["…"].hostId`. Static tokens are masked because they are
+ * secrets.
+ */
 export function formatPath(path: readonly PropertyKey[]): string {
   let text = '';
   path.forEach((key, index) => {
@@ -69,7 +72,7 @@ function phrase(issue: z.core.$ZodIssue, candidate: unknown): string {
   }
 }
 
-/** Returns the discriminator values of a union, which are at the end of zod's message. */
+/** Extracts the valid discriminator values of a union from zod's message, which contains them in quotes. */
 function choices(message: string): string | undefined {
   const values = [...message.matchAll(/'([^']+)'/g)].map(([, value]) => JSON.stringify(value));
   return values.length === 0 ? undefined : `must be one of ${values.join(', ')}`;
@@ -77,7 +80,10 @@ function choices(message: string): string | undefined {
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
-/** Suggests a key for a misspelt one: a similar key of the same object, or the same key at another path. */
+/**
+ * Returns the message for an unknown key. The message suggests a similar key of the same object or the same key at
+ * another path.
+ */
 function unknownKey(parent: readonly PropertyKey[], key: string): string {
   const siblings = keysAt(PlatformConfig, parent);
   const close = nearest(key, siblings);

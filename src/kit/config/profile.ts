@@ -1,7 +1,7 @@
 import { PlatformError } from '../errors/errors.ts';
 import type { Environment } from './find.ts';
 
-/** Profiles that exist even if the config file does not define them. Their config is then the base config. */
+/** Profiles that can be used without an entry in the config file. Without an entry, their config is the base config. */
 const IMPLIED = ['development', 'production'];
 
 export interface ProfileChoice {
@@ -18,9 +18,8 @@ export function chooseProfile(named: string | undefined, env: Environment): Prof
 }
 
 /**
- * Checks that the chosen profile exists. Throws CONFIG_NOT_RESOLVED if a missing profile was named explicitly, or if
- * the file has profiles. In a file without profiles, NODE_ENV may have any value. @spec Platform codes;
- * docs/operations.md "Configuration"
+ * Throws CONFIG_NOT_RESOLVED if the chosen profile does not exist, except if its name is from NODE_ENV and the file
+ * defines no profiles. In this case the base config is used. @spec Platform codes; docs/operations.md "Configuration"
  */
 export function requireProfile(choice: ProfileChoice, listed: string[], file: string | null): void {
   const { name, source } = choice;

@@ -3,8 +3,8 @@ import { PlatformError } from '../errors/errors.ts';
 export type Environment = Record<string, string | undefined>;
 
 /**
- * Resolves `${NAME}` from the environment. Returns undefined for null. Throws ADAPTER_NOT_CONFIGURED if the variable is
- * not set.
+ * Resolves a `${NAME}` reference from the environment. Returns undefined if `ref` is null. Throws
+ * ADAPTER_NOT_CONFIGURED if the variable is not set.
  */
 export function resolveSecret(ref: string | null, env: Environment, at: string): string | undefined {
   if (ref === null) return undefined;
@@ -19,7 +19,7 @@ export function resolveSecret(ref: string | null, env: Environment, at: string):
 }
 
 interface NamedSecret {
-  /** Path of the config key that contains the reference: `adapters.llm.apiKey`. */
+  /** Path of the config key that contains the reference, such as `adapters.llm.apiKey`. */
   key: string;
   variable: string;
 }
@@ -31,7 +31,10 @@ function secretsOf(config: unknown, at: string): NamedSecret[] {
   return Object.entries(config).flatMap(([name, inner]) => secretsOf(inner, `${at}.${name}`));
 }
 
-/** Returns all secrets that are set, for the redactor: a model's error message may contain the rejected key. */
+/**
+ * Returns the values of all referenced secrets that are set. The redactor needs them, because a model's error message
+ * might contain the rejected key.
+ */
 export function secretValues(config: unknown, env: Environment): string[] {
   return secretsOf(config, '').flatMap(({ variable }) => env[variable] ?? []);
 }

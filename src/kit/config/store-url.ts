@@ -13,7 +13,8 @@ export function usesPostgres({ url }: StoreConfig): boolean {
 }
 
 /**
- * Returns the folder for files of this machine, relative to the project. For SQLite, the store URL contains the folder.
+ * Returns the data folder of this machine, relative to the project folder. For SQLite, the store URL contains the path
+ * of the folder.
  */
 export function dataFolderOf({ url, dataDir }: StoreConfig): string {
   return url.startsWith(SQLITE) ? url.slice(SQLITE.length) : (dataDir ?? '.svc');
@@ -48,7 +49,7 @@ export function redisUrlOf({ url: configured }: PlatformConfig['cache'], env: En
 
 /**
  * Resolves `${NAME}` references. Values are percent-encoded unless the reference is the whole URL, so that a password
- * may contain any character.
+ * can contain any character.
  */
 function resolved(text: string, key: string, env: Environment): string {
   const isWhole = /^\$\{\w+\}$/.test(text);

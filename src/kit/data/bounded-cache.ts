@@ -1,4 +1,4 @@
-/** Cache by text key with two generations, each bounded by `capacity`. */
+/** Cache with string keys and a bounded size. */
 export interface BoundedCache<Value> {
   get(key: string): Value | undefined;
   set(key: string, value: Value): void;
@@ -7,9 +7,8 @@ export interface BoundedCache<Value> {
 }
 
 /**
- * Cache with two generations of maps. A read moves an entry to the young map, and a full young map replaces the old
- * map. Evicting the oldest key of a single map would at least halve the throughput of the proxy. Without `weigh`, each
- * entry weighs 1.
+ * Creates a cache of two maps. A read moves an entry to the young map, which replaces the old map when `capacity` is
+ * reached. Evicting single keys would at least halve the throughput of the proxy. Without `weigh`, each entry weighs 1.
  */
 export function createBoundedCache<Value>(
   capacity: number,

@@ -1,6 +1,6 @@
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** Formats a size for people: 1536 becomes `1.5 KiB`. */
+/** Formats a size in bytes for display: 1536 becomes `1.5 KiB`. */
 export function formatBytes(bytes: number): string {
   let [value, unit] = [bytes, 0];
   while (value >= 1024 && unit < UNITS.length - 1) {

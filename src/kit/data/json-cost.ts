@@ -2,22 +2,25 @@ import { randomBytes } from 'node:crypto';
 import { endOfString } from './json.ts';
 
 /**
- * Maximum number of values in one text. The cost of parsing JSON depends on the number of values and not on bytes: 6 MB
- * of `[]` block the event loop for 0.4 s, and 6 MB of text for 0.01 s.
+ * Maximum number of values in one JSON text. Parsing time depends on the number of values, not on bytes: 6 MB of `[]`
+ * block the event loop for 0.4 s, and 6 MB of text for 0.01 s.
  */
 const MAX_VALUES = 500_000;
 /**
- * Maximum distinct keys in one text, counted per object shape. A new key costs ten times as much as a value, because it
- * creates a string and a hidden class.
+ * Maximum number of distinct keys in one JSON text, counted separately for each object shape. A new key costs ten times
+ * as much as a value, because it creates a string and a hidden class.
  */
 const MAX_NEW_KEYS = 50_000;
-/** Well-formed text of up to this length is within all limits: each of the 512 permitted levels needs two brackets. */
+/**
+ * Well-formed text of up to this length exceeds no limit, because each of the 512 permitted nesting levels needs two
+ * brackets.
+ */
 const CHEAP_CHARS = 1024;
-/** Length of the shortest property: `"a":0,`. */
+/** Length of the shortest property, `"a":0,`. */
 const KEY_CHARS = 6;
 /**
- * Tolerance for text from the runner. Runner and platform count slightly differently, because their hash seeds and
- * envelopes differ, and the runner must apply the stricter limit.
+ * Factor by which the platform's limits exceed those of the runner. Both count slightly differently, because their hash
+ * seeds and envelopes differ, and the runner must apply the stricter limit.
  */
 const TOLERANCE = 1.2;
 
@@ -25,14 +28,17 @@ const TOLERANCE = 1.2;
 const ORDINARY_CHARS = 300_000;
 
 /**
- * Returns the factor by which the limits grow for the result of a handler. The factor depends on the size of the input,
- * because a handler may return all of its input twice.
+ * Returns the factor for the limits of a handler's result. The factor depends on the size of the input, because a
+ * handler can return all of its input twice.
  */
 export function resultLimitFactor(inputChars: number): number {
   return Math.max(1, Math.ceil((2 * inputChars) / MAX_VALUES), Math.ceil(inputChars / ORDINARY_CHARS));
 }
 
-/** Returns the end of a sentence "The body is JSON …" if parsing costs too much. `factor` scales the limits. */
+/**
+ * Returns undefined, or the reason why the text is too expensive to parse. The reason completes the sentence "The body
+ * is JSON …". `factor` scales the limits.
+ */
 export function findCostProblem(text: string, maxDepth: number, factor = 1): string | undefined {
   return (
     findExcessValues(text, maxDepth, MAX_VALUES * factor, TOLERANCE) ??
@@ -41,8 +47,8 @@ export function findCostProblem(text: string, maxDepth: number, factor = 1): str
 }
 
 /**
- * Checks text that the runner itself produced, like `findCostProblem`. Values are counted only if the text is long
- * enough to exceed the limit of values.
+ * Checks text that the runner itself serialized, without the tolerance of `findCostProblem`. Values are counted only if
+ * the text is long enough to exceed the limit.
  */
 export function findOwnCostProblem(text: string, maxDepth: number, factor = 1): string | undefined {
   const maxValues = MAX_VALUES * factor;
@@ -75,12 +81,15 @@ function findExcessValues(
 }
 
 const SEED = randomBytes(4).readInt32LE();
-/** Size of the Bloom filter for keys already counted: 2^20 bits make false positives rare at 60,000 keys. */
+/**
+ * Base-2 logarithm of the size of the Bloom filter for counted keys. With 2^20 bits, false positives are rare at 60,000
+ * keys.
+ */
 const SEEN_BITS = 20;
 
 /**
  * Returns a text such as "of more than 50000 different keys" if the objects in the text have too many distinct keys,
- * and undefined otherwise. Nesting must not exceed `maxDepth`.
+ * and undefined otherwise. The text must not be nested deeper than `maxDepth`.
  */
 function findExcessKeys(text: string, maxDepth: number, maxKeys: number, tolerance = 1): string | undefined {
   if (text.length <= maxKeys * KEY_CHARS) return undefined;
@@ -89,8 +98,8 @@ function findExcessKeys(text: string, maxDepth: number, maxKeys: number, toleran
   let depth = 0;
   let keys = 0;
   /**
-   * Start of the latest string. Only a string that a colon follows is a key and is hashed, so that long strings cost
-   * little.
+   * Start index of the latest string. A string is hashed only if a colon follows, which makes the string a key. Long
+   * string values therefore cost little.
    */
   let string: number | undefined;
   for (let i = 0; i < text.length; i++) {
@@ -114,7 +123,7 @@ function findExcessKeys(text: string, maxDepth: number, maxKeys: number, toleran
   return undefined;
 }
 
-/** Hashes the string that begins at `start`, up to its closing quote. Escapes are hashed as written. */
+/** Hashes the string that begins at `start`, up to its closing quote. Escape sequences are hashed without decoding. */
 function hashOf(text: string, start: number): number {
   let hash = SEED;
   for (let i = start; ; i++) {

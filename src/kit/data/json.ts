@@ -1,6 +1,6 @@
 /**
- * Returns true if text nests deeper than `limit`. The text is scanned without parsing, because deep nesting exhausts a
- * parser.
+ * Returns true if JSON text is nested deeper than `limit`. The text is scanned without parsing, because deep nesting
+ * exhausts a parser.
  */
 export function nestsDeeperThan(text: string, limit: number): boolean {
   let depth = 0;
@@ -18,8 +18,8 @@ export function nestsDeeperThan(text: string, limit: number): boolean {
 }
 
 /**
- * Returns the index of the closing quote of the string at `start`, or -1. A quote after an odd number of backslashes
- * is escaped.
+ * Returns the index of the closing quote of the string that begins at `start`, or -1 if the string is not closed. A
+ * quote after an odd number of backslashes is escaped.
  */
 export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
@@ -30,7 +30,10 @@ export function endOfString(text: string, start: number): number {
   return -1;
 }
 
-/** Reads `a.b.0.c` through own properties only, so that `__proto__` and `constructor` are not found. */
+/**
+ * Reads the value at a path such as `a.b.0.c`. Only own properties are read, so that `__proto__` and `constructor` are
+ * not found.
+ */
 export function readDotPath(value: unknown, path: string): unknown {
   let current = value;
   for (const part of path.split('.')) {
@@ -41,7 +44,8 @@ export function readDotPath(value: unknown, path: string): unknown {
 }
 
 /**
- * Returns true if the JSON of a value is longer than `chars`. The value is not serialized, and escapes are not counted.
+ * Returns true if the JSON text of a value would be longer than `chars`. The value is not serialized, and escape
+ * sequences are not counted.
  */
 export function isLongerThan(value: unknown, chars: number): boolean {
   const open: unknown[] = [value];
@@ -49,7 +53,7 @@ export function isLongerThan(value: unknown, chars: number): boolean {
   while (open.length > 0) {
     const one = open.pop();
     left -= typeof one === 'string' ? one.length + QUOTES : 1;
-    // The length is checked first, because pushing a large array onto the stack is expensive.
+    // The array length is checked first, because pushing the items of a large array onto the stack is expensive.
     if (left < 0 || (Array.isArray(one) && one.length > left)) return true;
     if (typeof one !== 'object' || one === null) continue;
     if (!Array.isArray(one)) for (const key in one) left -= key.length + QUOTES;

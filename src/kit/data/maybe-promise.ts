@@ -1,7 +1,9 @@
 /** A value or a promise. Frequently called code does not `await` plain values, because `await` costs a microtask. */
 export type MaybePromise<T> = T | Promise<T>;
 
-/** Calls `next` with the value: at once if it is available, otherwise when the promise resolves. */
+/**
+ * Calls `next` with the value. A plain value is passed at once, and the value of a promise when the promise resolves.
+ */
 export function onceKnown<T, U>(
   value: MaybePromise<T>,
   next: (value: T) => MaybePromise<U>,

@@ -13,7 +13,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   let count = 0;
   for (const candidate of candidates) {
     if (++count > MAX_CANDIDATES) return undefined;
-    // The difference in length is a lower bound of the distance.
+    // The difference in length is a lower bound of the edit distance.
     if (Math.abs(candidate.length - word.length) > tolerated) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (!best || distance < best.distance) best = { candidate, distance };
@@ -22,8 +22,8 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /**
- * Returns the number of insertions, deletions, replacements and swaps of adjacent characters (optimal string
- * alignment).
+ * Returns the minimum number of insertions, deletions, replacements and swaps of adjacent characters that turn `left`
+ * into `right` (optimal string alignment).
  */
 function editDistance(left: string, right: string): number {
   let beforeLast: number[] = [];

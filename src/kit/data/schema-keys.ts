@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Returns the keys that an object may have at `path`. For a union, returns the keys of all its options. */
+/** Returns the keys that a schema allows at `path`. For a union, returns the keys of all its options. */
 export function keysAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string[] {
   let current = bare(schema);
   for (const key of path) {
@@ -26,7 +26,7 @@ function childOf(schema: z.core.$ZodType, key: PropertyKey): z.core.$ZodType | u
   return undefined;
 }
 
-/** Unwraps optional, nullable, default and transform. */
+/** Returns the schema inside optional, nullable, default and transform wrappers. */
 export function bare(schema: z.core.$ZodType): z.core.$ZodType {
   let current = schema;
   for (;;) {

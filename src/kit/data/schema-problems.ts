@@ -1,13 +1,13 @@
 import type { z } from 'zod';
 import { nearest } from './nearest.ts';
 
-/** A validation error with a message of the platform. `path` is the path of the invalid key. */
+/** A validation error whose message is written by the platform instead of zod. */
 export interface SchemaProblem {
   path: PropertyKey[];
   message: string;
 }
 
-/** Matches zod's default messages, which the platform replaces. */
+/** Matches zod's default messages, which the platform replaces with its own messages. */
 const ZOD_DEFAULT_MESSAGE = /^(?:Invalid|Too|Unrecognized|Input not)\b/;
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -17,7 +17,10 @@ const FORMATS: Readonly<Record<string, string>> = {
   email: 'must be an email address',
 };
 
-/** Converts zod issues to problems, one for each unknown key. With `keysAt`, messages suggest the correct spelling. */
+/**
+ * Converts zod issues to problems. Each unknown key becomes a separate problem. With `keysAt`, messages suggest a
+ * similar valid key.
+ */
 export function problemsOf(
   issues: readonly z.core.$ZodIssue[],
   value: unknown,
@@ -88,8 +91,8 @@ function atMost({ origin, maximum }: z.core.$ZodIssueTooBig): string {
 }
 
 /**
- * Reports the problems of the union options that match the value best: the options whose problem lies deepest in the
- * value.
+ * Describes the problems of the union options that match the value best. These are the options whose first problem is
+ * at the longest path.
  */
 function alternatives(issue: z.core.$ZodIssueInvalidUnion, value: unknown): string {
   if (value === undefined) return 'is missing';
@@ -108,7 +111,7 @@ function alternatives(issue: z.core.$ZodIssueInvalidUnion, value: unknown): stri
   return [...new Set(texts)].join(', or ');
 }
 
-/** Formats a path as `webhooks[0].auth.type`. */
+/** Formats a path in the form `webhooks[0].auth.type`. */
 export function formatPath(path: ReadonlyArray<PropertyKey>): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${String(part)}`))
@@ -122,8 +125,8 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /**
- * Describes the type of a value. If an integer or no type is expected, the description distinguishes whole numbers from
- * fractions.
+ * Describes the type of a value. Whole numbers and fractions are distinguished only if `expected` is `int` or not
+ * given.
  */
 export function typeName(value: unknown, expected?: string): string {
   if (value === undefined) return 'absent';

@@ -14,8 +14,8 @@ export function toErrorMessage(thrown: unknown): ErrorMessage {
 }
 
 /**
- * Returns the message of a process that failed to start. It contains the cause, because it is meant for the operator
- * and not for a caller.
+ * Returns the error of a process that failed to start. The message contains the cause, because the operator sees the
+ * error and callers do not.
  */
 export function toStartFailure(what: string, thrown: unknown): ErrorMessage {
   if (thrown instanceof PlatformError) return toErrorMessage(thrown);

@@ -11,8 +11,8 @@ export interface ErrorExtra {
 const RETRY_AFTER_SECONDS = '5';
 
 /**
- * An error meant for the caller. Its message and details are sent, and its cause is logged. It should be thrown where
- * the cause is known, because any other error becomes an opaque 500. @spec Errors
+ * An error for the caller. The message and details are sent to the caller, and the cause is logged. Any other thrown
+ * error becomes a 500 without details. @spec Errors
  */
 export class PlatformError extends Error {
   readonly code: PlatformCode;
@@ -38,7 +38,7 @@ function headersOf(status: number, given: Record<string, string> = {}): Record<s
   return { ...(status === 503 ? { 'retry-after': RETRY_AFTER_SECONDS } : {}), ...Object.fromEntries(named) };
 }
 
-/** Converts any thrown value to a PlatformError. Any other value becomes the cause of an opaque 500. */
+/** Converts a thrown value to a PlatformError. A value of any other type becomes the cause of a 500 without details. */
 export function toPlatformError(thrown: unknown): PlatformError {
   if (thrown instanceof PlatformError) return thrown;
   return new PlatformError(

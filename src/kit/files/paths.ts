@@ -15,12 +15,14 @@ function findPackageRoot(): string {
 /** Root folder of the installed package or the checkout. */
 export const packageRoot = findPackageRoot();
 
-/** Folders of the package that a plugin under development may read. They contain no project data. */
+/**
+ * Files and folders of the package that a plugin under development is allowed to read. They contain no project data.
+ */
 export const publicParts = ['package.json', 'bin', 'config', 'dist']
   .map((part) => join(packageRoot, part))
   .filter((part) => existsSync(part));
 
-/** True when this code runs from `dist`; tests and development run the sources. */
+/** True if this code runs from `dist`. Tests and development run the sources. */
 export const isBuilt = fileURLToPath(import.meta.url).startsWith(join(packageRoot, 'dist') + sep);
 
 export const version: string = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')).version;
@@ -38,7 +40,7 @@ const ENTRIES = {
 } as const;
 
 /**
- * Returns the entry file of a platform program or the SDK. The file is in `dist` if this code runs there, and otherwise
+ * Returns the entry file of a platform program or of the SDK. The file is in `dist` if `isBuilt` is true, and otherwise
  * in `src`.
  */
 export function entryFile(name: keyof typeof ENTRIES): string {

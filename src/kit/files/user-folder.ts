@@ -16,7 +16,7 @@ export function userCacheFolder(env: Environment): string {
   return xdgFolder(env, env.XDG_CACHE_HOME, '.cache');
 }
 
-/** The XDG specification requires that empty and relative paths are ignored. */
+/** Resolves an XDG folder. Empty and relative paths are ignored, as the XDG specification requires. */
 function xdgFolder(env: Environment, named: string | undefined, name: string): string {
   return named && isAbsolute(named) ? named : join(userHome(env), name);
 }

@@ -1,17 +1,20 @@
-/** A queue with round robin between tenants, first in first out within a tenant. */
+/** A queue with round robin between tenants. The order within a tenant is first in, first out. */
 export interface FairQueue<Item> {
   readonly size: number;
   add(tenantId: string, item: Item): void;
   remove(tenantId: string, item: Item): boolean;
-  /** Removes and returns the first accepted item. Only the oldest item of each tenant is considered. */
+  /**
+   * Removes and returns the first item in round-robin order for which `accepts` returns true. Only the oldest item of
+   * each tenant is considered.
+   */
   next(accepts: (tenantId: string, item: Item) => boolean): Item | undefined;
-  /** Number of items queued by tenants that `counts` accepts. */
+  /** Returns the number of queued items of the tenants for which `counts` returns true. */
   sizeOf(counts: (tenantId: string) => boolean): number;
   clear(): Item[];
 }
 
 export function createFairQueue<Item>(): FairQueue<Item> {
-  /** Tenants in round-robin order. Tenants without queued items are removed. */
+  /** Queued items by tenant, in round-robin order. Tenants without queued items are removed. */
   const queues = new Map<string, Item[]>();
   let size = 0;
 
@@ -40,7 +43,7 @@ export function createFairQueue<Item>(): FairQueue<Item> {
         if (!accepts(tenantId, first)) continue;
         size--;
         own.shift();
-        // Moves the tenant to the end of the round, or removes it.
+        // Moves the tenant to the end of the round-robin order, or removes a tenant without further items.
         queues.delete(tenantId);
         if (own.length > 0) queues.set(tenantId, own);
         return first;

@@ -1,9 +1,12 @@
-/** Number of slots that a tenant may hold for each free slot. One tenant can thus hold three quarters of all slots. */
+/**
+ * Maximum number of slots that a tenant can hold for each free slot. A single tenant can thus hold three quarters of
+ * all slots.
+ */
 const MAX_HELD_PER_FREE = 3;
 
 /**
- * Slots shared by tenants. A tenant may hold slots for any length of time, so some slots are kept free for new tenants.
- * The more slots a tenant holds, the more must be free before the tenant gets another.
+ * Slots shared by tenants. Tenants can hold slots for any length of time, so some slots are kept free for new tenants.
+ * The more slots a tenant holds, the more slots must be free before the tenant gets another.
  */
 export interface FairShares {
   /** Returns true if `take` would succeed. */
@@ -40,8 +43,8 @@ export function createTenancy(): Tenancy {
 }
 
 /**
- * Creates the shares. With `tenancy`, a single tenant may use all slots, because most installations have one tenant.
- * When a second tenant appears, it waits until slots are released.
+ * Creates the shared slots. With `tenancy`, a single tenant can use all slots, because most installations have only one
+ * tenant. When a second tenant appears, that tenant waits until slots are released.
  */
 export function createFairShares(count: number, tenancy?: Tenancy): FairShares {
   const held = new Map<string, number>();
@@ -56,7 +59,7 @@ export function createFairShares(count: number, tenancy?: Tenancy): FairShares {
     mayTake,
     available(tenantId) {
       if (tenancy !== undefined && !tenancy.isShared) return free;
-      // The nth slot needs `held + n - 1 < MAX_HELD_PER_FREE * (free - n + 1)`.
+      // The tenant can take its nth additional slot if `held + n - 1 < MAX_HELD_PER_FREE * (free - n + 1)`.
       const room = MAX_HELD_PER_FREE * free - (held.get(tenantId) ?? 0);
       return Math.max(0, Math.ceil(room / (MAX_HELD_PER_FREE + 1)));
     },

@@ -3,20 +3,20 @@ import type { Clock } from '../time/clock.ts';
 export interface RateVerdict {
   allowed: boolean;
   remaining: number;
-  /** Time in ms until the oldest counted call expires. After that time, a rejected caller may succeed. */
+  /** Time until the oldest counted call expires, in ms. A rejected caller can retry after this time. */
   resetMs: number;
 }
 
 export interface RateLimiter {
-  /** Counts one call for `key` against `limit` calls in any window. */
+  /** Counts a call for `key`, unless `limit` calls are already counted in the current window. */
   take(key: string, limit: number): RateVerdict;
-  /** Returns the verdict of `take` without counting. */
+  /** Returns the result that `take` would return, without counting a call. */
   peek(key: string, limit: number): RateVerdict;
-  /** Undoes `take` for a call to which the limit does not apply after all. */
+  /** Removes a call that `take` has counted but that must not count against the limit. */
   giveBack(key: string): void;
 }
 
-/** A rate limiter whose count may be shared by several processes. In that case `take` returns a promise. */
+/** A rate limiter whose counts can be shared by several processes. With shared counts, `take` can return a promise. */
 export interface SharedLimiter extends Omit<RateLimiter, 'take'> {
   take(key: string, limit: number): RateVerdict | Promise<RateVerdict>;
 }
@@ -24,13 +24,13 @@ export interface SharedLimiter extends Omit<RateLimiter, 'take'> {
 export interface LimiterOptions {
   windowMs: number;
   /**
-   * Maximum number of keys with separate counts. It is needed if clients choose the keys. All further keys share one
-   * count.
+   * Maximum number of keys with separate counts. All further keys share one count. A maximum is needed if clients
+   * choose the keys.
    */
   maxKeys?: number;
 }
 
-/** Creates the limiter with this name, shared by all processes of a service. */
+/** Creates the limiter named `name`, which all processes of a service share. */
 export type CreateLimiter = (name: string, options: LimiterOptions) => SharedLimiter;
 
 /** Creates limiters for a service with a single process. */
@@ -38,17 +38,19 @@ export function localLimiters(clock: Clock): CreateLimiter {
   return (_name, { windowMs, maxKeys }) => createRateLimiter(clock, windowMs, maxKeys);
 }
 
-/** A group of consecutive calls that is counted until its latest call expires. */
+/** A group of consecutive calls, which are counted until the latest of them expires. */
 interface Slice {
   since: number;
   last: number;
   count: number;
 }
 
-/** Number of groups per window, which bounds the memory per key. A call may count 1/60 of a window too long. */
+/**
+ * Maximum number of groups per window, which bounds the memory per key. As a result, a call can be counted for 1/60 of
+ * a window too long.
+ */
 const SLICES = 60;
 
-/** Counts calls in a sliding window. */
 export class SlidingCount {
   readonly #windowMs: number;
   readonly #slices: Slice[] = [];
@@ -73,7 +75,10 @@ export class SlidingCount {
     } else this.#slices.push({ since: now, last: now, count: calls });
   }
 
-  /** Removes calls recorded at `at`, or by default the latest calls. Has no effect on calls that have expired. */
+  /**
+   * Removes up to `calls` calls recorded at time `at`, or by default the latest calls. Has no effect on calls that have
+   * expired.
+   */
   remove(calls: number, at = Number.POSITIVE_INFINITY): void {
     const slice = this.#slices.findLast(({ since }) => since <= at);
     if (!slice || (at !== Number.POSITIVE_INFINITY && at > slice.last)) return;
@@ -91,22 +96,25 @@ export class SlidingCount {
   #expire(now: number): void {
     const slices = this.#slices;
     while (slices.length > 0 && slices[0]!.last + this.#windowMs <= now) this.#total -= slices.shift()!.count;
-    // After the clock was set backwards, calls with a future time exist. They are removed, because they would count for
-    // too long.
+    // After the clock was set backwards, some calls have a future time. These calls are removed, because they would be
+    // counted for too long.
     while (slices.length > 0 && slices.at(-1)!.last > now) this.#total -= slices.pop()!.count;
   }
 }
 
-/** Counts by key. An entry that is not accessed for one window may be removed. */
+/** Counts by key. An entry that is not accessed for one window can be evicted. */
 export interface Counts<Entry> {
   find(key: string): Entry | undefined;
   open(key: string): Entry;
 }
 
-/** Key shared by all callers beyond `maxKeys`. */
+/** Key of the count that all keys beyond `maxKeys` share. */
 const SHARED_KEY = '';
 
-/** Stores counts in a young and an old map, which rotate once per window. An access moves an entry to the young map. */
+/**
+ * Creates a store for counts with a young and an old map, which rotate once per window. An access moves an entry to the
+ * young map.
+ */
 export function createCounts<Entry>(
   clock: Clock,
   windowMs: number,

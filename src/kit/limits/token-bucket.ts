@@ -3,11 +3,11 @@ import type { Clock } from '../time/clock.ts';
 export interface TokenBucket {
   /** Takes `amount` and returns true, or returns false if less is available. */
   take(amount: number): boolean;
-  /** Takes `amount` even if less is available. Returns the ms until the resulting debt is paid. */
+  /** Takes `amount` even if less is available. Returns the time in ms until the bucket is no longer in debt. */
   spend(amount: number): number;
 }
 
-/** Allows `perSecond` on average, and bursts of up to `burst`. */
+/** Creates a bucket that allows `perSecond` on average, and bursts of up to `burst`. */
 export function createTokenBucket(clock: Clock, perSecond: number, burst: number): TokenBucket {
   let level = burst;
   let at = clock.monotonic();

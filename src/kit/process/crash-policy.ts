@@ -11,22 +11,21 @@ const FIRST_LOOP_PAUSE_MS = seconds(30);
 const MAX_LOOP_PAUSE_MS = minutes(5);
 
 /**
- * The consequence of a crash: a restart after `delayMs`. In a crash loop the delay is long, and the caller may give up
- * instead.
+ * Restart delay after a crash. In a crash loop (`loop`) the delay is long, and the caller can choose not to restart.
  */
 export type CrashVerdict =
   | { loop: false; delayMs: number }
   | { loop: true; crashes: number; windowMs: number; delayMs: number };
 
 export interface CrashPolicy {
-  /** Records a crash. `uptimeMs` is the time for which the process was ready. */
+  /** Records a crash. `uptimeMs` is the time from readiness to the crash. */
   crashed(uptimeMs: number): CrashVerdict;
   reset(): void;
 }
 
 /**
- * Exponential backoff with jitter. Five crashes within a minute are a crash loop. In a crash loop, the delay starts at
- * 30 s and doubles up to 5 min while each process is ready for less than 30 s.
+ * Creates a restart policy with exponential backoff and jitter. Five crashes within a minute are a crash loop. In a
+ * crash loop, the delay starts at 30 s and doubles up to 5 min, until a process stays ready for 30 s.
  */
 export function createCrashPolicy({ clock, random }: { clock: Clock; random: Random }): CrashPolicy {
   let times: number[] = [];

@@ -1,6 +1,8 @@
 import { realpathSync } from 'node:fs';
 
-/** Resolves a program name on a PATH and follows links. Returns undefined if the program is not found. */
+/**
+ * Finds a program in the folders of a PATH and resolves symbolic links. Returns undefined if the program is not found.
+ */
 export function locate(program: string, path = ''): string | undefined {
   for (const folder of path.split(':').filter(Boolean)) {
     try {

@@ -1,6 +1,6 @@
 /**
- * Contains every use of Node internals, with its reason. `test/kit/process/node-internals.test.ts` checks each use
- * against the running Node version.
+ * All uses of Node internals, each with its reason. `test/kit/process/node-internals.test.ts` checks each use against
+ * the running Node version.
  */
 import type { ServerResponse } from 'node:http';
 import type { Server, Socket } from 'node:net';
@@ -38,8 +38,8 @@ export const PIPE_CONNECT_METHODS = ['connect', 'connect2'] as const;
 export const KILL_METHODS = ['kill', '_kill'] as const;
 
 /**
- * Returns the classes of the native objects that an object of Node keeps under symbols. Their static methods reach what
- * a module exports, so a sandbox must close them too.
+ * Returns the classes of native objects that a Node object stores under symbols. A sandbox must restrict their static
+ * methods, because these methods give access to functions that a module exports.
  */
 export function nativeClassesIn(object: object): object[] {
   return Object.getOwnPropertySymbols(object).flatMap((symbol) => {
@@ -58,16 +58,16 @@ export function pendingResponse(socket: Duplex): ServerResponse | undefined {
 }
 
 /**
- * Keeps a connection open whose client has ended its side, until the pending response is sent. By default, Node closes
- * such a connection without sending the response.
+ * Keeps half-closed connections open until the pending response is sent. By default, Node closes a connection without
+ * sending the response if the client has ended its side.
  */
 export function answerHalfClosed(server: Server): void {
   (server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;
 }
 
 /**
- * Returns whether bytes of a response have been written to the socket. Node uses the same check for its own answer to
- * malformed requests. `headersSent` would also be true for headers that wait for the body.
+ * Returns true if bytes of a response have been written to the socket. Node uses the same check before it answers
+ * malformed requests itself. `headersSent` would also be true for headers that are still buffered.
  */
 export function hasBegunResponse(socket: Socket): boolean {
   return (socket as WithResponse)._httpMessage?._headerSent === true;

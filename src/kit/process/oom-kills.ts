@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Returns the number of processes that the kernel has killed since boot for lack of memory. Returns null if the number
+ * Returns the number of processes that the kernel's out-of-memory killer has killed since boot, or null if the number
  * is not available.
  */
 export function oomKills(): number | null {

@@ -8,31 +8,37 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a
 const CONTROL_EXCEPT_LINES =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 /**
- * Matches `CONTROL_EXCEPT_LINES`, and the colour sequences of `createStyle` as a group. Black and white are excluded,
- * because they can hide text.
+ * Matches the characters of `CONTROL_EXCEPT_LINES`, and captures the colour sequences of `createStyle` as a group.
+ * Black and white are not captured, because they can hide text.
  */
 const CONTROL_OR_COLOUR =
   /(\u001b\[(?:1|2|22|3[1-69]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** Escapes all control characters in a line, because plugins may log text that moves the cursor or forges lines. */
+/** Escapes all control characters in a line, because plugins can log text that moves the cursor or forges lines. */
 export function escapeAllControls(text: string): string {
   return text.replace(CONTROL, spell);
 }
 
-/** Escapes terminal control sequences in output, which may contain text from webhook senders, plugins and hosts. */
+/**
+ * Escapes control sequences in terminal output, except colours. The output can contain text from webhook senders,
+ * plugins and hosts.
+ */
 export function escapeControls(text: string): string {
   return text.replace(CONTROL_OR_COLOUR, (character, colour?: string) => colour ?? spell(character));
 }
 
 /**
- * Copies data and escapes control characters in all strings and keys, except newlines and tabs. It is applied before
+ * Copies data and escapes control characters in all strings and keys, except newlines and tabs. Callers escape before
  * formatting, so that only the command's own colours reach the terminal.
  */
 export function escapeControlsIn<Data>(data: Data): Data {
   return mapTexts(data, cleaned) as Data;
 }
 
-/** Like `escapeControlsIn`, but puts each string on one line, so that no string can imitate a line of the platform. */
+/**
+ * Escapes data like `escapeControlsIn`, and puts each string on one line, so that no string can imitate a line of the
+ * platform.
+ */
 export function escapeToSingleLines<Data>(data: Data): Data {
   return mapTexts(data, (text) => cleaned(oneLine(text))) as Data;
 }
@@ -46,12 +52,14 @@ function mapTexts(value: unknown, clean: (text: string) => string): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [clean(key), mapTexts(item, clean)]));
 }
 
-/** Serializes to JSON with control characters escaped (`\u009b`), which does not change the value. */
+/**
+ * Serializes a value to JSON with control characters escaped, as in `\u009b`. Parsing the JSON returns the same value.
+ */
 export function jsonText(value: unknown): string {
   return escapeControlsInJson(JSON.stringify(value));
 }
 
-/** Escapes control characters in JSON text. JSON.stringify already escapes those below U+0020. */
+/** Escapes control characters in JSON text. JSON.stringify already escapes characters below U+0020. */
 export function escapeControlsInJson(json: string): string {
   return json.replace(
     CONTROL_EXCEPT_LINES,

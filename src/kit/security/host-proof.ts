@@ -11,9 +11,9 @@ import {
 } from 'node:crypto';
 
 /**
- * Proves that a host holds the private key of its registered public key. The gateway sends a nonce and an ephemeral
- * public key, and the host answers with an HMAC under the shared secret. Each connection has its own nonce and key, so
- * replays fail. @spec docs/security.md "Hosts"
+ * Proves that a host has the private key of its registered public key. The gateway sends a nonce and an ephemeral
+ * public key, and the host answers with an HMAC keyed by the shared secret. A new nonce and key per connection prevent
+ * replays. @spec docs/security.md "Hosts"
  */
 
 const LABEL = 'svc host hello v1';
@@ -26,7 +26,7 @@ export interface Challenge {
 }
 
 export interface OpenChallenge extends Challenge {
-  /** Verifies that `proof` was made with the private key of `hostPublicKey`, for this host and challenge. */
+  /** Returns true if `proof` was made with the private key of `hostPublicKey`, for this host and challenge. */
   accepts(proof: string, hostId: string, hostPublicKey: string): boolean;
 }
 
@@ -52,7 +52,7 @@ export function createChallenge(): OpenChallenge {
   };
 }
 
-/** Computes the host's answer. Throws if the challenge's key is invalid. */
+/** Computes the host's response to a challenge. Throws if the public key in the challenge is invalid. */
 export function answerChallenge(challenge: Challenge, keys: HostKeys, hostId: string): string {
   const privateKey = createPrivateKey({
     key: Buffer.from(keys.privateKey, 'base64'),
@@ -64,7 +64,7 @@ export function answerChallenge(challenge: Challenge, keys: HostKeys, hostId: st
   );
 }
 
-/** Key pair as base64: `publicKey` has 32 bytes, `privateKey` is PKCS#8. */
+/** X25519 key pair in base64. `publicKey` is the raw key of 32 bytes, and `privateKey` is in PKCS#8 format. */
 export interface HostKeys {
   publicKey: string;
   privateKey: string;

@@ -9,10 +9,11 @@ import {
 
 /** The platform's secrets, from the environment or `keys.json`. */
 export interface KeyMaterial {
-  /** Secret that signs JWTs. It is null if none is configured. */
+  /** Secret for signing JWTs, or null if none is configured. */
   jwtSecret: string | null;
   /**
-   * True if the secret was generated at the first start and stored in `keys.json`. Production refuses such a secret.
+   * True if the secret was generated at the first start and stored in `keys.json`. The `production` profile rejects
+   * such a secret.
    */
   isJwtSecretGenerated?: boolean;
   /** Previous JWT secret, used only to verify tokens. */
@@ -20,11 +21,13 @@ export interface KeyMaterial {
   internalSecret: string;
   /** Key for encryption at rest: 32 bytes as base64url. */
   masterKey: string;
-  /** Earlier master keys, used only to decrypt. */
+  /** Earlier master keys, used only for decryption. */
   previousMasterKeys?: readonly string[];
 }
 
-/** Encrypts small values at rest. `context` is authenticated, so that sealed values cannot be swapped between rows. */
+/**
+ * Encrypts small values at rest. `context` is authenticated, so that encrypted values cannot be swapped between rows.
+ */
 export interface Seal {
   seal(plain: string, context: string): string;
   open(sealed: string, context: string): string;
@@ -33,8 +36,8 @@ export interface Seal {
 const SEAL_VERSION = 'v1';
 
 /**
- * Creates a seal that uses AES-256-GCM. Sealed values have the form `v1.<key id>.<iv><tag><text>`, in which the key id
- * distinguishes a wrong key from corrupted data.
+ * Creates a seal that uses AES-256-GCM. Encrypted values have the form `v1.<key id>.<iv><tag><text>`, in which the key
+ * id distinguishes a wrong key from corrupted data.
  */
 export function createSeal(masterKey: string, previous: readonly string[] = []): Seal {
   const keys = new Map([...previous, masterKey].map((text) => [masterKeyId(text), keyBytes(text)]));

@@ -1,17 +1,22 @@
 import { randomBytes, randomFillSync } from 'node:crypto';
 
-/** Source of randomness, injected so that tests can fix it. */
+/** Source of randomness, injected so that tests can use fixed values. */
 export interface Random {
   /** Returns `bytes` bytes of entropy as base64url. Platform secrets use 32 bytes. */
   secret(bytes: number): string;
-  /** Returns a UUID version 7. Such ids are ordered by creation time, so that new keys append to an index. */
+  /**
+   * Returns a UUID version 7. Such ids are ordered by creation time, so that new rows are added at the end of an index.
+   */
   uuid(): string;
   fraction(): number;
 }
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
-/** Reads entropy in large blocks, because a system call for each id would be slow. */
+/**
+ * Returns a function that takes random bytes from a pool. The pool is filled in large blocks, because a system call for
+ * each id would be slow.
+ */
 function entropyPool(size = 4096): (count: number) => Uint8Array {
   const pool = new Uint8Array(size);
   let used = size;

@@ -2,7 +2,7 @@ const NEWLINE = 0x0a;
 /** Maximum line length. Longer lines are passed to `take` in parts, to limit memory. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
-/** Splits a byte stream at newlines. `take` gets blocks of whole lines, whose content is not decoded. */
+/** Splits a byte stream at newlines. `take` receives blocks of complete lines as raw bytes. */
 export function lineBlocks(take: (block: Buffer) => void): { push(chunk: Buffer): void; end(): void } {
   let rest: Buffer = Buffer.alloc(0);
   return {

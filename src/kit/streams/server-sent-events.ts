@@ -2,11 +2,11 @@ import { createParser } from 'eventsource-parser';
 
 /** One event of a `text/event-stream`. */
 export interface ServerSentEvent {
-  /** A comment, which clients ignore. It is visible only on the wire. */
+  /** Comment line, which clients ignore. */
   comment?: string;
   id?: string;
   event?: string;
-  /** The joined `data` lines. Absent if there are none. */
+  /** The joined `data` lines. Absent if the event has no `data` lines. */
   data?: string;
 }
 
@@ -32,7 +32,7 @@ export async function* serverSentEvents(
     onComment: (comment) => void parsed.push({ comment }),
     onId: (id) => void parsed.push({ id }),
     onEvent({ id, event, data }) {
-      // `onId` has already reported the id of this event.
+      // `onId` has already added the id as a separate event, which is replaced here.
       if (id !== undefined) parsed.pop();
       parsed.push({ ...(id === undefined ? {} : { id }), ...(event === undefined ? {} : { event }), data });
     },

@@ -8,10 +8,13 @@ import { seconds } from '../time/duration.ts';
 import type { LineOutput } from './output.ts';
 import { redact } from './redact.ts';
 
-/** Prefix of analytics events. It distinguishes them from log records, which are written to the same pipe. */
+/**
+ * Prefix of analytics events. The prefix distinguishes analytics events from log records, which are written to the same
+ * pipe.
+ */
 export const EVENT_LINE = `{"schema":"${ANALYTICS_SCHEMA}",`;
 
-/** Fields of one event. `source` defaults to the platform. */
+/** Fields of an analytics event. `source` defaults to the platform. */
 export interface TrackedEvent {
   tenantId?: string | undefined;
   /** Id of the workflow run, execution or request. If empty, the event's own id is used. */
@@ -19,24 +22,24 @@ export interface TrackedEvent {
   payload?: unknown;
   actor?: AnalyticsEvent['actor'];
   source?: AnalyticsEvent['source'];
-  /** Merged with `tenantId` into the event's `ctx`. */
+  /** Further fields of the event's `ctx`, besides `tenantId`. */
   ctx?: NonNullable<AnalyticsEvent['ctx']>;
 }
 
-/** An event of an operation that a handler may repeat in a loop. Subject to a rate limit. */
+/** An event of an operation that a handler can repeat in a loop. Such events are rate limited. */
 export interface FrequentEvent extends TrackedEvent {
   payload: Record<string, string | number>;
 }
 
 export interface Analytics {
   /**
-   * Writes one event. This takes a few microseconds, because the event is only serialized and appended to the output.
-   * @spec Analytics event
+   * Writes one event. The call takes a few microseconds, because the event is only serialized and appended to the
+   * output. @spec Analytics event
    */
   track(type: string, event: TrackedEvent): void;
   /**
-   * Writes up to 100 events a second (burst 1,000) per type and tenant. Events over the limit are merged every ten
-   * seconds: `durationMs` becomes the mean, other numbers are summed, and `ctx.count` is the number of events.
+   * Writes up to 100 events per second (burst 1,000) per type and tenant. Further events are merged every ten seconds.
+   * In a merged event, `durationMs` is the mean, other numbers are sums, and `ctx.count` is the number of events.
    */
   trackOften(type: string, event: FrequentEvent): void;
   flush(): void;
@@ -49,11 +52,13 @@ export interface AnalyticsOptions {
 }
 
 const PLATFORM: AnalyticsEvent['source'] = { product: 'svc', version };
-/** Limit per type and tenant. docs/observability.md documents these limits. */
+/** Event limit per type and tenant. docs/observability.md documents the rate and the burst. */
 const EVENTS_PER_SECOND = 100;
 const EVENT_BURST = 1000;
 const MERGE_INTERVAL_MS = seconds(10);
-/** Maximum number of different merged events, because callers choose the names in their payloads. */
+/**
+ * Maximum number of different merged events in memory. A limit is needed because callers choose the names in payloads.
+ */
 const MAX_KINDS = 1000;
 
 interface Kind {
@@ -165,5 +170,5 @@ export function withoutEvents(lines: Buffer): Buffer {
   return Buffer.from(kept.join('\n'));
 }
 
-/** Discards all events. Tests and tools use it. */
+/** Discards all events. Used by tests and tools. */
 export const silentAnalytics: Analytics = { track: () => {}, trackOften: () => {}, flush: () => {} };

@@ -1,6 +1,6 @@
 /**
- * Caches the series of a metric by label values, because prom-client sorts and joins the label names on every call. Use
- * it only for labels with few values.
+ * Caches the series of a metric by label values, because prom-client sorts and joins the label names on every call. The
+ * cache is unbounded, so labels must have few values.
  */
 export function seriesBy<Series>(open: (...labels: string[]) => Series): (...labels: string[]) => Series {
   const cache = new Map<string, Series>();

@@ -19,7 +19,7 @@ const LAG_SAMPLE_MS = 1000;
 export type ObserveRequest = (method: string, route: string, status: number, durationMs: number) => void;
 
 export interface Metrics {
-  /** The `service` label of all metrics. */
+  /** Value of the `service` label of all metrics. */
   readonly service: string;
   readonly registry: Registry;
   observeRequest: ObserveRequest;
@@ -39,7 +39,7 @@ export function mergeMetrics(snapshots: readonly MetricsSnapshot[]): Promise<str
   return AggregatorRegistry.aggregate([...snapshots]).metrics();
 }
 
-/** The metrics common to all services. @spec Metrics */
+/** Creates the metrics common to all services. @spec Metrics */
 export function createMetrics(service: string, clock: Clock): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -121,7 +121,7 @@ function requestObserver(service: string, registers: Registry[]): ObserveRequest
   type Series = { total: Counter.Internal; duration: Histogram.Internal<(typeof HTTP_LABELS)[number]> };
   const series = new Map<string, Series>();
   return (method, route, status, durationMs) => {
-    // prom-client sorts and joins label names on every lookup. A map with one string as its key avoids that.
+    // prom-client sorts and joins label names on every lookup. A map with one string as its key avoids this cost.
     const key = `${method} ${status} ${route}`;
     let found = series.get(key);
     if (!found) {
@@ -147,7 +147,7 @@ function watchEventLoop(service: string, registers: Registry[]): () => void {
   const monitor = monitorEventLoopDelay({ resolution: 20 });
   monitor.enable();
   const stop = every(systemClock, LAG_SAMPLE_MS, () => {
-    // The monitor counts its own resolution as delay.
+    // The monitor reports its own resolution (20 ms) as delay, so the resolution is subtracted.
     lag.observe({ service }, Math.max(0, monitor.max / 1e9 - 0.02));
     monitor.reset();
   });

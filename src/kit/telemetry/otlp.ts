@@ -6,11 +6,14 @@ import type { Logger } from './logger.ts';
 import { w3cTraceId } from './trace.ts';
 import type { EndedSpan, OtlpTarget, Tracer } from './tracer.ts';
 
-/** Exports spans as OTLP over HTTP with JSON, which every collector accepts. Loaded only if an endpoint is set. */
+/**
+ * Exports spans as OTLP over HTTP with JSON, which every collector accepts. This module is loaded only if an endpoint
+ * is set.
+ */
 
 const SEND_EVERY_MS = seconds(1);
 const MAX_BATCH_SPANS = 512;
-/** Maximum number of spans in the export queue. Spans beyond it are dropped. */
+/** Maximum number of spans in the export queue. Further spans are dropped. */
 const MAX_QUEUED_SPANS = 4096;
 const TIMEOUT_MS = seconds(5);
 const KINDS = { internal: 1, server: 2 } as const;
@@ -123,7 +126,7 @@ function spanOf({ span, endedAt }: QueuedSpan) {
   };
 }
 
-/** Returns nanoseconds since 1970 as text, because the number exceeds the safe integer range. */
+/** Converts epoch ms to nanoseconds. The result is text, because the number exceeds the safe integer range. */
 function nanos(ms: number): string {
   return String(BigInt(Math.round(ms * 1000)) * 1000n);
 }

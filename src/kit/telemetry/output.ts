@@ -17,8 +17,8 @@ const MAX_FLUSH_WAIT_MS = 1000;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Buffers lines and writes them 64 KB at a time or after 50 ms. A slow reader never blocks the process: lines beyond 4
- * MiB are dropped, and `onDropped` gets their number once the pipe has room. After EPIPE, all lines are discarded.
+ * Buffers lines and writes them 64 KB at a time or after 50 ms. A slow reader never blocks the process. Lines beyond 4
+ * MiB are dropped, and later `onDropped` is called with their number. After EPIPE, all lines are discarded.
  */
 export class BufferedOutput implements LineOutput {
   readonly #fd: number;
@@ -26,7 +26,7 @@ export class BufferedOutput implements LineOutput {
   readonly #onDropped: (count: number) => void;
   #buffered: string[] = [];
   #bufferedBytes = 0;
-  /** Bytes of a block that the pipe has not accepted yet. The first byte may be in the middle of a line. */
+  /** Bytes of a block that the pipe has not accepted yet. The first byte can be in the middle of a line. */
   #pending: Buffer = EMPTY;
   #dropped = 0;
   #isClosed = false;
@@ -63,7 +63,7 @@ export class BufferedOutput implements LineOutput {
     this.#bufferedBytes = 0;
   }
 
-  /** Returns false if the pipe is full. */
+  /** Writes the buffered lines. Returns false if the pipe is full. */
   #drain(): boolean {
     while (!this.#isClosed && (this.#pending.length > 0 || this.#bufferedBytes > 0)) {
       if (this.#pending.length === 0) this.#packBlock();
@@ -97,7 +97,7 @@ export class BufferedOutput implements LineOutput {
   }
 }
 
-/** References to the sockets, because garbage collection would close their descriptors. */
+/** References to the sockets of `setNonBlocking`, because garbage collection of a socket would close its descriptor. */
 const openSockets: Socket[] = [];
 
 /**
@@ -108,6 +108,6 @@ function setNonBlocking(fd: number): void {
   try {
     openSockets.push(new Socket({ fd, readable: false, writable: false }).unref());
   } catch {
-    // The descriptor is neither a pipe nor a socket, so it keeps blocking writes.
+    // The descriptor is neither a pipe nor a socket, so writes keep blocking.
   }
 }

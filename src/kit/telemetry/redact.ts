@@ -1,12 +1,12 @@
 const MASK = '[redacted]';
 
-/** Names of fields whose values never reach a log, at any depth. */
+/** Matches names of fields whose values must never be logged, at any depth. */
 const SECRET_NAME =
   /^(?:authorization|proxy-authorization|cookie|set-cookie|x-internal-secret|x-svc-service-key|.*(?:secret|password|passwd|token|api-?key|private-?key|credential|signature).*)$/i;
 
 /**
- * Matches values that are recognizable as secrets: bearer credentials, JWTs, and prefixes of svc and of common
- * providers.
+ * Matches values that are recognizable as secrets: bearer credentials, JWTs, and keys with a prefix of svc or of a
+ * common provider.
  */
 const SECRET_SHAPE =
   /\b(?:Bearer|Basic)\s+[\w.~+/=-]{6,}|\beyJ[\w-]{6,}\.[\w-]{6,}\.[\w-]*|\bwhsec_[\w+/=-]{6,}|\b(?:svc[srwe]_|sk_live_|sk_test_|gh[pousr]_|xox[abpr]-)[\w-]{6,}/g;
@@ -14,14 +14,20 @@ const SECRET_SHAPE =
 /** Matches a 256-bit secret in base64url (43 characters), because generated webhook secrets have no prefix. */
 const BARE_SECRET = /(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*\d)[\w-]{43}(?![\w-])/g;
 
-/** Minimum length of a masked value. Masking shorter values would mask ordinary words. */
+/** Minimum length of a registered secret. Masking shorter values would also mask ordinary words. */
 const MIN_VALUE_CHARS = 8;
 
-/** Matches registered secrets without a recognizable shape: keys and static tokens of the config. */
+/**
+ * Matches the secrets registered with `keepSecret`, such as keys and static tokens of the config, which have no
+ * recognizable format.
+ */
 let secretValues: RegExp | undefined;
 const knownSecrets = new Set<string>();
 
-/** Registers secrets. All loggers of this process mask them from now on. */
+/**
+ * Registers secrets, which all loggers of this process mask from now on. Values shorter than MIN_VALUE_CHARS are
+ * ignored.
+ */
 export function keepSecret(values: ReadonlyArray<string | null | undefined>): void {
   for (const value of values) if (value && value.length >= MIN_VALUE_CHARS) knownSecrets.add(value);
   const patterns = [...knownSecrets]
@@ -30,7 +36,7 @@ export function keepSecret(values: ReadonlyArray<string | null | undefined>): vo
   if (patterns.length > 0) secretValues = new RegExp(patterns.join('|'), 'g');
 }
 
-/** Masks values with the shape of a credential, and values registered with `keepSecret`. */
+/** Masks values in the format of a credential, and values registered with `keepSecret`. */
 export function redactText(text: string): string {
   const masked = text.replace(SECRET_SHAPE, MASK).replace(BARE_SECRET, MASK);
   return secretValues ? masked.replace(secretValues, MASK) : masked;
@@ -45,7 +51,8 @@ function isSecret(name: string, value: unknown): boolean {
 }
 
 /**
- * Copies a value for a log. Masks secrets by name and shape, limits depth and width, and converts errors to plain data.
+ * Copies a value for a log. Masks secrets by field name and format, limits depth and width, and converts errors to
+ * plain data.
  */
 export function redact(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactText(value);
@@ -63,7 +70,7 @@ export function redact(value: unknown, depth = 0): unknown {
   return copy;
 }
 
-/** Masks secrets like `redact`, but truncates nothing, because programs read the result later. */
+/** Masks secrets like `redact`, but truncates nothing, because programs use the result later. */
 export function redactJson<Value extends object>(value: Value): Value {
   return JSON.parse(
     JSON.stringify(value, (name, item: unknown) => {

@@ -3,7 +3,7 @@ import type { Random } from '../security/random.ts';
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/;
 const ALL_ZEROS = /^0+$/;
-/** Matches visible ASCII without `<`, `>`, `"` and `'`, because an id may be shown in HTML. */
+/** Matches visible ASCII without `<`, `>`, `"` and `'`, because an id can be shown in HTML. */
 const SANE_ID = /^[!#-&(-;=?-~]{1,128}$/;
 
 /** Returns the client's id if it is short and safe, otherwise a new id. @spec docs/gateway.md "Requests" */
@@ -23,7 +23,7 @@ export function traceIdOf(headers: Record<string, string | string[] | undefined>
   return random.uuid().replaceAll('-', '');
 }
 
-/** Creates a span id: 16 hex digits. */
+/** Creates a span id of 16 hex digits. */
 export function newSpanId(random: Random): string {
   return spanIdOf(random.uuid());
 }
@@ -33,7 +33,7 @@ export function spanIdOf(uuid: string): string {
   return uuid.slice(19, 23) + uuid.slice(24);
 }
 
-/** Returns the span id of the caller from its `traceparent`. */
+/** Returns the caller's span id from a `traceparent` header, or undefined if the header is missing or invalid. */
 export function parentSpanOf(traceparent: unknown): string | undefined {
   const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null;
   return match && !ALL_ZEROS.test(match[2]!) ? match[2] : undefined;
@@ -41,7 +41,7 @@ export function parentSpanOf(traceparent: unknown): string | undefined {
 
 const TRACE_ID = /^[0-9a-f]{32}$/;
 
-/** Converts a trace id to W3C form. Other forms are hashed, so that all services derive the same id. */
+/** Converts a trace id to W3C form. Trace ids in other forms are hashed, so that all services derive the same id. */
 export function w3cTraceId(traceId: string): string {
   if (TRACE_ID.test(traceId) && !ALL_ZEROS.test(traceId)) return traceId;
   return createHash('sha256').update(traceId).digest('hex').slice(0, 32);
@@ -53,8 +53,8 @@ export function traceparent(traceId: string, spanId: string): string {
 }
 
 /**
- * Returns the `traceparent` header to forward from a span of this process. The header contains `traceId`, as the logs
- * do. If the client's header has the same trace id, its sampling flag is kept.
+ * Returns the `traceparent` header to forward from a span of this process. The header contains the same `traceId` as
+ * the logs. If the client's header has the same trace id, its sampling flag is kept.
  */
 export function traceparentOf(
   headers: Record<string, string | string[] | undefined>,

@@ -18,12 +18,15 @@ export interface Tracer {
 }
 
 export interface OtlpTarget {
-  /** Base URL, as in OTEL_EXPORTER_OTLP_ENDPOINT; `/v1/traces` is appended. */
+  /** Base URL, as in OTEL_EXPORTER_OTLP_ENDPOINT. `/v1/traces` is appended to the URL. */
   endpoint: string;
   headers: Record<string, string>;
 }
 
-/** Reads the OTEL_EXPORTER_OTLP variables. Returns undefined if the endpoint is not set. */
+/**
+ * Reads the export target from OTEL_EXPORTER_OTLP_ENDPOINT and OTEL_EXPORTER_OTLP_HEADERS. Returns undefined if the
+ * endpoint is not set.
+ */
 export function otlpTarget(env: Record<string, string | undefined>): OtlpTarget | undefined {
   const endpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT;
   if (!endpoint) return undefined;

@@ -1,19 +1,21 @@
 /** Time source and timers, injected so that tests control time. */
 export interface Clock {
   /**
-   * Wall-clock time in epoch ms, for records and expiry times. It may go backwards, because NTP or an operator can set
+   * Wall-clock time in epoch ms, for records and expiry times. It can go backwards, because NTP or an operator can set
    * it.
    */
   now(): number;
-  /** Monotonic time in whole ms, for durations. All processes of a machine share it. Its origin is arbitrary. */
+  /**
+   * Monotonic time in whole ms, for durations. The origin is arbitrary, but the same for all processes of a machine.
+   */
   monotonic(): number;
-  /** Runs `run` once after `ms`. The returned function cancels it. The timer never keeps the process alive. */
+  /** Runs `run` once after `ms`. The returned function cancels the timer. The timer never keeps the process alive. */
   after(ms: number, run: () => void): () => void;
 }
 
 /**
- * Offset to a time that all processes share: `performance.now()` starts with the process, whereas `process.hrtime()`
- * has one origin for the whole machine.
+ * Offset from `performance.now()` to a time that all processes share. `performance.now()` starts with the process,
+ * whereas `process.hrtime()` has one origin for the whole machine.
  */
 const monotonicOffsetMs = ((): number => {
   const [wholeSeconds, nanoseconds] = process.hrtime();
@@ -24,7 +26,7 @@ export const systemClock: Clock = {
   now: Date.now,
   monotonic: () => Math.floor(performance.now() + monotonicOffsetMs),
   after(ms, run) {
-    // Node fires immediately for delays beyond 2^31-1 ms, so longer timers are rearmed in steps.
+    // Node fires timers with delays beyond 2^31-1 ms immediately, so longer timers are split into steps.
     const maxDelayMs = 2 ** 31 - 1;
     let timer: NodeJS.Timeout;
     const arm = (left: number): void => {
@@ -50,7 +52,7 @@ export function every(clock: Clock, ms: number, run: () => void): () => void {
 }
 
 export interface ManualClock extends Clock {
-  /** Moves both clocks forward and runs timers that fall due, in order. */
+  /** Moves the wall clock and the monotonic time forward, and runs due timers in order. */
   advance(ms: number): void;
   /** Sets the wall clock only. Timers and `monotonic()` are unaffected. */
   jump(to: number): void;
@@ -62,7 +64,7 @@ export interface ManualClock extends Clock {
  */
 const MANUAL_MONOTONIC_START_MS = 100_000_000;
 
-/** A clock that moves only by `advance`, for tests of the platform and of plugins. */
+/** Creates a clock that moves only by `advance` and `jump`, for tests of the platform and of plugins. */
 export function manualClock(startAt = Date.UTC(2030, 0, 1)): ManualClock {
   let elapsed = MANUAL_MONOTONIC_START_MS;
   let offset = startAt - elapsed;

@@ -2,26 +2,26 @@ import { createBoundedCache } from '../data/bounded-cache.ts';
 import type { Clock } from './clock.ts';
 import { hours } from './duration.ts';
 
-/** Maximum length of a wait with a monotonic deadline. Longer waits use the wall clock only. */
+/** Maximum length of a wait that has a monotonic deadline. Longer waits use the wall clock only. */
 export const MAX_SHORT_WAIT_MS = hours(1);
 const MAX_DEADLINES = 10_000;
 
 /**
- * Ends short waits on time even if the wall clock is set back. Applies only to waits that this process began. After a
- * restart, the stored wall-clock deadline decides. @spec docs/decisions/0025
+ * Ends short waits on time even if the wall clock is set back. Only waits that this process began are covered. After a
+ * restart, only the stored wall-clock deadline is used. @spec docs/decisions/0025
  */
 export interface Deadlines {
-  /** Records and returns the wall-clock deadline of a wait that begins now. */
+  /** Records the wall-clock deadline `at` of a wait that begins now, and returns `at`. */
   note(at: number): number;
   isPast(at: number): boolean;
-  /** Returns the real ms until `at`, or 0 if `at` has passed. */
+  /** Returns the remaining time until `at` in ms, or 0 if `at` has passed. */
   leftMs(at: number): number;
 }
 
 export function createDeadlines(clock: Clock): Deadlines {
   /**
-   * Monotonic deadlines by wall-clock deadline. Waits with the same wall-clock deadline share the latest monotonic
-   * deadline.
+   * Monotonic deadlines, keyed by wall-clock deadline. Waits with the same wall-clock deadline share the latest
+   * monotonic deadline.
    */
   const ends = createBoundedCache<number>(MAX_DEADLINES);
 

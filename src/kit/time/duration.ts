@@ -3,7 +3,7 @@ export const minutes = (n: number): number => n * 60_000;
 export const hours = (n: number): number => n * 3_600_000;
 export const days = (n: number): number => n * 86_400_000;
 
-/** Formats a duration for people: `850ms`, `1.3s`, `4m 10s`, `3h 2m`, `2d 4h`. */
+/** Formats a duration for display: `850ms`, `1.3s`, `4m 10s`, `3h 2m`, `2d 4h`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)}ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)}s`;

@@ -1,12 +1,12 @@
 import { seconds } from './duration.ts';
 
 /**
- * Deadlines of a stopping service, counted from the end of its `drainMs`. Each deadline matters only if the service has
- * not stopped by then.
+ * Deadlines of a stopping service, in ms after the end of its `drainMs`. Each deadline takes effect only if the service
+ * has not stopped by then.
  */
 export const STOP_DEADLINES = {
   /**
-   * Time at which open connections are closed. The margin is for accepting a full backlog, which may use part of
+   * Time at which open connections are closed. The margin is needed because accepting a full backlog can use part of
    * `drainMs`.
    */
   httpCutMs: 500,

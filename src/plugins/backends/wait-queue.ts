@@ -6,22 +6,24 @@ const MAX_BYTES = 64 * 1024 * 1024;
 
 export interface WaitQueueLimits {
   maxCalls: number;
-  /** Maximum total size of the frames of queued calls, which are kept in memory. The default is 64 MiB. */
+  /**
+   * Maximum total size of the frames of queued calls, in bytes. These frames are kept in memory. The default is 64 MiB.
+   */
   maxBytes?: number;
-  /** The active tenants, between which the queue is shared. */
+  /** Tenants that share the queue. A single tenant can use the whole queue. */
   tenancy?: Tenancy;
 }
 
 /** Queue of calls that wait for a slot, with fair queueing between tenants. */
 export interface WaitQueue {
   readonly size: number;
-  /** Queues the call and returns undefined. If the queue rejects the call, returns the reason as text. */
+  /** Queues the call and returns undefined. If the queue rejects the call, returns the reason. */
   enter(call: Call): string | undefined;
-  /** Returns false when the call is not in the queue. */
+  /** Removes the call from the queue. Returns false if the queue does not contain the call. */
   leave(call: Call): boolean;
   /**
-   * Removes and returns a call in fair order. Only the first call of each tenant is considered, and only if `accepts`
-   * returns true for it.
+   * Removes and returns the next call in round-robin order for which `accepts` returns true. Only the first call of
+   * each tenant is considered.
    */
   next(accepts: (call: Call) => boolean): Call | undefined;
   /** Returns the number of queued calls of the tenants for which `counts` returns true. */

@@ -6,13 +6,15 @@ export interface AttemptLimits {
   /** Name of the adapter, for error messages. */
   adapter: 'llm' | 'embeddings';
   timeoutMs: number;
-  /** Whether the response is streamed, so that each chunk restarts the timeout. */
+  /** Whether the response is streamed. For a streamed response, each chunk restarts the timeout. */
   isStream: boolean;
   maxResponseBytes: number;
 }
 
 const MAX_ERROR_BODY_BYTES = 16 * 1024;
-/** The OpenAI library sets more headers. They are removed, because some describe this machine or its environment. */
+/**
+ * Request headers that are sent. The OpenAI library's other headers are removed, because some describe this machine.
+ */
 const SENT_HEADERS = ['authorization', 'content-type'];
 
 /** One HTTP request to a model endpoint, limited in time and size. */
@@ -31,12 +33,12 @@ export class Attempt {
     this.#restartTimer();
   }
 
-  /** The original error of a failed request. The OpenAI library throws its own error instead. */
+  /** The original error of a failed request. The OpenAI library replaces this error with its own. */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** The `fetch` that the OpenAI library uses instead of the global one. */
+  /** Replacement for the global `fetch`, passed to the OpenAI library. */
   readonly fetch = async (url: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
     try {
       const response = await fetch(url, {
@@ -51,7 +53,7 @@ export class Attempt {
     }
   };
 
-  /** Stops the timer and closes the connection if the response was not read to its end. */
+  /** Stops the timer. Closes the connection if the response was not read to its end. */
   end(): void {
     this.#stopTimer();
     this.#over.abort();
@@ -69,7 +71,8 @@ export class Attempt {
     const { status, body } = response;
     if (!body) return response;
     const headers = new Headers(response.headers);
-    // Some servers send JSON with another content type, and the OpenAI library would not parse it.
+    // The OpenAI library parses a response only if its content type is JSON, but some servers send JSON with another
+    // content type.
     if (response.ok && !this.#limits.isStream) headers.set('content-type', 'application/json');
     const chunks = response.ok ? this.#limitedBody(body, response.url, init) : errorBody(body);
     return new Response(ReadableStream.from(chunks), { status, headers });
@@ -95,8 +98,7 @@ export class Attempt {
   }
 
   /**
-   * Records the error, unless the OpenAI library aborted the request. In that case, the library reports the cause
-   * itself.
+   * Records the error, unless the OpenAI library aborted the request. The library reports the cause of its own aborts.
    */
   #failed(error: unknown, { signal }: RequestInit): unknown {
     if (!signal?.aborted) this.#failure = error;

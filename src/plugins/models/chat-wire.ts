@@ -4,7 +4,7 @@ import type { LlmMessage, LlmToolCall, LlmUsage } from '../../contracts/index.ts
 import type { LlmRequest } from './language-model.ts';
 import { RemoteFailure } from './remote-error.ts';
 
-// The schemas cover only the response fields in use. The OpenAI library itself does not validate responses.
+// The schemas below validate only the response fields in use. The OpenAI library does not validate responses.
 
 const Count = z.number().int().min(0).catch(0);
 const Usage = z.object({
@@ -87,7 +87,9 @@ function wireMessage(message: LlmMessage): OpenAI.ChatCompletionMessageParam {
   };
 }
 
-/** Parses the response to a chat request. Throws a `malformed` RemoteFailure if the response is invalid. */
+/**
+ * Parses the response to a chat request. Throws a RemoteFailure of the class `malformed` if the response is invalid.
+ */
 export function readReply(answer: unknown): ReadReply {
   const parsed = Reply.safeParse(answer);
   if (!parsed.success) throw malformed(parsed.error);
@@ -113,7 +115,9 @@ export interface ReadChunk {
   usage: LlmUsage | undefined;
 }
 
-/** Parses a chunk of a streamed chat response. Throws a `malformed` RemoteFailure if the chunk is invalid. */
+/**
+ * Parses a chunk of a streamed chat response. Throws a RemoteFailure of the class `malformed` if the chunk is invalid.
+ */
 export function readChunk(chunk: unknown): ReadChunk {
   const parsed = Chunk.safeParse(chunk);
   if (!parsed.success) throw malformed(parsed.error);
@@ -145,7 +149,7 @@ function argumentsOf({
     if (typeof value === 'object' && value !== null && !Array.isArray(value))
       return value as Record<string, unknown>;
   } catch {
-    // Arguments that are not valid JSON are reported below.
+    // Arguments that are not valid JSON cause the error below.
   }
   throw new RemoteFailure(
     'malformed',

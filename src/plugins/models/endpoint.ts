@@ -12,7 +12,7 @@ export interface EndpointOptions {
   adapter: 'llm' | 'embeddings';
   baseUrl: string;
   apiKey: string | undefined;
-  /** Time limit of one attempt, or of the wait for the next chunk of a stream. */
+  /** Time limit of one attempt. For a streamed response, each chunk restarts the time limit. */
   timeoutMs: number;
   maxAttempts: number;
   maxResponseBytes: number;
@@ -21,12 +21,15 @@ export interface EndpointOptions {
 }
 
 const FIRST_WAIT_MS = 500;
-/** Longest wait before a retry. A call fails at once if the endpoint's `Retry-After` header is longer. */
+/** Longest wait before a retry. A call fails at once if the endpoint's `Retry-After` header requests a longer wait. */
 const MAX_WAIT_MS = seconds(30);
-/** Timeout of the OpenAI library. It never fires, because `Attempt` enforces the time limit. */
+/** Timeout of the OpenAI library, too long to ever fire. `Attempt` enforces the actual time limit. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** An OpenAI-compatible HTTP endpoint. Requests throw the errors of `LanguageModel`, or the reason of an abort. */
+/**
+ * An OpenAI-compatible HTTP endpoint. Its methods throw the errors listed at `LanguageModel`, or the abort reason if
+ * the request is aborted.
+ */
 export class ModelEndpoint {
   readonly #options: EndpointOptions;
   readonly #host: string;
@@ -55,7 +58,9 @@ export class ModelEndpoint {
     return this.#parsed(() => read(answer));
   }
 
-  /** Yields the parsed chunks of a streamed response. Transient errors are retried only until the response starts. */
+  /**
+   * Yields the parsed chunks of a streamed response. Retries transient errors that occur before the response starts.
+   */
   async *stream<Value>(
     signal: AbortSignal,
     request: (client: OpenAI) => Promise<AsyncIterable<unknown>>,
@@ -64,7 +69,7 @@ export class ModelEndpoint {
     const { attempt, chunks } = await this.#retried(signal, () => this.#open(signal, request));
     try {
       for await (const chunk of chunks) yield this.#parsed(() => read(chunk));
-      // The OpenAI library ends an aborted stream without an error.
+      // The OpenAI library ends an aborted stream without an error, so the recorded error is thrown here.
       if (attempt.failure) throw attempt.failure;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -74,7 +79,7 @@ export class ModelEndpoint {
     }
   }
 
-  /** Returns the error that the plugin gets for an invalid response. */
+  /** Converts an invalid response into the error that the plugin receives. */
   invalidResponse(failure: RemoteFailure): PlatformError {
     return toCallError(failure, this.#options.adapter, this.#host, 1);
   }
@@ -93,7 +98,7 @@ export class ModelEndpoint {
     return new Attempt({ ...this.#options, isStream }, this.#options.clock, signal);
   }
 
-  /** Sets every option explicitly, because the OpenAI library reads missing ones from environment variables. */
+  /** Sets every option explicitly, because the OpenAI library reads missing options from environment variables. */
   #client({ fetch }: Attempt): OpenAI {
     const { apiKey, baseUrl } = this.#options;
     return new OpenAI({
@@ -131,7 +136,7 @@ export class ModelEndpoint {
     return toCallError(failure, this.#options.adapter, this.#host, tries);
   }
 
-  /** Parses a response. A parse error becomes the error that the plugin gets. */
+  /** Parses a response. Converts a parse error into the error that the plugin receives. */
   #parsed<Value>(read: () => Value): Value {
     try {
       return read();
@@ -141,7 +146,7 @@ export class ModelEndpoint {
   }
 }
 
-/** Waits for `ms`. Rejects with the signal's reason as soon as the signal aborts. */
+/** Waits for `ms` milliseconds. Rejects with the signal's reason as soon as the signal aborts. */
 function wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => {

@@ -10,12 +10,15 @@ export interface LlmRequest extends LlmOptions {
 export type ErrorClass = 'network' | 'timeout' | 'rate_limit' | 'server' | 'auth' | 'refused' | 'malformed';
 
 /**
- * Client of a language model endpoint. Throws VALIDATION_ERROR for a request that the endpoint rejects,
- * PAYLOAD_TOO_LARGE, UPSTREAM_TIMEOUT, or UPSTREAM_UNAVAILABLE with `details.errorClass`.
+ * Client of a language model endpoint. Throws PAYLOAD_TOO_LARGE, UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE with
+ * `details.errorClass`, or VALIDATION_ERROR if the endpoint rejects the request.
  */
 export interface LanguageModel {
   chat(request: LlmRequest, signal: AbortSignal): Promise<LlmToolReply>;
-  /** Yields text as it arrives and returns the complete reply. Retries only until the response starts. */
+  /**
+   * Yields text as it arrives and returns the complete reply. Retries only errors that occur before the response
+   * starts.
+   */
   stream(request: LlmRequest, signal: AbortSignal): AsyncGenerator<string, LlmToolReply>;
 }
 

@@ -75,7 +75,7 @@ export function openAiModel(config: LlmConfig, deps: ModelDeps): LanguageModel {
         read.usage = chunk.usage ?? read.usage;
         if (chunk.text !== '') yield chunk.text;
       }
-      // Some servers omit the final `[DONE]`, so only a missing finish reason proves that the stream was cut off.
+      // Some servers omit the final `[DONE]`, so an incomplete stream is detected by its missing finish reason.
       if (read.finishReason === '')
         throw endpoint.invalidResponse(new RemoteFailure('network', 'its stream ended early'));
       return whole(read, tier, model);

@@ -1,8 +1,8 @@
 import type { LlmUsage, ModelPrice } from '../../contracts/index.ts';
 
 /**
- * Returns the cost of a call in US dollars, or null if no price is configured. `models` are the name in the request
- * and the name in the response, which may be longer: `gpt-5` and `gpt-5-2030-01-31`.
+ * Returns the cost of a call in US dollars, or null if no price is configured. `models` holds the requested model name
+ * and the name in the response, such as `gpt-5` and `gpt-5-2030-01-31`.
  */
 export function costOf(
   prices: Record<string, ModelPrice>,
@@ -13,6 +13,6 @@ export function costOf(
   if (priced === undefined) return null;
   const { inputPerMillion, outputPerMillion } = prices[priced]!;
   const cost = (inputTokens * inputPerMillion + outputTokens * outputPerMillion) / 1e6;
-  // Rounding to a billionth of a dollar removes floating-point errors.
+  // Rounds to a billionth of a dollar, which removes floating-point errors.
   return Math.round(cost * 1e9) / 1e9;
 }

@@ -2,7 +2,7 @@ import { codeOf, messageOf, PlatformError } from '../../kit/errors/errors.ts';
 import { redactText } from '../../kit/telemetry/redact.ts';
 import type { ErrorClass } from './language-model.ts';
 
-/** A failed request to a model endpoint. It is retried if `errorClass` is a transient one. */
+/** A failed request to a model endpoint. The request is retried if `errorClass` is transient, such as `network`. */
 export class RemoteFailure extends Error {
   readonly errorClass: ErrorClass;
   readonly status: number | undefined;
@@ -28,7 +28,10 @@ export function isTransient({ errorClass }: RemoteFailure): boolean {
 
 const MAX_MESSAGE_CHARS = 300;
 
-/** Returns the error for a response whose status is not 2xx. `said` is its error message; `now` is in epoch ms. */
+/**
+ * Returns the error for a response with a status other than 2xx. `said` is the response's error message. `now` is in
+ * epoch ms.
+ */
 export function statusFailure(
   status: number,
   said: string,
@@ -44,12 +47,12 @@ function classOf(status: number): ErrorClass {
   if (status === 429) return 'rate_limit';
   if (status === 401 || status === 403) return 'auth';
   if (status === 408) return 'timeout';
-  // OpenAI documents 409 as retryable.
+  // OpenAI documents status 409 as retryable.
   if (status >= 500 || status === 409) return 'server';
   return 'refused';
 }
 
-/** Returns the wait in ms that a `Retry-After` header asks for. The header contains seconds or a date. */
+/** Returns the wait in ms that a `Retry-After` header specifies. The header contains seconds or a date. */
 function waitOf(retryAfter: string | null, now: number): number | undefined {
   if (retryAfter === null) return undefined;
   const seconds = Number(retryAfter);
@@ -63,7 +66,7 @@ export function connectionFailure(thrown: unknown): RemoteFailure {
   return new RemoteFailure('network', `${messageOf(cause)}${code ? ` (${code})` : ''}`, { cause: thrown });
 }
 
-/** Returns the error that the plugin gets if its request fails on the last attempt. */
+/** Returns the error that the plugin receives after the last failed attempt. */
 export function toCallError(
   failure: RemoteFailure,
   adapter: string,
@@ -84,7 +87,7 @@ export function toCallError(
     return new PlatformError('UPSTREAM_TIMEOUT', `${host} did not answer in time${tries}.`, extra);
   if (errorClass === 'refused')
     return new PlatformError('VALIDATION_ERROR', `${host} rejected the request: ${failure.message}.`, extra);
-  // For a failed authentication, the endpoint's message is omitted because it may contain the API key.
+  // An endpoint's message about failed authentication is omitted, because the message could contain the API key.
   const why =
     errorClass === 'auth' ? `it does not accept adapters.${adapter}.apiKey (${status})` : failure.message;
   return new PlatformError('UPSTREAM_UNAVAILABLE', `The request to ${host} failed${tries}: ${why}.`, extra);

@@ -3,12 +3,12 @@ import { limitFaults } from './manifest-file.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginFault } from './types.ts';
 
 export interface Related {
-  /** The plugins that can run. `relate` sorts them so that each plugin follows its dependencies. */
+  /** The plugins that can run, sorted so that each plugin follows its dependencies. */
   plugins: LoadedPlugin[];
   broken: BrokenPlugin[];
 }
 
-/** Excludes plugins with conflicts or unmet dependencies. The first of two conflicting plugins is kept. */
+/** Excludes plugins with conflicts or unmet dependencies. Keeps the first of two conflicting plugins. */
 export function relate(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]): Related {
   const conflicts = dropConflicts(candidates);
   const broken = [...knownBroken, ...conflicts.broken];
@@ -62,7 +62,7 @@ function dropUnmet(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]): Rel
       leaveOut(plugin, [{ code: 'CIRCULAR_DEPENDENCY', path: `dependencies.${chain[1]}`, message }]),
     );
   }
-  // Each excluded plugin can leave others with an unmet dependency, so the check repeats until nothing changes.
+  // Each excluded plugin can leave other plugins with an unmet dependency, so the check repeats until nothing changes.
   for (let isStable = false; !isStable; ) {
     isStable = true;
     for (const plugin of left.values()) {
@@ -89,7 +89,7 @@ function unmet(plugin: LoadedPlugin, left: Map<string, LoadedPlugin>, broken: Br
   });
 }
 
-/** Returns each plugin that is part of a dependency cycle, together with the ids of its shortest cycle. */
+/** Returns each plugin that is part of a dependency cycle, together with the plugin ids of the shortest such cycle. */
 function cyclesIn(plugins: Map<string, LoadedPlugin>): Array<[LoadedPlugin, string[]]> {
   return [...plugins.values()].flatMap((plugin): Array<[LoadedPlugin, string[]]> => {
     const chain = shortestCycle(plugin.id, plugins);

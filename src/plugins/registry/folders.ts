@@ -8,14 +8,14 @@ import { manifestModuleOf } from './manifest-module.ts';
 import type { BrokenPlugin, PluginFault } from './types.ts';
 
 export interface FoundFolders {
-  /** Real paths of the folders with a manifest, sorted by pattern and then by name. */
+  /** Real paths of the folders with a manifest, in the order of the patterns and then by name. */
   folders: string[];
   broken: BrokenPlugin[];
 }
 
 /**
- * Finds the plugin folders that match the `plugins` patterns of the config. A folder without a manifest is reported
- * as broken if the config names its path, and ignored if it only matches a wildcard.
+ * Finds the plugin folders that match the `plugins` patterns of the config. A folder without a manifest is reported as
+ * broken if a pattern is the folder's exact path, and ignored if only a wildcard matches the folder.
  */
 export async function findFolders(projectDir: string, patterns: string[]): Promise<FoundFolders> {
   const folders = new Set<string>();

@@ -9,22 +9,23 @@ import type { PluginFault } from './types.ts';
 
 /** A reference in a manifest to a file of the plugin, such as `./jobs.ts#cleanUp`. */
 interface FileRef {
-  /** Path of the reference in the manifest. */
+  /** Path of the reference within the manifest, such as `commands[0].handler`. */
   path: string;
   ref: string;
   file: string;
-  /** Name of the referenced export. */
+  /** Name of the referenced export. Absent for a JSON Schema file. */
   name?: string;
 }
 
 /**
- * Checks that the files referenced in a manifest exist in the plugin's folder and have the referenced exports, as far
- * as static analysis can tell. No plugin code runs. @spec Platform codes: INVALID_HANDLER
+ * Checks that the files referenced in a manifest exist in the plugin's folder and contain the referenced exports.
+ * Exports are checked only if static analysis can find all exports of a file. No plugin code runs. @spec Platform
+ * codes: INVALID_HANDLER
  */
 export async function checkHandlerFiles(root: string, manifest: ManifestV3): Promise<PluginFault[]> {
   const files = new Map<string, CheckedFile>();
   const faults: PluginFault[] = [];
-  // Each file is read only once, because one bundle may contain a thousand handlers.
+  // Reads each file only once, because one bundle can contain a thousand handlers.
   for (const { path, ref, file, name } of fileRefs(manifest)) {
     const found = files.get(file) ?? (await checkFile(root, file));
     files.set(file, found);
@@ -36,13 +37,13 @@ export async function checkHandlerFiles(root: string, manifest: ManifestV3): Pro
 }
 
 export interface NamedHandler {
-  /** Path of the reference in the manifest. */
+  /** Path of the reference within the manifest, such as `commands[0].handler`. */
   path: string;
   ref: string;
 }
 
 export interface NamedSchema {
-  /** Path of the reference in the manifest. */
+  /** Path of the schema reference within the manifest. */
   path: string;
   schema: SchemaRef;
   io: 'input' | 'output';
@@ -87,7 +88,7 @@ function schemaRefs(manifest: ManifestV3): NamedSchema[] {
   return refs;
 }
 
-/** Returns the references to Zod schemas, which plugin code exports. */
+/** Returns the manifest's references to Zod schemas that plugin code exports. */
 export function zodRefs(manifest: ManifestV3): Array<SchemaToDescribe & { path: string }> {
   return schemaRefs(manifest).flatMap(({ path, schema, io }) =>
     'zod' in schema ? [{ path, zod: schema.zod, io }] : [],
@@ -116,7 +117,7 @@ function splitRef(ref: string): Required<Omit<FileRef, 'path'>> {
   return { ref, file: ref.slice(0, at), name: ref.slice(at + 1) };
 }
 
-/** The error of a file, or its exports. `names` is undefined if static analysis cannot find all exports. */
+/** Error or exports of a checked file. `names` is undefined if static analysis cannot find all exports. */
 interface CheckedFile {
   fault?: string;
   names?: ReadonlySet<string> | undefined;

@@ -3,15 +3,15 @@ import { createRegistry } from './registry.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginRegistry } from './types.ts';
 
 export interface Kept {
-  /** The new registry. It includes the plugins of `kept`. */
+  /** The new registry, including the plugins in `kept`. */
   registry: PluginRegistry;
   /** Plugins that keep running although their files are broken. */
   kept: readonly LoadedPlugin[];
 }
 
 /**
- * Returns the registry after a reload. A running plugin whose files are now broken keeps running, unless its installed
- * files were tampered with, or `canKeep` reports that its loaded code is no longer available.
+ * Returns the registry after a reload. A plugin whose files are now broken keeps running, unless its installed files
+ * were tampered with or `canKeep` returns false. `canKeep` returns whether the plugin's loaded code is still available.
  */
 export function keepRunning(
   running: PluginRegistry,
@@ -26,13 +26,15 @@ export function keepRunning(
     return { ...one, id: plugin.id };
   });
   if (lost.length === 0) return { registry: createRegistry(next.plugins, broken, next.disabled), kept: [] };
-  // Plugins that keep running come first, so that they win conflicts with newly loaded ones.
+  // Running plugins with broken files come first, so that they take precedence over newly loaded plugins in a conflict.
   const related = relate([...lost, ...next.plugins], []);
   const registry = createRegistry(related.plugins, [...broken, ...related.broken], next.disabled);
   return { registry, kept: lost.filter(({ id, root }) => registry.find(id)?.root === root) };
 }
 
-/** Returns the running version of a broken plugin. If the manifest cannot be read, the folder identifies the plugin. */
+/**
+ * Returns the running version of a broken plugin. Finds this version by folder if the plugin's manifest cannot be read.
+ */
 function runningVersion(running: PluginRegistry, { id, folder }: BrokenPlugin): LoadedPlugin | undefined {
   return id === undefined ? running.plugins.find(({ root }) => root === folder) : running.find(id);
 }

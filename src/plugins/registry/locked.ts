@@ -6,7 +6,10 @@ import type { IntegrityOf } from '../integrity.ts';
 import { pluginsFolder } from '../lock-file.ts';
 import type { PluginFault } from './types.ts';
 
-/** Returns the real path of a locked plugin's folder. An installed plugin must still match its recorded digest. */
+/**
+ * Returns the real path of a plugin's folder from the lock file. Adds a fault if the folder is missing, or if the files
+ * of an installed plugin differ from the recorded digest.
+ */
 export async function openLocked(
   entry: LockEntry,
   dataDir: string,

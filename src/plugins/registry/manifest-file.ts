@@ -12,7 +12,7 @@ import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
 
 const MAX_BYTES = 1024 * 1024;
-/** Maximum number of reported faults per plugin. A manifest of 1 MiB can contain half a million. */
+/** Maximum number of reported faults per plugin. A manifest of 1 MiB can contain half a million faults. */
 export const MAX_FAULTS = 100;
 const MAX_NAME_CHARS = 100;
 
@@ -20,14 +20,14 @@ export const NO_MANIFEST = `The folder has no ${MANIFEST_FILE}, and no package.j
 
 export interface ReadManifest {
   manifest?: ManifestV3;
-  /** Plugin id. Messages need it even if the rest of the manifest is invalid. */
+  /** Plugin id, if known. Error messages use the id even if the rest of the manifest is invalid. */
   id?: string;
   faults: PluginFault[];
 }
 
 /**
- * Reads and validates the manifest of a plugin: the file `svc.plugin.json`, or else the module that `package.json`
- * names under `"svc"`. `evaluate` runs the module in the sandbox.
+ * Reads and validates the manifest of a plugin. If the file `svc.plugin.json` is missing, `evaluate` runs the manifest
+ * module in the sandbox. `package.json` names this module under `"svc"`.
  */
 export async function readManifest(folder: string, evaluate?: EvaluateManifest): Promise<ReadManifest> {
   const file = join(folder, MANIFEST_FILE);
@@ -44,7 +44,7 @@ export async function readManifest(folder: string, evaluate?: EvaluateManifest):
   }
   let raw: unknown;
   try {
-    // A byte-order mark is not valid JSON, but some editors write one.
+    // Removes a byte-order mark, which is not valid JSON. Some editors write this mark.
     raw = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
     return broken(`${MANIFEST_FILE} cannot be read as JSON: ${messageOf(error)}`);
@@ -79,8 +79,8 @@ export function checkManifest(raw: unknown): ReadManifest {
 }
 
 /**
- * Keeps at most MAX_FAULTS faults and adds one with the number of omitted faults. A fault that prevents the gateway's
- * start is always kept.
+ * Keeps at most `MAX_FAULTS` faults and adds a fault with the number of omitted faults. Always keeps a fault that
+ * prevents the gateway from starting.
  */
 export function limitFaults(faults: PluginFault[]): PluginFault[] {
   if (faults.length <= MAX_FAULTS) return faults;
@@ -90,20 +90,20 @@ export function limitFaults(faults: PluginFault[]): PluginFault[] {
   return [...kept, { code, path: '', message: `and ${faults.length - kept.length} more faults` }];
 }
 
-/** Formats a path as `webhooks[0].auth.type`. */
+/** Formats a manifest path in the form `webhooks[0].auth.type`. */
 export function formatPath(path: ReadonlyArray<PropertyKey>): string {
   return path
     .map((part, index) => (typeof part === 'number' ? `[${part}]` : `${index > 0 ? '.' : ''}${named(part)}`))
     .join('');
 }
 
-/** Truncates a key for messages, because it may be as long as the whole manifest. */
+/** Truncates a key for error messages, because a key can be as long as the whole manifest. */
 function named(key: PropertyKey): string {
   const text = String(key);
   return text.length > MAX_NAME_CHARS ? `${text.slice(0, MAX_NAME_CHARS)}…` : text;
 }
 
-/** Validates a value of the manifest, found at the path `at`. The faults contain paths from the manifest's root. */
+/** Validates the manifest value at the path `at`. The paths of the returned faults start at the manifest's root. */
 export function faultsAgainst(schema: z.ZodType, part: unknown, at: PropertyKey[]): PluginFault[] {
   const { error } = schema.safeParse(part);
   return error ? issuesOf(error, part, at) : [];
@@ -123,7 +123,8 @@ function issuesOf({ issues }: z.ZodError, raw: unknown, at: PropertyKey[] = []):
 
 function fault(path: ReadonlyArray<PropertyKey>, message: string): PluginFault {
   const text = formatPath(path);
-  // A webhook without a valid auth type would accept requests from anyone. @spec Webhook declaration: auth
+  // An invalid auth type prevents the gateway's start, because the webhook would accept unauthenticated requests. @spec
+  // Webhook declaration: auth
   const isUnchecked = /^webhooks\[\d+\]\.auth(?:\.type)?$/.test(text);
   return {
     code: 'INVALID_MANIFEST',

@@ -1,12 +1,13 @@
 import { readFile, stat } from 'node:fs/promises';
 
 const MAX_MODULE_BYTES = 16 * 1024 * 1024;
-/** Files with other extensions are not analysed, because the parser does not support TypeScript. */
+/** Matches files that can be analysed. The parser does not support TypeScript. */
 const JAVASCRIPT = /\.m?js$/;
 
 /**
- * Finds the exports of a module by static analysis. Returns undefined if it cannot find all of them: for CommonJS,
- * TypeScript, `export * from`, and for a default export, because a handler may also be one of its properties.
+ * Finds the exports of a module by static analysis. Returns undefined if the list could be incomplete, as for CommonJS,
+ * TypeScript and `export * from`. A default export also makes the list incomplete, because its properties can be
+ * handlers.
  */
 export async function exportsInText(path: string): Promise<string[] | undefined> {
   if (!JAVASCRIPT.test(path) || (await stat(path)).size > MAX_MODULE_BYTES) return undefined;
@@ -17,7 +18,7 @@ export async function exportsInText(path: string): Promise<string[] | undefined>
   try {
     parsed = parse(source);
   } catch {
-    // A syntax error is reported when the module runs.
+    // The syntax error is reported later, when the module runs.
     return undefined;
   }
   const [imports, exports, , isModule] = parsed;

@@ -21,11 +21,13 @@ export type {
 } from './types.ts';
 
 export interface LoadPluginsOptions {
-  /** Folder of `svc.config.json`, to which the patterns are relative. */
+  /** Folder that contains `svc.config.json`. The patterns are relative to this folder. */
   projectDir: string;
-  /** The folders, or glob patterns of folders, that the config lists under `plugins`. */
+  /** Folders, or glob patterns of folders, from `plugins` in the config. */
   patterns: string[];
-  /** Runs manifest modules in the sandbox. If it is absent, plugins with such a manifest are broken. */
+  /**
+   * Runs manifest modules in the sandbox. Without this function, plugins with a manifest module are reported as broken.
+   */
   evaluate?: EvaluateManifest;
   /** Validates a plugin's settings. Called for each plugin with a `configSchema`. */
   checkConfig?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
@@ -35,13 +37,13 @@ export interface LoadPluginsOptions {
   integrity?: IntegrityOf;
   /** Path of the `.svc` folder. Its lock file lists installed, linked and disabled plugins. */
   dataDir?: string;
-  /** Files and folders, besides `dataDir`, to which plugins must not get access. */
+  /** Files and folders, in addition to `dataDir`, that plugins must not access. */
   secrets?: readonly string[];
 }
 
 /**
- * Loads the plugins in the config's folders, then those in the lock file. Broken plugins are left out and reported
- * with all their faults. @spec Platform codes; Plugin enabled flag; docs/plugins.md
+ * Loads the plugins from the config's folders, then the plugins from the lock file. Broken plugins are excluded and
+ * reported with all their faults. @spec Platform codes; Plugin enabled flag; docs/plugins.md
  */
 export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRegistry> {
   const { projectDir, patterns, evaluate, dataDir, integrity = integrityOf } = options;
@@ -59,7 +61,9 @@ export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRe
   return assemble(await Promise.all(read.map((one) => checked(one, lock, options))), lock);
 }
 
-/** Validates the grants, settings and code of a plugin. If any of them is invalid, the plugin counts as broken. */
+/**
+ * Validates the requested file access, the settings and the code of a plugin. Returns a broken plugin if a check fails.
+ */
 async function checked(
   read: ReadFolder,
   lock: Readonly<Record<string, LockEntry>>,
@@ -83,7 +87,7 @@ interface ReadFolder {
   broken?: BrokenPlugin;
 }
 
-/** Builds the registry. A plugin that is both disabled and broken counts as disabled. */
+/** Builds the registry. A plugin that is both disabled and broken is listed as disabled. */
 function assemble(read: readonly ReadFolder[], lock: Readonly<Record<string, LockEntry>>): PluginRegistry {
   const disabled: DisabledPlugin[] = [];
   const candidates: LoadedPlugin[] = [];
@@ -101,7 +105,9 @@ function assemble(read: readonly ReadFolder[], lock: Readonly<Record<string, Loc
   return createRegistry(related.plugins, [...unreadable, ...related.broken], disabled);
 }
 
-/** Returns the lock file entry of a plugin that the config lists, if there is one. */
+/**
+ * Returns the lock file entry of a plugin that the config lists. Returns undefined if the lock file has no such entry.
+ */
 function projectEntry(
   lock: Readonly<Record<string, LockEntry>>,
   id: string | undefined,
@@ -121,7 +127,7 @@ async function loadLocked(
   const brokenAt = (folder: string, faults: PluginFault[]): ReadFolder => ({
     broken: { folder, id: entry.id, faults, locked: entry },
   });
-  // The files of a disabled plugin are not read, because they may be the reason why it was disabled.
+  // The files of a disabled plugin are not read, because these files could be the reason for disabling the plugin.
   if (!entry.enabled) return brokenAt(folderOf(entry, dataDir), []);
   const { root, fault } = await openLocked(entry, dataDir, integrity);
   if (fault) return brokenAt(root, [fault]);
@@ -135,7 +141,7 @@ async function loadLocked(
   return brokenAt(root, [{ code: 'INVALID_MANIFEST', path: 'id', message }]);
 }
 
-/** Returns a fault if a manifest module returns a different manifest than the one that the operator approved. */
+/** Returns a fault if the manifest from a manifest module differs from the manifest that the operator approved. */
 function otherManifest(
   { manifest, manifestModule }: LoadedPlugin,
   { origin, manifestDigest: approved, source }: LockEntry,

@@ -34,7 +34,10 @@ export interface PluginFault {
   /** Path in the manifest, such as `webhooks[0].auth`. Empty if the fault concerns the whole plugin. */
   path: string;
   message: string;
-  /** Set if a webhook would accept requests without authentication. @spec Webhook declaration: auth */
+  /**
+   * Set if the fault would let a webhook accept requests without authentication. Prevents the gateway's start. @spec
+   * Webhook declaration: auth
+   */
   refusesGatewayStart?: true;
 }
 
@@ -47,15 +50,20 @@ export interface BrokenPlugin {
   locked?: LockEntry;
 }
 
-/** The plugins of a project: running, broken and disabled ones. */
 export interface PluginRegistry {
   /** The running plugins, sorted so that each plugin follows its dependencies. */
   readonly plugins: readonly LoadedPlugin[];
   readonly broken: readonly BrokenPlugin[];
   readonly disabled: readonly DisabledPlugin[];
   find(id: string): LoadedPlugin | undefined;
-  /** Throws PLUGIN_NOT_FOUND. The error lists the faults of a broken plugin, or suggests a similar id. */
+  /**
+   * Returns a running plugin, or throws PLUGIN_NOT_FOUND. The error lists the faults of a broken plugin, or suggests a
+   * similar id.
+   */
   require(id: string): LoadedPlugin;
-  /** Throws PLUGIN_NOT_FOUND, or WEBHOOK_NOT_FOUND for an event that the plugin does not declare. */
+  /**
+   * Returns a webhook and its plugin. Throws PLUGIN_NOT_FOUND, or WEBHOOK_NOT_FOUND if the plugin does not declare the
+   * event.
+   */
   requireWebhook(pluginId: string, event: string): { plugin: LoadedPlugin; webhook: WebhookHandlerDecl };
 }

@@ -12,7 +12,7 @@ import type { PlatformCalls } from './platform-calls.ts';
 
 type Call = (service: string, method: string, ...args: unknown[]) => Promise<never>;
 
-/** Implements `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore` by platform calls. */
+/** Implements `ctx.storage`, `ctx.llm`, `ctx.embeddings` and `ctx.vectorStore` with calls to platform services. */
 export function adapterServices(
   calls: PlatformCalls,
   executionId: string,
@@ -73,7 +73,7 @@ function llm(call: Call): LlmAccess {
           yield { text, ...(reply ? { reply } : {}) };
         }
       } finally {
-        // Closes an abandoned stream, which would otherwise keep costing money.
+        // Closes a stream that the handler stopped reading, because an open stream would continue to cost money.
         if (!isOver) await call('llm', 'closeStream', id).catch(() => {});
       }
     },

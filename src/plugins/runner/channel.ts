@@ -3,9 +3,12 @@ import process from 'node:process';
 import { createLineReader } from '../line-reader.ts';
 import type { FromRunner, ToRunner } from './protocol.ts';
 
-/** Command-line flag for frames over stdin and stdout. Container engines cannot pass a descriptor to the process. */
+/**
+ * Command-line flag that moves frames to stdin and stdout, because container engines cannot pass a file descriptor to
+ * the process.
+ */
 const STDIO_FLAG = '--stdio';
-/** The inherited descriptor of the channel. */
+/** File descriptor of the channel, inherited from the parent process. */
 const CHANNEL_FD = 3;
 /**
  * Maximum size of a frame. The sending service is trusted, so the limit only bounds memory if the service malfunctions.
@@ -14,15 +17,15 @@ const MAX_FRAME_BYTES = 256 * 1024 * 1024;
 const LAST_WORDS_MS = 200;
 
 export interface Channel {
-  /** The inherited socket of the channel. It is undefined if the channel is stdin and stdout, as in a container. */
+  /** The inherited socket of the channel. Undefined if the channel uses stdin and stdout, as in a container. */
   readonly socket: net.Socket | undefined;
   send(frame: FromRunner): void;
   sendText(json: string): void;
-  /** Sends a last frame and exits once it is flushed. */
+  /** Sends a last frame. Exits the process when the frame is flushed. */
   sendLast(frame: FromRunner, exitCode: number): void;
 }
 
-/** Opens the frame channel. The process exits when the parent closes it or dies. */
+/** Opens the frame channel. The process exits when the parent process closes the channel or exits. */
 export function openChannel(onFrame: (frame: ToRunner, chars: number) => void): Channel {
   const isOverStdio = process.argv.includes(STDIO_FLAG);
   const { input, output } = isOverStdio ? overStdio() : overDescriptor();
@@ -56,7 +59,7 @@ function overDescriptor(): Ends {
   return { input: socket, output: socket };
 }
 
-/** Redirects plugin output to stderr, because printed lines would corrupt the frames. */
+/** Redirects the output of plugin code to stderr, because output on stdout would corrupt the frames. */
 function overStdio(): Ends {
   Object.defineProperty(process, 'stdout', { configurable: true, get: () => process.stderr });
   return {

@@ -56,7 +56,7 @@ export function createContext(parts: ContextParts): PluginContextV3 {
 }
 
 /**
- * Returns the host context. A webhook's payload equals its input, so it is sent only once, as the input. @spec Webhook
+ * Returns the host context. A webhook's payload equals its input, so the frame contains only the input. @spec Webhook
  * handler context
  */
 function hostContextOf({ host, hostContext, input }: RunnerRequest): Record<string, unknown> {
@@ -93,7 +93,10 @@ function keyValue(calls: PlatformCalls, executionId: string, service: 'state' | 
   return access as KeyValueAccess;
 }
 
-/** Throws for `undefined`, functions and symbols, which JSON would silently drop or convert to null. */
+/**
+ * Throws an error for `undefined`, functions and symbols. JSON would silently drop these values or convert them to
+ * null.
+ */
 function jsonValue(service: string, key: string, value: unknown): unknown {
   if (value === undefined || typeof value === 'function' || typeof value === 'symbol') {
     throw new TypeError(`ctx.${service}.set("${key}"): the value must be JSON, not ${typeof value}.`);

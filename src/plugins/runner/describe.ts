@@ -14,7 +14,8 @@ import { checkAgainst, checkWith, importedStandardSchema, referenceFault } from 
 import { loadPlaceOf, placeText } from './source-place.ts';
 
 /**
- * Returns the built-in handlers that describe a plugin by running its code. Services never load that code themselves.
+ * Returns the built-in handler `ref`, which runs a plugin's code and returns the plugin's metadata. Services never load
+ * plugin code into their own processes.
  */
 export function describeHandler(root: string, ref: string): Handler | undefined {
   const execute = DESCRIBERS[ref];
@@ -56,7 +57,8 @@ async function describeSchema(root: string, { zod, io }: SchemaToDescribe): Prom
   try {
     return { schema: print(await importedStandardSchema(root, zod), io) };
   } catch (error) {
-    // Only descriptions include the source position, because callers of a route must not see it.
+    // Only plugin descriptions include the source position, because callers of a route must not receive source
+    // positions.
     const { cause } = error as Error;
     const place = cause === undefined ? undefined : loadPlaceOf(cause, root, resolvedModules);
     return { fault: `${messageOf(error)}${place ? ` (${placeText(place)})\n    | ${place.text}` : ''}` };
@@ -84,8 +86,8 @@ async function checkOwnInput(root: string, { ref, input, signal }: InputToCheck)
 type Io = 'input' | 'output';
 
 /**
- * Converts a schema to JSON Schema. A schema that cannot be converted is described as accepting anything, although it
- * still validates.
+ * Converts a schema to JSON Schema. Returns null if the schema is missing or cannot be converted. A schema that cannot
+ * be converted still validates values.
  */
 function printed(schema: StandardSchema | null, io: Io): Record<string, unknown> | null {
   if (!schema) return null;
@@ -96,7 +98,10 @@ function printed(schema: StandardSchema | null, io: Io): Record<string, unknown>
   }
 }
 
-/** Converts a schema with its own library, because the plugin's version of zod may differ from the platform's. */
+/**
+ * Converts a schema with the schema's own library, because the plugin's version of zod can differ from the platform's
+ * version.
+ */
 function print(schema: StandardSchema, io: Io): Record<string, unknown> {
   const { toJSONSchema } = schema as { toJSONSchema?: (options: object) => Record<string, unknown> };
   if (typeof toJSONSchema === 'function') return toJSONSchema.call(schema, { io, unrepresentable: 'any' });

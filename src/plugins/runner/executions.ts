@@ -12,7 +12,7 @@ import { createSchemaChecks } from './schemas.ts';
 import { createStreams, type Streams, streamOf } from './stream.ts';
 import { runWorkflow, workflowLink } from './workflow/index.ts';
 
-/** Runs handlers concurrently. Each execution ends in exactly one result frame or error frame. */
+/** Runs handlers concurrently. Sends exactly one result frame or error frame for each execution. */
 export class Executions {
   readonly #init: InitFrame;
   readonly #channel: Channel;
@@ -38,7 +38,7 @@ export class Executions {
     this.#schemas = createSchemaChecks(plugin.root);
   }
 
-  /** Runs a handler. `chars` is the length of the received frame. */
+  /** Runs the handler that the frame names. `chars` is the length of the received frame. */
   async execute(frame: ExecuteFrame, chars: number): Promise<void> {
     const { plugin } = this.#init;
     const { executionId } = frame;
@@ -50,8 +50,8 @@ export class Executions {
     } catch (thrown) {
       text = JSON.stringify({ type: 'error', executionId, error: toFrameError(thrown, plugin.root) });
     }
-    // An unhandled rejection is reported before the next turn. It must fail the call that caused it, and not a later
-    // one.
+    // Node reports an unhandled rejection before the next event loop turn. Waiting for that turn makes the rejection
+    // fail this call and not a later call.
     await turn();
     this.#live.delete(executionId);
     this.calls.forget(executionId);

@@ -4,7 +4,7 @@ import { classOfThrown, type ThrownClass } from './thrown-class.ts';
 
 const MESSAGE_CHARS = 4000;
 
-/** An error with a platform code, raised by the runner itself. */
+/** An error that the runner itself throws, with a platform error code. */
 export class RunnerFailure extends Error {
   readonly code: string;
   readonly details: Record<string, unknown> | undefined;
@@ -17,8 +17,8 @@ export class RunnerFailure extends Error {
 }
 
 /**
- * A platform call (`ctx.state`, `ctx.fetch`, …) that was refused or has failed. Handlers may catch it and read its
- * `code`.
+ * A platform call (`ctx.state`, `ctx.fetch`, …) that was refused or has failed. Handlers can catch this error and read
+ * its `code`.
  */
 export class PlatformCallError extends Error {
   readonly code: string;
@@ -32,7 +32,7 @@ export class PlatformCallError extends Error {
   }
 }
 
-/** Permission names of Node, and the manifest entries that grant them. */
+/** Maps each permission name of Node to the manifest entry that grants the permission. */
 const GRANTED_BY: Record<string, string> = {
   FileSystemRead: 'permissions.fs.read',
   FileSystemWrite: 'permissions.fs.write',
@@ -41,8 +41,8 @@ const GRANTED_BY: Record<string, string> = {
 };
 
 /**
- * Converts any thrown value to the error of a frame. Only refusals keep their code. Everything else becomes
- * EXECUTION_ERROR, so that plugin code cannot forge platform errors. The stack is only logged.
+ * Converts any thrown value to the error of a frame. Runner failures and permission refusals keep their code. All other
+ * values become EXECUTION_ERROR, so that plugin code cannot forge platform errors. `stack` is only for the log.
  */
 export function toFrameError(thrown: unknown, root: string): FrameError & { stack?: string } {
   const stack = textOf(() => stackOf(thrown));
@@ -67,10 +67,7 @@ export function toFrameError(thrown: unknown, root: string): FrameError & { stac
   };
 }
 
-/**
- * Returns the fields for a workflow's retry decision: the error class, the delay, and a code that may determine the
- * class.
- */
+/** Returns the fields that a workflow's retry decision uses: error class, retry delay and error code. */
 function saidOf(thrown: unknown): ThrownClass & { code?: string } {
   try {
     const { code } = readFields(thrown);
@@ -81,14 +78,18 @@ function saidOf(thrown: unknown): ThrownClass & { code?: string } {
 }
 
 /**
- * Returns the stack of a thrown value. For a RunnerFailure that wraps a plugin error, this is the plugin error's stack.
+ * Returns the stack of a thrown value. For a `RunnerFailure` that wraps a plugin error, returns the stack of the plugin
+ * error.
  */
 function stackOf(thrown: unknown): unknown {
   const { cause, stack } = thrown as Error;
   return thrown instanceof RunnerFailure && cause instanceof Error ? cause.stack : stack;
 }
 
-/** Codes of refusals by manifest or config, which plugin code cannot fix. */
+/**
+ * Error codes for calls that the manifest or the config does not allow. Plugin code cannot fix the cause of such
+ * errors.
+ */
 const REFUSALS = ['PERMISSION_DENIED', 'ADAPTER_NOT_CONFIGURED'];
 
 function permissionRefusal(thrown: unknown): FrameError | undefined {
@@ -117,7 +118,7 @@ function readFields(thrown: unknown): { code?: unknown; permission?: unknown; re
   }
 }
 
-/** Returns the message of any thrown value, even if its string conversion throws. */
+/** Returns the message of any thrown value, even if converting the value to a string throws an error. */
 export function messageOf(thrown: unknown): string {
   const text = textOf(() => (thrown instanceof Error ? thrown.message : String(thrown)));
   return text.slice(0, MESSAGE_CHARS) || 'The handler threw a value without a message.';

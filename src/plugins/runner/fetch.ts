@@ -1,6 +1,6 @@
 import type { PlatformCalls } from './platform-calls.ts';
 
-/** A request as sent over the channel. The body is encoded as base64. */
+/** A request in the form that is sent over the channel. The body is encoded as base64. */
 export interface FetchRequest {
   url: string;
   method: string;
@@ -18,12 +18,12 @@ export interface FetchReply {
   redirected: boolean;
 }
 
-/** Statuses whose Response must not have a body, not even an empty one. */
+/** HTTP statuses whose `Response` must not have a body, not even an empty body. */
 const NULL_BODY = new Set([101, 103, 204, 205, 304]);
 
 /**
- * Creates `ctx.fetch`, which has the standard signature. The service makes the request and checks every redirect
- * against the manifest. Rejects with a PlatformCallError, or with the reason of an aborted signal.
+ * Creates `ctx.fetch`, which has the signature of the standard `fetch`. The service sends the request and checks every
+ * redirect against the manifest. Rejects with a `PlatformCallError`, or with the reason of an aborted signal.
  */
 export function createFetch(
   calls: PlatformCalls,
@@ -67,7 +67,7 @@ function toResponse(reply: FetchReply): Response {
     statusText: reply.statusText,
     headers: reply.headers,
   });
-  // A constructed Response has no `url` and no `redirected`, which handlers that follow redirects use.
+  // The constructor of `Response` cannot set `url` and `redirected`, which handlers that follow redirects use.
   Object.defineProperty(response, 'url', { value: reply.url });
   Object.defineProperty(response, 'redirected', { value: reply.redirected });
   return response;

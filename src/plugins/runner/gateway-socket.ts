@@ -4,8 +4,8 @@ import process from 'node:process';
 type Connect = (this: Socket, ...args: unknown[]) => Socket;
 
 /**
- * Connects the gateway's address to the Unix socket that is mounted into a container, because a container cannot reach
- * the host's loopback. `Socket.connect` is patched, so that any HTTP client of the plugin works.
+ * Redirects connections for the gateway's address to the Unix socket mounted into a container, because a container
+ * cannot reach the host's loopback interface. Patches `Socket.connect`, so that every HTTP client of the plugin works.
  */
 export function routeGatewayToSocket(env: NodeJS.ProcessEnv = process.env): void {
   const { SVC_GATEWAY_SOCKET: path, SVC_GATEWAY_URL: url } = env;
@@ -14,7 +14,7 @@ export function routeGatewayToSocket(env: NodeJS.ProcessEnv = process.env): void
   const prototype = Socket.prototype as unknown as { connect: Connect };
   const { connect } = prototype;
   prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
-    // `net.connect` passes its own arguments as one array.
+    // `net.connect` passes its arguments to `Socket.connect` as one array.
     const [given, ...rest] = Array.isArray(args[0]) ? (args[0] as unknown[]) : args;
     const isGateway = (given as { host?: unknown } | null)?.host === hostname;
     if (!isGateway) return connect.apply(this, args);

@@ -6,7 +6,8 @@ import { guardVm } from './vm-guard.ts';
 
 /**
  * Exports of built-in modules that plugins must not use, because they write files, set V8 flags, read the memory of
- * other tenants' calls or reach other processes. No permission flag covers them in every supported Node version.
+ * other tenants' calls or reach other processes. No permission flag of Node denies these exports in all supported
+ * versions.
  */
 const DENIED: Record<string, readonly string[]> = {
   'node:v8': [
@@ -39,7 +40,7 @@ const DENIED: Record<string, readonly string[]> = {
   ],
   'node:module': ['register'],
   'node:os': ['setPriority'],
-  // `importHistogram` parses untrusted bytes in native code without validation.
+  // `importHistogram` is denied because the function parses untrusted bytes in native code without validation.
   'node:perf_hooks': ['importHistogram'],
   'node:trace_events': ['createTracing'],
 };
@@ -49,14 +50,14 @@ const DENIED_ON_STARTUP_SNAPSHOT = [
   'setDeserializeMainFunction',
 ];
 
-/** Exit code that a V8 abort would have. A real `abort` would leave a core file with the memory of the process. */
+/** Exit code of an aborted process. A real `abort` would leave a core file with the memory of the process. */
 const ABORT_EXIT_CODE = 134;
 /** Value of `module.constants.compileCacheStatus.DISABLED`. */
 const COMPILE_CACHE_DISABLED = 3;
 
 /**
- * Closes gaps of Node's permission model before plugin code loads, by locking properties that all module systems share.
- * The kernel sandbox is the security boundary, and these guards are a second line of defence. @spec docs/security.md
+ * Closes gaps in Node's permission model before plugin code loads. Locks properties that all module systems share. The
+ * kernel sandbox is the security boundary, and these guards are a second line of defence. @spec docs/security.md
  */
 export function installGuards(): void {
   for (const [module, names] of Object.entries(DENIED)) denyExports(module, names);
@@ -67,11 +68,12 @@ export function installGuards(): void {
   if (startupSnapshot)
     for (const name of DENIED_ON_STARTUP_SNAPSHOT)
       lock(startupSnapshot, name, refusal(`v8.startupSnapshot.${name}`));
-  // V8 does not verify cached bytecode, and the plugin could write the cache folder.
+  // The compile cache is disabled, because V8 does not verify cached bytecode and the plugin could write to the cache
+  // folder.
   const message = 'The compile cache is not available to plugins.';
   lock(builtin('node:module'), 'enableCompileCache', () => ({ status: COMPILE_CACHE_DISABLED, message }));
-  // The property is set to undefined and not to a function that throws, because packages check whether the property
-  // exists before they use it.
+  // `process.report` becomes undefined instead of a function that throws, because packages check whether the property
+  // exists.
   lock(process, 'report', undefined);
   lock(process, 'abort', () => process.exit(ABORT_EXIT_CODE));
   syncBuiltinESMExports();
@@ -83,7 +85,7 @@ function denyExports(module: string, names: readonly string[]): void {
   for (const name of names) if (name in exports) lock(exports, name, refusal(`${label}.${name}`));
 }
 
-/** Returns the exports of a built-in module, empty if this Node was built without it. */
+/** Returns the exports of a built-in module. Returns an empty object if this Node was built without the module. */
 function builtin(module: string): object {
   try {
     return process.getBuiltinModule(module) ?? {};
@@ -98,14 +100,15 @@ function guardKill(): void {
   for (const name of KILL_METHODS) {
     const original = raw[name].bind(process);
     lock(process, name, (pid: number, signal?: unknown) => {
-      // Ids of 0 or below address process groups, including that of the service.
+      // Only the process's own pid is allowed. A pid of 0 or below would signal a process group, such as the group of
+      // the service.
       if (pid !== self) throw refused(`process.kill of any other process`);
       return original(pid, signal);
     });
   }
 }
 
-/** Denies `importHistogram` on the native handle of histograms, through which it is also reachable. */
+/** Denies `importHistogram` on the native histogram class too, because plugin code can reach the function there. */
 function guardHistogram(): void {
   const { createHistogram } = builtin('node:perf_hooks') as { createHistogram?: () => object };
   const natives = createHistogram ? nativeClassesIn(createHistogram()) : [];
@@ -113,7 +116,7 @@ function guardHistogram(): void {
     if ('import' in native) lock(native, 'import', refusal('perf_hooks.importHistogram'));
 }
 
-/** Makes a property read-only and non-configurable. A getter is replaced by its value. */
+/** Sets a property and makes the property read-only and non-configurable. Replaces a getter by `value`. */
 export function lock(target: object, name: string, value: unknown): void {
   if (typeof value === 'function') Object.freeze(value);
   const enumerable = Object.getOwnPropertyDescriptor(target, name)?.enumerable ?? true;

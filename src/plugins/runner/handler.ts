@@ -20,7 +20,10 @@ export interface Handler {
   method: string | null;
   input: StandardSchema | null;
   output: StandardSchema | null;
-  /** Id of a workflow, and the default options of its steps. */
+  /**
+   * Present only if the handler is a workflow. Contains the workflow's id, the default options of its steps and its
+   * signal schemas.
+   */
   workflow?: WorkflowParts;
   execute(ctx: PluginContextV3 | WorkflowContext, input: unknown): unknown;
 }
@@ -28,7 +31,7 @@ export interface Handler {
 export interface WorkflowParts {
   id: unknown;
   steps: StepOptions;
-  /** Payload schemas by signal name. */
+  /** Payload schemas, keyed by signal name. */
   signals: Record<string, StandardSchema>;
 }
 
@@ -38,13 +41,14 @@ export function signalSchema(workflow: WorkflowParts | undefined, name: string):
 }
 
 /**
- * Returns the path of a file inside the plugin's folder. Throws for paths outside of it, also through symbolic links.
+ * Returns the path of a file inside the plugin's folder. Throws if the path leads outside the folder, directly or
+ * through a symbolic link.
  */
 export function resolveInside(root: string, file: string, ref: string): string {
   const path = join(root, file);
   const leadsOut = () =>
     new RunnerFailure('INVALID_HANDLER', `"${ref}" is outside of the plugin's folder.`, { ref });
-  // The sandbox would reject an absolute path or a path outside the plugin too, but with a less helpful message.
+  // The sandbox also rejects absolute paths and paths outside the plugin's folder, but with a less helpful message.
   if (isAbsolute(file) || !isInside(root, path)) throw leadsOut();
   if (!isModuleFile(path)) {
     throw new RunnerFailure('INVALID_HANDLER', `"${ref}": there is no file ${file} in the plugin.`, {
@@ -60,8 +64,8 @@ export function resolveInside(root: string, file: string, ref: string): string {
 type ExportedDefinition = Partial<Omit<HandlerDefinition, 'execute'> & Pick<Handler, 'execute'>>;
 
 /**
- * Loads `<file>#<export>`, which must be a function or an object with `execute`. Throws INVALID_HANDLER. @spec Plugin
- * REST route declaration
+ * Loads the handler `<file>#<export>`. Throws INVALID_HANDLER if the export is neither a function nor an object with an
+ * `execute` function. @spec Plugin REST route declaration
  */
 export async function loadHandler(root: string, ref: string): Promise<Handler> {
   const [file, name] = splitRef(ref);
@@ -100,7 +104,9 @@ export function splitRef(ref: string): [file: string, name: string] {
   return [ref.slice(0, at), ref.slice(at + 1)];
 }
 
-/** Imports one of the plugin's files. If its code throws, throws EXECUTION_ERROR with the same message. */
+/**
+ * Imports a file of the plugin. Throws EXECUTION_ERROR with the original message if the file's code throws an error.
+ */
 export async function importModule(
   root: string,
   path: string,
@@ -120,7 +126,10 @@ export async function importModule(
   }
 }
 
-/** Returns the message of an error at load, with source position and line if known. */
+/**
+ * Returns the message of an error that occurred while loading a module. Includes the source position and the source
+ * line if the position is known.
+ */
 export function loadFailure(error: unknown, root: string): { text: string; at: { at?: string } } {
   const place = loadPlaceOf(error, root, resolvedModules);
   if (!place) return { text: messageOf(error), at: {} };
@@ -128,7 +137,10 @@ export function loadFailure(error: unknown, root: string): { text: string; at: {
   return { text: `${at}: ${messageOf(error)}\n    | ${place.text}`, at: { at } };
 }
 
-/** Returns an export by name. Exports of CommonJS modules that Node cannot detect are properties of `default`. */
+/**
+ * Returns an export by name. Falls back to the properties of `default`, because Node does not detect all exports of
+ * CommonJS modules.
+ */
 export function findExport(module: Record<string, unknown>, name: string): unknown {
   if (name in module) return module[name];
   const fallback = module.default as Record<string, unknown> | null | undefined;
@@ -137,7 +149,10 @@ export function findExport(module: Record<string, unknown>, name: string): unkno
     : undefined;
 }
 
-/** Throws HOST_MISMATCH when the handler was defined for another host or method. @spec Plugin routes 7 */
+/**
+ * Throws HOST_MISMATCH if the handler was defined for another host kind, such as `job` instead of `rest`, or for
+ * another HTTP method. @spec Plugin routes 7
+ */
 export function requireHost(handler: Handler, request: RunnerRequest): void {
   if (handler.kind) {
     const hosts = HOSTS_OF_KIND[handler.kind];

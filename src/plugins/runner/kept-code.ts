@@ -6,10 +6,13 @@ import type { SourceCode } from '../source-code.ts';
 
 type Loaded = ReturnType<LoadHookSync>;
 
-/** Suffixes that `require` tries, in order. */
+/** Path suffixes that `require` tries, in this order. */
 const REQUIRED = ['', '.js', '.json', '/index.js'];
 
-/** Modules that a plugin version had before its files were edited. They replace the files on disk. */
+/**
+ * Retained modules of a plugin version whose files were edited later. The runner loads these modules instead of the
+ * files on disk.
+ */
 export class KeptCode {
   readonly #files: ReadonlyMap<string, string>;
   readonly #rootUrl: string;
@@ -19,12 +22,12 @@ export class KeptCode {
     this.#rootUrl = `${pathToFileURL(root).href}/`;
   }
 
-  /** Whether the kept code contains the module at this absolute path. */
+  /** Returns whether the retained code contains the module at this absolute path. */
   has(path: string): boolean {
     return this.#files.has(this.#nameOf(pathToFileURL(path).href) ?? '');
   }
 
-  /** Returns the URL of a kept module, which may have been deleted from disk. */
+  /** Returns the URL of a module in the retained code. The module's file can be missing on disk. */
   resolve(specifier: string, parentUrl: string | undefined): string | undefined {
     if (!/^(?:\.{0,2}\/|file:)/.test(specifier)) return undefined;
     const url = URL.parse(specifier, parentUrl ?? this.#rootUrl)?.href;
@@ -38,7 +41,7 @@ export class KeptCode {
     return { format: this.#formatOf(name, source), source, shortCircuit: true };
   }
 
-  /** Returns the path relative to the plugin's folder. Returns undefined for a URL outside of the folder. */
+  /** Returns the path relative to the plugin's folder. Returns undefined for a URL outside the folder. */
   #nameOf(url: string): string | undefined {
     if (!url.startsWith(this.#rootUrl)) return undefined;
     const { origin, pathname, protocol } = new URL(url);
@@ -47,8 +50,8 @@ export class KeptCode {
   }
 
   /**
-   * Returns the module format by Node's rules, from the stored `package.json`. If it contains no "type", the syntax
-   * decides.
+   * Returns the module format by Node's rules. Reads "type" from the stored `package.json`. If "type" is missing, the
+   * module's syntax determines the format.
    */
   #formatOf(name: string, source: string): string {
     const [, kind, language] = /^\.([cm]?)([jt])sx?$/.exec(extname(name)) ?? [];
@@ -72,8 +75,8 @@ const COMMONJS = ['exports', 'require', 'module', '__filename', '__dirname'];
 const IMPORT_OR_EXPORT = /^\s*(?:import|export)\b/m;
 
 /**
- * Returns whether the source is an ES module, which Node detects by syntax. TypeScript does not compile as JavaScript,
- * so keywords decide for it.
+ * Returns whether the source is an ES module. JavaScript is an ES module if the source does not compile as CommonJS.
+ * TypeScript is an ES module if the source contains `import` or `export` statements.
  */
 function isModule(source: string, language: string | undefined): boolean {
   if (language === 't') return IMPORT_OR_EXPORT.test(source);

@@ -8,19 +8,19 @@ import type { Channel } from './channel.ts';
 import { messageOf } from './failure.ts';
 import type { RunnerLimits } from './protocol.ts';
 
-/** Id of the running execution, so that `console.log` is attributed to its request. */
+/** Stores the id of the running execution, so that `console.log` output is attributed to its request. */
 export const currentExecution = new AsyncLocalStorage<string>();
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const;
 type Level = (typeof LEVELS)[number];
 type WriteLine = (level: Level, message: string, meta?: unknown) => void;
 
-/** Delay until dropped lines are reported. */
+/** Delay before a warning reports the number of dropped log lines. */
 const REPORT_DROPS_MS = 1000;
 
 /**
- * Creates a writer that sends log lines as frames, truncated to the limits. Lines above the rate are dropped and
- * counted. The service enforces the same rate per plugin, so it would drop these lines too.
+ * Creates a writer that sends log lines as frames and truncates them to the limits. Drops and counts lines above the
+ * rate limit. The service enforces the same rate per plugin.
  */
 export function createLogWriter(
   channel: Channel,
@@ -57,8 +57,8 @@ function cut(text: string, limit: number): string {
 }
 
 /**
- * Serializes the fields of a log line. Fields must never fail a handler, so values that are not JSON or too large are
- * replaced by a description.
+ * Serializes the fields of a log line. Replaces values that are too large or not JSON by a description, because log
+ * fields must never fail a handler.
  */
 function metaJson(meta: unknown, limit: number): string {
   try {

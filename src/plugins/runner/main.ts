@@ -1,6 +1,7 @@
 /**
- * The program that runs plugin code. It reads frames from descriptor 3, runs handlers and replies. It must start fast,
- * and its parent process enforces the protections of the platform. @spec docs/operations.md "Where plugin code runs"
+ * Entry point of the runner process, which runs plugin code. Reads frames from descriptor 3, runs handlers and sends
+ * replies. This program must start fast. Its parent process enforces the platform's protections. @spec
+ * docs/operations.md "Where plugin code runs"
  */
 import { setSourceMapsSupport } from 'node:module';
 import process from 'node:process';
@@ -27,19 +28,20 @@ function start(): void {
     else if (frame.type === 'pull') executions?.streams.pull(frame.executionId, frame.bytes);
     else if (frame.type === 'reply') executions?.calls.settle(frame);
   });
-  // In a container, plugin code may open the gateway's socket only.
+  // A container does not need this guard, because the gateway's socket is the only Unix socket that plugin code can
+  // open there.
   if (channel.socket) guardPipes(channel.socket, lock);
 }
 
 function initialise(frame: InitFrame, channel: Channel): Executions {
   process.title = `svc-runner ${frame.plugin.id}`;
-  // Stack traces then show the author's source files, even for bundled code.
+  // Makes stack traces show the author's source files, even for bundled code.
   setSourceMapsSupport(true);
   installModuleHooks(frame.sdk, frame.plugin.root, frame.code);
   const executions = new Executions(frame, channel);
   captureConsole(executions.write);
-  // The state of the process is undefined after either event. The process ends, its calls fail, and a new process
-  // serves later calls.
+  // The state of the process is undefined after an uncaught exception or an unhandled rejection. The process exits, its
+  // calls fail, and a new process serves later calls.
   process.on('uncaughtException', (error) =>
     channel.sendLast(fatal('uncaught exception', error), FATAL_EXIT_CODE),
   );

@@ -9,19 +9,19 @@ const PLUGIN_IMPORT = 'svc-plugin-import:';
 const MAX_RESOLVED = 10_000;
 const resolved: string[] = [];
 
-/** URLs of resolved modules, in the order of their resolution. A syntax error may be in any of them. */
+/** URLs of resolved modules, in the order of their resolution. Used to find the module that contains a syntax error. */
 export const resolvedModules: readonly string[] = resolved;
 
 let kept: KeptCode | undefined;
 
-/** Whether the file exists on disk or in the plugin's kept code. */
+/** Returns whether a module's file exists on disk, or in the retained code of an earlier plugin version. */
 export function isModuleFile(path: string): boolean {
   return kept?.has(path) === true || existsSync(path);
 }
 
 /**
- * Maps `svc-platform/sdk` to the running platform's SDK, and lets the runner import packages as the plugin would.
- * `code` replaces the modules that the plugin has on disk.
+ * Resolves `svc-platform/sdk` to the SDK of the running platform, and lets the runner import packages from the plugin's
+ * folder. `code` replaces the plugin's modules on disk.
  */
 export function installModuleHooks(sdkUrl: string, root: string, code?: SourceCode): void {
   if (code) kept = loadFrom(new KeptCode(root, code));
@@ -54,7 +54,7 @@ function loadFrom(own: KeptCode): KeptCode {
   return own;
 }
 
-/** Returns a specifier that resolves a package from the plugin's folder. */
+/** Returns an import specifier that resolves a package from the plugin's folder. */
 export function pluginSpecifier(name: string): string {
   return name === SDK_SPECIFIER ? name : PLUGIN_IMPORT + name;
 }

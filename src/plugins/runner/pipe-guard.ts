@@ -7,15 +7,15 @@ import { PIPE_CONNECT_METHODS, pipePrototype } from '../../kit/process/node-inte
 type Connect = (this: object, request: unknown, address: unknown, ...rest: unknown[]) => unknown;
 type Lock = (target: object, name: string, value: unknown) => void;
 
-/** Negated error numbers, as libuv returns them. `node:net` converts these numbers to errors. */
+/** Negated error numbers, in the form that libuv returns. `node:net` converts these numbers to errors. */
 const REFUSED = -constants.errno.EACCES;
 const ABSENT = -constants.errno.ENOENT;
-/** The function is saved before plugin code can replace it. */
+/** Saved before plugin code runs, because plugin code could replace the function. */
 const realPathOf = realpathSync.native;
 
 /**
- * Restricts Unix sockets to the folders in `permissions.fs`. Node's network permission covers all Unix sockets, even
- * that of the container engine. The native handle is patched, because every client uses it.
+ * Restricts Unix sockets to the folders in `permissions.fs`. Node's network permission allows all Unix sockets,
+ * including the container engine's. Patches the native handle, because every client uses that handle.
  */
 export function guardPipes(channel: Socket, lock: Lock): void {
   const { permission } = process;
@@ -26,7 +26,7 @@ export function guardPipes(channel: Socket, lock: Lock): void {
     const connect = prototype[name] as Connect | undefined;
     if (!connect) continue;
     lock(prototype, name, function (this: object, request: unknown, address: unknown, ...rest: unknown[]) {
-      // Abstract socket names start with NUL and are not in any folder.
+      // Refuses abstract socket names, which start with NUL and are not in any folder.
       if (typeof address !== 'string' || address.includes('\0')) return REFUSED;
       let real: string;
       try {

@@ -19,8 +19,8 @@ export interface PlatformCalls {
 }
 
 /**
- * Creates the sender of platform calls, which matches each reply to its call. `isLive` returns whether an execution
- * still runs.
+ * Creates the client for calls to platform services. The client matches each reply to its call. `isLive` returns
+ * whether an execution is running.
  */
 export function createPlatformCalls(
   channel: Channel,

@@ -2,14 +2,14 @@ import type { CommandResult, ExecutionRequest } from '../../contracts/index.ts';
 import type { SourceCode } from '../source-code.ts';
 
 /**
- * Version of the frames between a service or host agent and the runner. A frame is one line of JSON on descriptor 3 of
- * the runner. Plugin code can write to this descriptor, so frames from the runner are untrusted.
+ * Version of the frame protocol between the runner and a service or host agent. A frame is one line of JSON on
+ * descriptor 3 of the runner. Plugin code can write to this descriptor, so frames from the runner are untrusted.
  */
 export const PROTOCOL_VERSION = 1;
 
-/** Limits that the runner checks itself, to give plugins a clear error. The service checks separate limits. */
+/** Limits that the runner itself enforces, to give plugins a clear error. The service enforces separate limits. */
 export interface RunnerLimits {
-  /** Maximum bytes of a handler's result as JSON. */
+  /** Maximum size of a handler's result as JSON, in bytes. */
   resultBytes: number;
   frameBytes: number;
   logLinesPerSecond: number;
@@ -17,21 +17,21 @@ export interface RunnerLimits {
   logMessageChars: number;
 }
 
-/** The first frame that the runner receives. Its values are valid for the whole life of the process. */
+/** The first frame that the runner receives. The values in this frame do not change during the life of the process. */
 export interface InitFrame {
   type: 'init';
   protocol: typeof PROTOCOL_VERSION;
   plugin: { id: string; version: string; root: string };
-  /** URL that `svc-platform/sdk` resolves to. */
+  /** URL to which imports of `svc-platform/sdk` resolve. */
   sdk: string;
   /** Names of the environment variables in `ctx.env`. */
   env: string[];
   limits: RunnerLimits;
-  /** Modules of the plugin that replace the files on disk. */
+  /** Source code of the plugin's modules, which replaces the files on disk. */
   code?: SourceCode;
 }
 
-/** An execution request without the fields that the process already has or must not see. */
+/** An execution request without the fields that the runner process already has or must not receive. */
 export type RunnerRequest = Omit<ExecutionRequest, 'executionId' | 'plugin' | 'permissions'>;
 
 export interface ExecuteFrame {
@@ -44,7 +44,7 @@ export interface ExecuteFrame {
   tellsBegun?: true;
 }
 
-/** Grants credit for more bytes of a stream. The runner sends nothing without credit. */
+/** Allows the runner to send more bytes of a stream. Without this credit, the runner sends no stream data. */
 export interface PullFrame {
   type: 'pull';
   executionId: string;
@@ -63,7 +63,7 @@ export interface FrameError {
   details?: Record<string, unknown>;
 }
 
-/** Reply to a platform call. */
+/** Reply to a call that plugin code made to a platform service. */
 export type ReplyFrame = { type: 'reply'; callId: number } & (
   | { ok: true; value?: unknown }
   | { ok: false; error: FrameError }
@@ -82,7 +82,7 @@ export interface LoadedFrame {
   type: 'loaded';
 }
 
-/** Reports that a handler starts. Its module is loaded and its input is valid. */
+/** Reports that a handler starts. The handler's module is loaded and its input is valid. */
 export interface BegunFrame {
   type: 'begun';
   executionId: string;
@@ -106,7 +106,7 @@ export interface CallFrame {
   args: unknown[];
 }
 
-/** Reports that the result is a stream. The chunks of the stream follow, then a result frame. */
+/** Reports that the result is a stream. The chunks of the stream and then a result frame follow. */
 export interface StreamFrame {
   type: 'stream';
   executionId: string;
@@ -132,7 +132,7 @@ export interface ErrorFrame {
   error: FrameError & { stack?: string };
 }
 
-/** Reports an error outside any handler's promise, before the process exits. */
+/** Reports an uncaught exception or an unhandled rejection, before the process exits. */
 export interface FatalFrame {
   type: 'fatal';
   reason: 'uncaught exception' | 'unhandled rejection';

@@ -1,6 +1,6 @@
 import { RunnerFailure } from './failure.ts';
 
-/** Returns a function that throws, to replace a function that plugins must not call. */
+/** Returns a function that always throws. The returned function replaces a function that plugins must not call. */
 export function refusal(name: string): () => never {
   return () => {
     throw refused(name);

@@ -5,8 +5,9 @@ import { findOwnCostProblem, resultLimitFactor } from '../../kit/data/json-cost.
 import { messageOf, RunnerFailure } from './failure.ts';
 
 /**
- * Converts a handler's return value. An object with a numeric `exitCode` is a CommandResult. Any other value becomes
- * the `result` of a CommandResult with exit code 0. @spec Command result; docs/plugins.md "Handlers"
+ * Converts a handler's return value to a CommandResult. An object with a numeric `exitCode` already is a CommandResult.
+ * Any other value becomes the `result` of a CommandResult with exit code 0. @spec Command result; docs/plugins.md
+ * "Handlers"
  */
 export function toCommandResult(value: unknown): CommandResult {
   if (typeof value !== 'object' || value === null || typeof (value as CommandResult).exitCode !== 'number') {
@@ -31,8 +32,8 @@ function malformed(what: string): RunnerFailure {
 }
 
 /**
- * Serializes the result frame. Throws EXECUTION_ERROR if the result has no JSON form (cycles, BigInt) or exceeds a
- * limit. A large input (`inputChars`) raises some limits.
+ * Serializes the result frame. Throws EXECUTION_ERROR if the result exceeds a limit or JSON cannot represent the result
+ * (cycles, BigInt). Some limits grow with `inputChars`, the size of the input.
  */
 export function resultFrame(
   executionId: string,

@@ -16,22 +16,22 @@ export interface SchemaFault {
 }
 
 type Outcome = { ok: true; value: unknown } | { ok: false; issues: SchemaFault[] };
-/** Validates a value. With `coerce`, strings from the query are converted to numbers and booleans. */
+/** Validates a value. With `coerce`, converts strings from the URL query to numbers and booleans. */
 type Check = (value: unknown, coerce: boolean) => Promise<Outcome>;
 
 export interface SchemaChecks {
   /**
-   * Validates a handler's input and returns the transformed input. Throws VALIDATION_ERROR with `details.issues`. @spec
-   * Plugin routes 2
+   * Validates a handler's input and returns the transformed input. Throws VALIDATION_ERROR with `details.issues` if the
+   * input is invalid. @spec Plugin routes 2
    */
   input(handler: Handler, request: RunnerRequest): Promise<unknown>;
-  /** Validates a handler's result. Throws EXECUTION_ERROR with `details.outputIssues`. */
+  /** Validates a handler's result. Throws EXECUTION_ERROR with `details.outputIssues` if the result is invalid. */
   output(handler: Handler, request: RunnerRequest, result: unknown): Promise<unknown>;
 }
 
 /**
- * Creates the schema checks. A schema is `{zod: "<package>#<export>"}`, `{$ref: "<file>#<pointer>"}` or part of the
- * handler's definition.
+ * Creates the functions that validate inputs and results. A schema is `{zod: "<package>#<export>"}`, `{$ref:
+ * "<file>#<pointer>"}` or part of the handler's definition.
  */
 export function createSchemaChecks(root: string): SchemaChecks {
   const cache = new Map<string, Promise<Check>>();
@@ -71,7 +71,8 @@ export function createSchemaChecks(root: string): SchemaChecks {
 }
 
 /**
- * Returns the check for a handler's schema. A schema in the manifest takes precedence over a schema in the definition.
+ * Returns the validator for a handler's input or result. A schema in the manifest takes precedence over a schema in the
+ * handler's definition.
  */
 async function pick(
   load: (ref: SchemaRef) => Promise<Check>,
@@ -116,8 +117,8 @@ export async function importedStandardSchema(root: string, ref: string): Promise
 }
 
 /**
- * Returns the main file of the plugin's own package if the reference names that package. Node resolves a package's own
- * name only through `exports`.
+ * Returns the main file of the plugin's own package if `packageName` is that package. Node resolves a package's own
+ * name only if `package.json` contains `exports`.
  */
 function ownMain(root: string, packageName: string): string | undefined {
   const path = join(root, 'package.json');
@@ -130,7 +131,7 @@ function packageAt(path: string): { name?: string; main?: string; exports?: unkn
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch {
-    // The later import of the schema reports an unreadable package.json with more detail.
+    // The later import of the schema reports an unreadable `package.json` with more detail.
     return {};
   }
 }
@@ -179,7 +180,7 @@ export async function checkWith(schema: StandardSchema, value: unknown): Promise
   };
 }
 
-/** Returns whether the issue comes from zod, whose issues contain more detail than the standard's message. */
+/** Returns whether zod created the issue. Issues of zod contain more detail than the standard message. */
 function isZodIssue(issue: object): issue is z.core.$ZodIssue {
   return 'code' in issue && typeof issue.code === 'string';
 }
@@ -221,7 +222,7 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
   };
 }
 
-/** Returns the reason why a manifest's JSON Schema is unusable, or undefined if the schema is usable. */
+/** Returns the reason why a JSON Schema from the manifest is unusable, or undefined if the schema is usable. */
 export async function referenceFault(root: string, ref: string): Promise<string | undefined> {
   try {
     const check = await jsonSchema(root, ref);
@@ -233,8 +234,8 @@ export async function referenceFault(root: string, ref: string): Promise<string 
 }
 
 /**
- * Throws INVALID_HANDLER for an unusable schema. The plugin's absolute path is removed from the message, because
- * callers must not see the path.
+ * Throws INVALID_HANDLER for an unusable schema. Removes the plugin's absolute path from the message, because callers
+ * must not receive this path.
  */
 function refuse(ref: string, base: URL, error: unknown): never {
   if (error instanceof RunnerFailure) throw error;
@@ -250,7 +251,8 @@ function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
 }
 
 /**
- * Returns the text of an ajv error. The text does not name the property, because the path of the issue already does.
+ * Returns the text of an ajv error. The text does not name the property, because the path of the issue already contains
+ * the name.
  */
 function ajvText({ keyword, params, message }: ErrorObject): string {
   if (keyword === 'required') return 'is missing';
@@ -261,7 +263,8 @@ function ajvText({ keyword, params, message }: ErrorObject): string {
 }
 
 /**
- * Returns the path of an ajv error. For a missing or unexpected property, the path includes the name of that property.
+ * Returns the path of the value with an ajv error. For a missing or unexpected property, the path includes the name of
+ * that property.
  */
 function pathOf({ instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params as Record<string, unknown>;

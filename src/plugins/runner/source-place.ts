@@ -10,7 +10,7 @@ export interface Place {
   file: string;
   line: number;
   column: number;
-  /** The trimmed source line. */
+  /** Text of the source line, trimmed. */
   text: string;
 }
 
@@ -18,18 +18,18 @@ const { stripTypeScriptTypes } = module;
 const TEXT_CHARS = 200;
 const SOURCE = /\.[cm]?[jt]s$/;
 /**
- * Matches the first lines of a stack: a path or URL with a line number (`file:///plugin/src/index.ts:12`), then the
- * source line and its caret.
+ * Matches the start of a stack: a path or URL with a line number (`file:///plugin/src/index.ts:12`), the source line,
+ * and a line with a caret.
  */
 const HEAD = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n(?:[^\n]*\n){1,5}?( *)\^/;
 const FRAME = /\(?((?:file:\/\/)?\/[^()\n]*?):(\d+):(\d+)\)?$/;
 
-/** Formats a position as `src/index.ts:12:9`. */
+/** Formats a position in the form `src/index.ts:12:9`. */
 export function placeText({ file, line, column }: Place): string {
   return `${file}:${line}:${column}`;
 }
 
-/** Finds an error's position in the plugin's source by its source-mapped stack. */
+/** Returns the position of an error in the plugin's source code, found in the source-mapped stack. */
 export function placeOf(thrown: unknown, root: string): Place | undefined {
   const stack = stackOf(thrown);
   const head = HEAD.exec(stack);
@@ -47,8 +47,8 @@ export function placeOf(thrown: unknown, root: string): Place | undefined {
 }
 
 /**
- * Finds the position of a load error. V8 reports no position for a syntax error in an ES module, so the files in
- * `resolved` are parsed again, the last one first.
+ * Returns the position of an error that occurred while loading a module. V8 reports no position for a syntax error in
+ * an ES module, so the files in `resolved` are parsed again, starting with the last file.
  */
 export function loadPlaceOf(thrown: unknown, root: string, resolved: readonly string[]): Place | undefined {
   const missing = missingImport(thrown, root);
@@ -62,7 +62,7 @@ export function loadPlaceOf(thrown: unknown, root: string, resolved: readonly st
   return undefined;
 }
 
-/** Finds a syntax error in JavaScript with the TypeScript parser, because that parser reports positions. */
+/** Finds a syntax error in JavaScript with the TypeScript parser, because the TypeScript parser reports positions. */
 function syntaxPlace(url: string, root: string): Place | undefined {
   const path = pathOf(url);
   if (!path || !SOURCE.test(path) || !isInside(root, path)) return undefined;
@@ -80,7 +80,8 @@ function missingImport(thrown: unknown, root: string): Place | undefined {
   const [, wanted, from] = /'([^']+)' imported from (\S.*)$/.exec(message) ?? [];
   const path = from && pathOf(from);
   if (!wanted || !path || !isInside(root, path)) return undefined;
-  // The error of a failed relative import contains the resolved absolute path, so only the file name is searched.
+  // The error message of a failed relative import contains the resolved absolute path, so the search uses only the file
+  // name.
   const name = wanted.startsWith('/') ? wanted.slice(wanted.lastIndexOf('/') + 1) : wanted;
   const rows = linesOf(path);
   const index = rows.findIndex(

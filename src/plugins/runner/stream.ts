@@ -9,7 +9,8 @@ import { RunnerFailure } from './failure.ts';
 const PIECE_BYTES = 32 * 1024;
 
 /**
- * Returns the stream of a handler's result: the returned value itself, or the `result` of a successful CommandResult.
+ * Returns the stream in a handler's return value. The stream is the value itself, or the `result` of a successful
+ * CommandResult.
  */
 export function streamOf(value: unknown): StreamResult | undefined {
   if (isStreamResult(value)) return value;
@@ -18,9 +19,9 @@ export function streamOf(value: unknown): StreamResult | undefined {
 }
 
 export interface Streams {
-  /** Sends all chunks within the granted credit. Resolves when the source ends. */
+  /** Sends the chunks of a stream within the granted credit. Resolves when the source ends. */
   send(executionId: string, stream: StreamResult, signal: AbortSignal): Promise<void>;
-  /** Grants credit for more bytes of the execution's stream. */
+  /** Allows the execution's stream to send `bytes` more bytes. */
   pull(executionId: string, bytes: number): void;
 }
 
@@ -32,7 +33,7 @@ export function createStreams(channel: Channel): Streams {
       if (!STREAM_CONTENT_TYPE.test(contentType)) {
         throw new RunnerFailure('EXECUTION_ERROR', `The stream's content type "${contentType}" is invalid.`);
       }
-      // The source is checked before the stream starts, because the caller can no longer get an error after the start.
+      // Checks the source before the stream starts, because the caller cannot receive an error after the start.
       if (!isIterable(source))
         throw new RunnerFailure('EXECUTION_ERROR', 'The source of a stream must be iterable.');
       const credit = createStreamCredit(signal);

@@ -1,7 +1,10 @@
 import type { JobsAccess, PluginContextV3, WebhooksAccess, WorkflowsAccess } from '../../contracts/index.ts';
 import type { PlatformCalls } from './platform-calls.ts';
 
-/** Implements `ctx.workflows`, `ctx.jobs` and `ctx.webhooks`. Each method makes the platform call of the same name. */
+/**
+ * Implements `ctx.workflows`, `ctx.jobs` and `ctx.webhooks`. Each method sends the call of the same name to the
+ * platform.
+ */
 export function taskServices(
   calls: PlatformCalls,
   executionId: string,

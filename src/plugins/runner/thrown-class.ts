@@ -2,7 +2,7 @@ import { ERROR_CLASSES } from '../../contracts/error-classes.ts';
 import { isRecord } from '../../kit/data/is-record.ts';
 
 /**
- * Error class and retry delay of a thrown value. Values that the error declares take precedence over those derived from
+ * Error class and retry delay of a thrown value. Fields of the thrown error take precedence over values derived from
  * its code.
  */
 export interface ThrownClass {
@@ -11,15 +11,15 @@ export interface ThrownClass {
 }
 
 const CLASSES: ReadonlySet<string> = new Set(ERROR_CLASSES);
-/** Codes of failed and broken connections in Node and undici. */
+/** Matches error codes of failed connections in Node and undici. */
 const NETWORK = /^(?:ECONN|ENOTFOUND|EAI_|EPIPE|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_)/;
 /**
- * Maximum number of nested causes to follow. `fetch` throws a TypeError whose cause has the code, and libraries often
- * wrap this error again.
+ * Maximum number of nested causes to follow. `fetch` throws a TypeError whose cause contains the error code, and
+ * libraries often wrap this TypeError again.
  */
 const MAX_CAUSES = 5;
 
-/** Classifies an error of plugin code. Platform error codes are classified by the workflow service instead. */
+/** Classifies an error that plugin code threw. The workflow service classifies errors with platform codes. */
 export function classOfThrown(thrown: unknown): ThrownClass {
   const own = fieldsOf(thrown);
   const details = isRecord(own.details) ? own.details : {};

@@ -4,11 +4,11 @@ import { refused } from './refusal.ts';
 type Options = Record<string, unknown>;
 type Lock = (target: object, name: string, value: unknown) => void;
 
-// `Reflect.construct` is saved before plugin code runs, because plugin code could replace the function.
+// `Reflect.construct` is saved before plugin code runs, because plugin code could replace this function.
 const { construct } = Reflect;
 
 /**
- * Rejects `cachedData` of `node:vm` scripts, because V8 runs cached bytecode without verification. The wrappers use no
+ * Rejects `cachedData` in calls of `node:vm`, because V8 runs cached bytecode without verification. The wrappers use no
  * function that plugin code could replace.
  */
 export function guardVm(lock: Lock): void {
@@ -51,8 +51,8 @@ interface VmFunctions {
 }
 
 /**
- * Copies the options, and throws if `cachedData` is set. The copy protects against getters that return another value on
- * the second read.
+ * Copies the options. Throws if `cachedData` is set. The copy protects against getters that return another value on the
+ * second read.
  */
 function withoutCache(given: unknown): Options {
   const options = copyOf(asObject(given));

@@ -6,7 +6,7 @@ import { messageOf } from '../../kit/errors/errors.ts';
 import type { Grants } from './grants.ts';
 import { hasRawNetwork } from './node-flags.ts';
 
-/** Descriptor on which bwrap reports the pid of its child. */
+/** File descriptor on which bwrap reports the pid of its child process. */
 const STATUS_FD = 4;
 const PROBE_MS = 10_000;
 const PROBE_TRIES = 2;
@@ -14,8 +14,8 @@ const TMP_BYTES = 64 * 1024 * 1024;
 const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
 
 /**
- * Writable in-memory folders in the sandbox of a plugin. Their files count towards the memory limit of the plugin's
- * process.
+ * Writable in-memory folders in the sandbox of a plugin. Files in these folders count towards the memory limit of the
+ * plugin's process.
  */
 export const MEMORY_FOLDERS = ['/tmp', '/dev/shm'];
 
@@ -30,12 +30,12 @@ export interface WorkingBwrap {
   variant: Variant;
 }
 
-/** Result of a probe. `undecided` is true if the test timed out or was killed, so the next probe may still succeed. */
+/** Result of a probe. `undecided` is true if the probe timed out or was killed, so that a later probe could succeed. */
 export type BwrapProbe = WorkingBwrap | { works: false; undecided: boolean; reason: string };
 
 export interface BwrapProbeOptions {
   timeoutMs?: number;
-  /** PATH in which `bwrap` is searched. The default is the PATH of this process. */
+  /** PATH used to find `bwrap`. The default is the PATH of this process. */
   path?: string | undefined;
 }
 
@@ -50,8 +50,8 @@ const PROCS: string[][] = [
 ];
 
 /**
- * Tests whether bubblewrap can start Node on this machine, and with which options. All results except timeouts are
- * cached.
+ * Tests whether bubblewrap can start Node on this machine, and which options are needed. All results except timeouts
+ * are cached.
  */
 export const probeBwrap = createBwrapProbe();
 
@@ -82,7 +82,7 @@ async function probe(options: BwrapProbeOptions): Promise<BwrapProbe> {
       const failure = await tryStart(args, options);
       if (failure === undefined) return { works: true, variant };
       if (failure.kind === 'missing') return fails('bubblewrap (bwrap) is not installed');
-      // A timeout ends the probe. A weaker variant might start in time and would then be used, although a stronger
+      // A timeout ends the probe, because a weaker variant could start in time and would be used although a stronger
       // variant works.
       if (failure.kind === 'undecided') return { works: false, undecided: true, reason: failure.message };
       reason ||= failure.message;
@@ -117,15 +117,18 @@ function tryStart(args: string[], options: BwrapProbeOptions): Promise<StartFail
 }
 
 /**
- * Returns the kind of a failure. If the process was killed or memory is short, the test does not show whether
- * bubblewrap works.
+ * Returns the kind of a failure. The kind is `undecided` if the process was killed or memory is short, because such a
+ * test does not show whether bubblewrap works.
  */
 function kindOf({ code, signal }: ExecFileException): StartFailure['kind'] {
   if (code === 'ENOENT') return 'missing';
   return signal || code === 'EAGAIN' || code === 'ENOMEM' ? 'undecided' : 'refused';
 }
 
-/** Returns bwrap's arguments up to `--`: separate namespaces, and a file system that contains only granted paths. */
+/**
+ * Returns bwrap's arguments up to `--`. The arguments create separate namespaces and a file system that contains only
+ * granted paths.
+ */
 export function bwrapArgs(
   probe: WorkingBwrap,
   grants: Grants,
@@ -170,8 +173,8 @@ function isolation(variant: Variant, sharesNetwork: boolean): string[] {
     '--unshare-uts',
     '--unshare-cgroup-try',
     ...(sharesNetwork ? [] : ['--unshare-net']),
-    // The kernel kills Node when the service ends. Node is process 1 of its namespace, so the child processes of Node
-    // end too.
+    // The kernel kills Node when the service ends. Node is process 1 of its PID namespace, so the child processes of
+    // Node end too.
     '--die-with-parent',
     '--as-pid-1',
     '--new-session',
@@ -203,7 +206,8 @@ function sealed(): string[] {
 }
 
 /**
- * Mounts a system folder. Symbolic links, such as `/lib` to `/usr/lib` on many systems, are recreated in the sandbox.
+ * Mounts a system folder. Recreates symbolic links in the sandbox, such as the link from `/lib` to `/usr/lib` on many
+ * systems.
  */
 function systemFolder(path: string): string[] {
   if (!existsSync(path)) return [];

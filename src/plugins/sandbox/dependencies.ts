@@ -13,8 +13,8 @@ export interface FoundPackage {
 const MAX_PACKAGES = 5000;
 
 /**
- * Returns the transitive dependencies of a folder's `package.json`, found by Node's resolution rules. Missing packages
- * are skipped, because importing them later fails with a clear error.
+ * Returns the transitive dependencies of a folder's `package.json`, found by Node's resolution rules. Skips missing
+ * packages, because importing a missing package fails later with a clear error.
  */
 export async function resolveDependencies(folder: string, only?: string[]): Promise<FoundPackage[]> {
   const found = new Map<string, FoundPackage>();
@@ -29,7 +29,7 @@ export async function resolveDependencies(folder: string, only?: string[]): Prom
 }
 
 async function findPackage(name: string, from: string): Promise<FoundPackage | undefined> {
-  // The package name becomes part of a granted path, so the name must be valid.
+  // Rejects invalid package names, because the name becomes part of a granted path.
   if (!/^(?:@[\w.-]+\/)?[\w.-]+$/.test(name) || name.split('/').includes('..')) return undefined;
   for (let folder = from; ; folder = dirname(folder)) {
     const path = join(folder, 'node_modules', name);

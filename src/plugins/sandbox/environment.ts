@@ -1,6 +1,6 @@
 import type { Permissions } from '../../contracts/index.ts';
 
-/** Variables that Node itself reads and that hold no secrets. Every plugin receives these variables. */
+/** Environment variables that Node itself reads and that hold no secrets. Every plugin receives these variables. */
 const BASICS = ['TZ', 'LANG', 'LC_ALL'];
 
 /** Matches platform secrets and variables that would weaken the sandbox. Plugins never receive these variables. */
@@ -8,16 +8,16 @@ const WITHHELD =
   /^(?:NODE_OPTIONS|NODE_PATH|NODE_V8_COVERAGE|NODE_COMPILE_CACHE|NODE_REDIRECT_WARNINGS|NODE_REPL_.*|LD_.*|DYLD_.*|SVC_.*|GATEWAY_.*)$/;
 
 /**
- * Returns the variable names in `permissions.env`, without platform secrets and variables that would weaken the
- * sandbox.
+ * Returns the environment variable names in `permissions.env`, without platform secrets and variables that would weaken
+ * the sandbox.
  */
 export function grantedNames(permissions: Permissions): string[] {
   return permissions.env.filter((name) => !WITHHELD.test(name));
 }
 
 /**
- * Returns the environment of a plugin's process: harmless variables that Node reads, and variables that the manifest
- * lists.
+ * Returns the environment of a plugin's process. The environment contains harmless variables that Node reads, and
+ * variables that the manifest lists.
  */
 export function scrubEnvironment(
   permissions: Permissions,

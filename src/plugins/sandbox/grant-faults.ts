@@ -8,7 +8,7 @@ import { realPathOf } from './real-path.ts';
 
 /**
  * Returns a fault for each entry of `permissions.fs` that the sandbox would refuse, so that faults are reported before
- * any call.
+ * the plugin is called.
  */
 export async function grantFaults(
   root: string,

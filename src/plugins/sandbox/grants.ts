@@ -9,7 +9,9 @@ import { resolveDependencies } from './dependencies.ts';
 import { type GuardedPaths, refuseSecrets } from './guarded-paths.ts';
 import { realPathOf } from './real-path.ts';
 
-/** Absolute paths of the files and folders that a plugin's process may access. A folder includes its content. */
+/**
+ * Absolute paths of the files and folders that a plugin's process is allowed to access. A folder includes its content.
+ */
 export interface Grants {
   read: string[];
   write: string[];
@@ -21,17 +23,17 @@ export interface GrantsInput {
   /** Real path of the plugin's folder. */
   root: string;
   permissions: Permissions;
-  /** The project's `.svc` folder. Only the plugins in its subfolder `plugins` may be granted. */
+  /** The project's `.svc` folder. Only plugins in its subfolder `plugins` can be granted. */
   dataDir: string;
-  /** Additional files and folders that are never granted. */
+  /** Files and folders, in addition to `dataDir`, that are never granted. */
   secrets?: readonly string[];
 }
 
 const MAX_ENTRIES = 500_000;
 
 /**
- * Returns the paths granted to a plugin: its code, its dependencies, the runtime, and `permissions.fs`. Throws
- * SANDBOX_ERROR if a path or a link in the plugin's folder exposes other data.
+ * Returns the paths that a plugin is allowed to access: its code, its dependencies, the runtime, and `permissions.fs`.
+ * Throws SANDBOX_ERROR if a path, or a link in the plugin's folder, would expose other data.
  */
 export async function resolveGrants({ root, permissions, ...input }: GrantsInput): Promise<Grants> {
   const dataDir = await realPathOf(input.dataDir);
@@ -53,7 +55,8 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
   };
   const read = unique([root, ...runtimeFiles(), ...dependencies.map(({ real }) => real), ...asked.read]);
   for (const path of [...read, ...asked.write]) refuseWildcard(path);
-  // The node_modules of a plugin under development may link to the platform's package, which holds no secrets.
+  // Links to the platform's package are allowed, because the package holds no secrets. The `node_modules` folder of a
+  // plugin under development can contain such links.
   const linkable = await Promise.all(
     [packageRoot, ...publicParts].filter((path) => !isInside(path, dataDir)).map((path) => realpath(path)),
   );
@@ -68,8 +71,8 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
 }
 
 /**
- * Returns the files of the runner and the SDK. In an unbuilt checkout, the source folders that the runner and the SDK
- * import are included.
+ * Returns the files of the runner and the SDK. In a checkout that is not built, includes the source folders that the
+ * runner and the SDK import.
  */
 function runtimeFiles(): string[] {
   if (isBuilt) return [entryFile('runner'), entryFile('sdk'), join(packageRoot, 'package.json')];
@@ -113,8 +116,8 @@ export async function grantedPath(
 }
 
 /**
- * Rejects paths that contain the `.svc` folder or are inside it, because `.svc` holds keys and databases. Allows
- * installed plugins.
+ * Rejects paths that contain the `.svc` folder or are inside this folder, because `.svc` holds keys and databases.
+ * Allows paths of installed plugins.
  */
 function refuseDataFolder(path: string, dataDir: string, what: string): void {
   const installed = join(dataDir, 'plugins');
@@ -127,7 +130,7 @@ function refuseDataFolder(path: string, dataDir: string, what: string): void {
   );
 }
 
-/** Kernel file systems. They expose devices, and the environment and memory of other processes. */
+/** Kernel file systems, which expose devices, and the environment and memory of other processes. */
 const KERNEL_FOLDERS = ['/proc', '/sys', '/dev'];
 
 function refuseKernelFolder(path: string, what: string): void {
@@ -168,7 +171,7 @@ async function refuseEscapingLinks(root: string, allowed: string[]): Promise<voi
 }
 
 async function refuseEscapingLink(path: string, allowed: string[]): Promise<void> {
-  // Dangling links are refused too, because their target may be created later.
+  // Rejects links without a target too, because the target could be created later.
   const target = await realpath(path).catch(() => undefined);
   if (target !== undefined && allowed.some((folder) => isInside(folder, target))) return;
   const where = target === undefined ? 'nothing' : target;

@@ -7,9 +7,9 @@ import { userConfigFolder } from '../../kit/files/user-folder.ts';
 import { isInside } from '../inside.ts';
 import { realPathOf } from './real-path.ts';
 
-/** Paths to which no plugin is granted access, neither directly nor through links. */
+/** Paths that plugins can never access, directly or through links. */
 export interface GuardedPaths {
-  /** The project's `.svc` folder. Plugins may read only plugin folders in its subfolder `plugins`. */
+  /** The project's `.svc` folder. Plugins are allowed to read only plugin folders in its subfolder `plugins`. */
   dataDir: string;
   /** Files and folders with secrets outside of `dataDir`, and sockets of container engines. */
   secrets: readonly string[];
@@ -25,8 +25,8 @@ export interface SecretPlaces {
 }
 
 /**
- * Sockets of container engines, whose clients can become root on the machine. Read-only mounts do not prevent
- * connections.
+ * Sockets of container engines. A client of such a socket can become root on the machine, even if the socket is mounted
+ * read-only.
  */
 const ENGINE_SOCKETS = [
   '/run/docker.sock',
@@ -35,7 +35,9 @@ const ENGINE_SOCKETS = [
   '/run/crio/crio.sock',
 ];
 
-/** Returns the project's `.env` and config files, the user's secrets and the socket of the container engine. */
+/**
+ * Returns the paths of the project's `.env` and config files, the user's secrets and the sockets of container engines.
+ */
 export function projectSecrets({ projectDir, configFile, config, env }: SecretPlaces): string[] {
   const { SVC_AGENT_HOME } = env;
   return [
@@ -48,7 +50,10 @@ export function projectSecrets({ projectDir, configFile, config, env }: SecretPl
   ];
 }
 
-/** Returns the folder of the user's credentials and agent registration, and the sockets of container engines. */
+/**
+ * Returns the paths of the folder with the user's credentials and agent registration, and of the sockets of container
+ * engines.
+ */
 export function userSecrets(env: Environment): string[] {
   const { XDG_RUNTIME_DIR } = env;
   return [
@@ -58,7 +63,7 @@ export function userSecrets(env: Environment): string[] {
   ];
 }
 
-/** Throws SANDBOX_ERROR for a real path that equals or contains a secret file or folder, or is inside one. */
+/** Throws SANDBOX_ERROR if a real path is a secret file or folder, contains a secret, or is inside a secret folder. */
 export async function refuseSecrets(
   path: string,
   root: string,
@@ -67,8 +72,8 @@ export async function refuseSecrets(
 ): Promise<void> {
   for (const named of secrets) {
     const secret = await realPathOf(named);
-    // Host agents cache plugins inside the user's secret folder, so a plugin may access its own folder inside that
-    // folder.
+    // Host agents cache plugins inside the user's secret folder, so a plugin is allowed to access its own folder in
+    // that folder.
     const isWithin = isInside(secret, path) && !isInside(root, path);
     if (!isWithin && !isInside(path, secret) && !(await isSameFile(path, secret))) continue;
     throw new PlatformError(
@@ -85,7 +90,7 @@ function whatIs(named: string): string {
     : 'holds secrets of the platform';
 }
 
-/** Compares inodes, because a hard link to a secret file has another path. */
+/** Compares inodes, because a hard link to a secret file has a different path. */
 async function isSameFile(path: string, secret: string): Promise<boolean> {
   const [one, other] = await Promise.all([path, secret].map((file) => stat(file).catch(() => undefined)));
   return one?.isFile() === true && other !== undefined && one.ino === other.ino && one.dev === other.dev;

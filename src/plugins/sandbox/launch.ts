@@ -15,13 +15,15 @@ export type SandboxMode = 'bwrap' | 'permission';
 
 export interface SandboxInForce {
   mode: SandboxMode;
-  /** Whether the sandbox blocks direct connections of plugins without the permission `network: ["*"]`. */
+  /** Whether the sandbox blocks direct connections of plugins that lack the permission `network: ["*"]`. */
   networkGuarded: boolean;
-  /** Reason why the sandbox is not `bwrap`. */
+  /** Reason why the sandbox is not `bwrap`. Absent if the sandbox is `bwrap`. */
   reason?: string;
 }
 
-/** The sandbox in use, or the reason why the configured sandbox does not work. Without a sandbox, no plugin starts. */
+/**
+ * The sandbox in use, or the reason why the configured sandbox does not work. If no sandbox works, no plugin starts.
+ */
 export type SandboxStatus =
   | SandboxInForce
   | { mode: 'unavailable'; networkGuarded: boolean; reason?: string };
@@ -50,13 +52,13 @@ export interface LaunchInput {
 
 /**
  * Returns the sandbox in use. Throws SANDBOX_ERROR if bwrap is required but does not work, or if the test of bwrap
- * timed out. A slow machine must not fall back to the weaker sandbox. @spec docs/security.md
+ * timed out, because a slow machine must not fall back to the weaker sandbox. @spec docs/security.md
  */
 export async function sandboxInForce(preference: SandboxPreference = 'auto'): Promise<SandboxInForce> {
   return inForce(await chooseSandbox(preference));
 }
 
-/** Like `sandboxInForce`, but returns the mode `unavailable` instead of throwing. */
+/** Returns the sandbox in use, or the mode `unavailable` if `sandboxInForce` throws. */
 export async function sandboxStatus(preference: SandboxPreference): Promise<SandboxStatus> {
   try {
     return await sandboxInForce(preference);
@@ -101,7 +103,9 @@ const unavailable = (error: unknown): SandboxStatus => ({
   reason: messageOf(error),
 });
 
-/** Returns the command that starts a plugin's runner. Throws SANDBOX_ERROR if the sandbox cannot be prepared. */
+/**
+ * Returns the command that starts a plugin's sandboxed runner. Throws SANDBOX_ERROR if the sandbox cannot be prepared.
+ */
 export async function prepareLaunch(input: LaunchInput): Promise<Launch> {
   const { root, permissions, memoryMb } = input;
   const chosen = await chosenFor(input);
@@ -143,7 +147,10 @@ function requireWritable(paths: readonly string[]): void {
   );
 }
 
-/** Resolves bwrap with the PATH of the service, because the environment of the child process contains no PATH. */
+/**
+ * Finds the path of `bwrap` with the PATH of the service, because the environment of the child process contains no
+ * PATH.
+ */
 async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
   return locate('bwrap', environment.PATH) ?? 'bwrap';
 }
@@ -151,8 +158,8 @@ async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
 let setpriv: Promise<string[]> | undefined;
 
 /**
- * Returns a command prefix that makes Linux kill the runner when the service dies. Plugin code in an endless loop would
- * not notice a closed channel. The prefix is empty on systems without `setpriv`.
+ * Returns a command prefix that makes Linux kill the runner when the service dies. Without the prefix, plugin code in
+ * an endless loop would keep running after the service dies. The prefix is empty on systems without `setpriv`.
  */
 function parentDeathSignal(): Promise<string[]> {
   const program = locate('setpriv', process.env.PATH);

@@ -2,22 +2,27 @@ import process from 'node:process';
 import type { Permissions } from '../../contracts/index.ts';
 import type { Grants } from './grants.ts';
 
-/** Whether Node's permission model restricts network access. Node 25 and later versions do. */
+/** Whether Node's permission model restricts network access, as in Node 25 and later versions. */
 export const nodeGuardsNetwork = process.allowedNodeEnvironmentFlags.has('--allow-net');
 
-/** Whether the plugin may open connections to any address by itself, instead of through `ctx.fetch`. */
+/**
+ * Returns whether the plugin is allowed to open connections to any address directly, instead of through `ctx.fetch`.
+ */
 export function hasRawNetwork(permissions: Permissions): boolean {
   return permissions.network.includes('*');
 }
 
-/** Returns V8's heap limit, which is below the process's memory limit, so that V8 fails first with a clear message. */
+/**
+ * Returns V8's heap limit in MB. The heap limit is lower than the process's memory limit, so that V8 fails first with a
+ * clear message.
+ */
 function heapMb(memoryMb: number): number {
   return Math.max(24, Math.floor(memoryMb * 0.75));
 }
 
 /**
- * Returns Node's flags for a plugin's process. The flags forbid workers, addons, WASI, the inspector, FFI and
- * `node:sqlite`, which writes files without checking the permission model.
+ * Returns Node's command-line flags for a plugin's process. The flags forbid workers, addons, WASI, the inspector, FFI
+ * and `node:sqlite`. The module `node:sqlite` writes files without checking the permission model.
  */
 export function nodeFlags(grants: Grants, permissions: Permissions, memoryMb: number): string[] {
   const flags = [

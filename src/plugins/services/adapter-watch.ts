@@ -1,6 +1,6 @@
 import type { AdapterName, LlmUsage } from '../../contracts/index.ts';
 
-/** Observes adapter calls, so that services can count them. */
+/** Observer that services use to count adapter calls. */
 export interface AdapterWatch {
   called(adapter: AdapterName, method: string, failed: boolean, durationMs: number): void;
   /** Reports the tokens of a model's reply. `cost` is in US dollars, or null if the price is unknown. */

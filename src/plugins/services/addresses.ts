@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** Kind of a non-public address. */
+/** Kind of a non-public IP address. */
 export type PrivateKind =
   | 'loopback'
   | 'unspecified'
@@ -59,8 +59,8 @@ const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 
 /**
- * Returns the kind of a private IP address, or undefined for a public address. If an address embeds an IPv4 address
- * (mapped, NAT64, 6to4), the embedded address decides. Throws RangeError if the text is not an IP address.
+ * Returns the kind of a private IP address, or undefined for a public address. For an embedded IPv4 address (mapped,
+ * NAT64, 6to4), returns the kind of the IPv4 address. Throws RangeError if the text is not an IP address.
  */
 export function privateKindOf(address: string): PrivateKind | undefined {
   const bare = address.split('%')[0]!;
@@ -73,9 +73,9 @@ export function privateKindOf(address: string): PrivateKind | undefined {
   return globalUnicast.check(bare, 'ipv6') ? undefined : 'reserved';
 }
 
-/** Returns the eight groups of an IPv6 address. */
+/** Returns the eight 16-bit groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
-  // The URL parser normalizes every notation, including dotted ones, to hexadecimal groups.
+  // The URL parser normalizes every notation, including dotted notation, to hexadecimal groups.
   const text = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [head = '', tail] = text.split('::');
   const parse = (part: string) =>
@@ -95,7 +95,7 @@ function carriedIPv4(groups: number[]): string | undefined {
   return startsWith(0x2002) ? dotted(groups[1]!, groups[2]!) : undefined;
 }
 
-/** Returns an IP address without brackets, or null if the host is a name. */
+/** Returns an IP address without brackets, or null if `hostname` is a host name. */
 export function literalAddress(hostname: string): string | null {
   const bare = hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
   return isIP(bare) === 0 ? null : bare;

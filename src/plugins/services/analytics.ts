@@ -26,7 +26,8 @@ export interface AnalyticsServiceDeps {
 
 /**
  * Creates `ctx.analytics`. The source of an event is always the plugin, so that a plugin cannot imitate platform
- * events. Oversized or too frequent events are dropped with a warning. Throws VALIDATION_ERROR for an invalid name.
+ * events. Oversized or too frequent events are dropped with a warning. Throws VALIDATION_ERROR for an invalid event
+ * name.
  */
 export function createAnalyticsService({ analytics, logger, clock }: AnalyticsServiceDeps): PlatformService {
   const rates = new EventRates(logger, clock);
@@ -37,7 +38,8 @@ export function createAnalyticsService({ analytics, logger, clock }: AnalyticsSe
       const { plugin, tenantId, requestId, traceId } = request;
       const size = JSON.stringify(payload)?.length ?? 0;
       if (size > PAYLOAD_CHARS) {
-        // The handler does not await the call and may have ended, so a thrown error would be lost.
+        // Logs a warning instead of throwing an error. An error would be lost, because the handler does not await the
+        // call.
         logger.warn(`The event "${name}" was dropped: its payload has ${size} characters as JSON`, {
           pluginId: plugin.id,
           tenantId,

@@ -1,7 +1,10 @@
 import type { z } from 'zod';
 import { PlatformError } from '../../kit/errors/errors.ts';
 
-/** Validators for arguments from plugin code. Each throws VALIDATION_ERROR with the name of the argument. */
+/**
+ * The functions in this file validate arguments from plugin code. Each function throws VALIDATION_ERROR with the name
+ * of an invalid argument.
+ */
 
 export function textArgument(value: unknown, name: string, maxChars: number): string {
   if (typeof value === 'string' && value.length > 0 && value.length <= maxChars) return value;
@@ -14,7 +17,7 @@ export function optionsArgument(value: unknown): Record<string, unknown> {
   throw invalid('the options must be an object');
 }
 
-/** Validates an optional integer argument against the bounds. Returns undefined unchanged. */
+/** Validates an optional integer argument against `min` and `max`. Returns undefined for a missing argument. */
 export function wholeArgument(value: unknown, name: string, min: number, max: number): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max)
@@ -22,7 +25,7 @@ export function wholeArgument(value: unknown, name: string, min: number, max: nu
   throw invalid(`${name} must be a whole number from ${min} to ${max}`);
 }
 
-/** Parses an argument with a schema. Throws VALIDATION_ERROR. */
+/** Parses an argument with a schema. Throws VALIDATION_ERROR if the argument does not match the schema. */
 export function parsedArgument<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,

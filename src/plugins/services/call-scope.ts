@@ -2,7 +2,7 @@ import type { ExecutionRequest, Permissions } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import type { PlatformCallContext } from '../execution.ts';
 
-/** The caller of a platform call. All fields come from the execution and none from plugin code. */
+/** Identifies the caller of a platform service. All fields come from the execution request, never from plugin code. */
 export interface CallScope {
   tenantId: string;
   user: ExecutionRequest['user'];
@@ -17,10 +17,10 @@ export function callScope({ request, signal }: PlatformCallContext): CallScope {
   return { tenantId, user, requestId, traceId, spanId, signal };
 }
 
-/** Services that a manifest must request in `permissions.platform`. */
+/** Names of services that a manifest must request in `permissions.platform`. */
 type AskedFor = Exclude<keyof NonNullable<Permissions['platform']>, 'state' | 'cache'>;
 
-/** Throws PERMISSION_DENIED unless the manifest requests the service. */
+/** Throws PERMISSION_DENIED if the manifest does not request the service in `permissions.platform`. */
 export function requirePlatform({ permissions, plugin }: ExecutionRequest, service: AskedFor): void {
   if (permissions.platform?.[service] === true) return;
   throw new PlatformError(

@@ -1,7 +1,10 @@
 import type { ExecutionRequest } from '../../contracts/index.ts';
 import type { TrackedEvent } from '../../kit/telemetry/analytics.ts';
 
-/** Returns the common fields of an event. `runId` is set if the execution belongs to a workflow run. */
+/**
+ * Returns the fields that all analytics events have in common. `runId` is set if the execution belongs to a workflow
+ * run.
+ */
 export function eventFields({
   tenantId,
   hostContext,

@@ -2,12 +2,12 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 import type { FetchReply, FetchRequest } from '../runner/fetch.ts';
 import { invalid, optionsArgument } from './arguments.ts';
 
-/** Headers dropped on a redirect to another origin. */
+/** Request headers that are removed on a redirect to another origin. */
 const CREDENTIAL_HEADERS = new Set(['authorization', 'cookie']);
-/** Response headers that are removed because they describe the encoded body, which is already decoded. */
+/** Response headers that are removed because they describe the encoded body, but the body is already decoded. */
 const ENCODING_HEADERS = new Set(['content-encoding', 'content-length', 'transfer-encoding']);
 
-/** Validates a request from plugin code. Throws VALIDATION_ERROR. */
+/** Validates a request from plugin code. Throws VALIDATION_ERROR if the request is invalid. */
 export function readRequest(sent: unknown): FetchRequest {
   const { url, method, headers, body, redirect } = optionsArgument(sent);
   if (typeof url !== 'string' || !URL.canParse(url)) throw invalid('the URL must be absolute');
@@ -37,8 +37,7 @@ function isPair(value: unknown): value is [string, string] {
 }
 
 /**
- * Returns the request that follows a redirect, by the rules of browsers. Returns null if the response is not a
- * redirect.
+ * Returns the next request after a redirect, by the rules of browsers. Returns null if the response is not a redirect.
  */
 export function redirectOf(request: FetchRequest, response: Response): FetchRequest | null {
   const location = response.headers.get('location');
@@ -75,7 +74,7 @@ export async function readReply(
 ): Promise<FetchReply> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // The decoded bytes are counted, so that compression bombs hit the limit.
+  // Counts the decoded bytes, so that the limit also stops compression bombs.
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
     if (size > maxBytes) {

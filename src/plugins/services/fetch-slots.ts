@@ -7,8 +7,8 @@ import {
 } from '../../kit/limits/fair-shares.ts';
 
 /**
- * Maximum concurrent calls of one plugin, each of which buffers a response. Further calls wait. With several tenants,
- * one tenant gets at most eight calls.
+ * Maximum number of concurrent calls of one plugin. Each call buffers a response. Further calls wait. If several
+ * tenants use the plugin, one tenant gets at most eight calls.
  */
 const MAX_AT_ONCE = 10;
 
@@ -32,8 +32,8 @@ interface PluginSlots {
 }
 
 /**
- * Limits each plugin to ten concurrent calls, which tenants share fairly. The queue stays short, because each process
- * of a plugin limits its calls in flight.
+ * Limits each plugin to ten concurrent calls, which are shared fairly between tenants. The queue stays short, because
+ * each process of a plugin limits its calls in flight.
  */
 export function createFetchSlots(): FetchSlots {
   const busy = new Map<string, PluginSlots>();

@@ -17,7 +17,7 @@ import type { Resolve } from './resolve.ts';
 const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 const MAX_REDIRECTS = 10;
 const TIMEOUT_MS = 30_000;
-/** Connection headers, which the platform sets itself. */
+/** Connection headers that are removed from a plugin's request. The platform sets these headers itself. */
 const CONNECTION_HEADERS = new Set([
   'connection',
   'content-length',
@@ -31,17 +31,20 @@ const CONNECTION_HEADERS = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/** Answers an allowed request in place of the network. If the result is undefined, the request goes to the network. */
+/**
+ * Returns the response to an allowed request without using the network. If the result is undefined, the request is sent
+ * over the network.
+ */
 export type StubFetch = (request: Request) => Promise<Response | undefined> | Response | undefined;
 
 export interface FetchServiceOptions {
   resolve?: Resolve;
-  /** Replaces the network in tests of plugins. */
+  /** Replacement for the network, used in tests of plugins. */
   stub?: StubFetch;
   clock?: Clock;
   timeoutMs?: number;
   maxResponseBytes?: number;
-  /** Host names that the operator allows to resolve to private addresses. */
+  /** Host names for which the operator allows private addresses. */
   privateHosts?: readonly string[];
 }
 
@@ -56,13 +59,13 @@ export interface FetchService extends PlatformService {
 }
 
 /**
- * Creates `ctx.fetch`. The service makes the requests and checks every redirect and every address against the manifest.
- * Throws PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE, VALIDATION_ERROR. @spec
+ * Creates `ctx.fetch`. The service sends the requests and checks every redirect and every address against the manifest.
+ * Throws PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE or VALIDATION_ERROR. @spec
  * docs/plugins.md "The context"
  */
 export function createFetchService(options: FetchServiceOptions = {}): FetchService {
   const calls = new FetchCalls(options);
-  // The result is a plain object, because the router of platform calls looks up own properties only.
+  // The service is a plain object, because the router of platform calls finds only own properties.
   return { request: (context, [sent]) => calls.request(context, sent) };
 }
 
@@ -119,8 +122,7 @@ class FetchCalls {
     const { network } = context.request.permissions;
     const { mayBePrivate } = requireHost(url, network, this.#options.privateHosts);
     const literal = literalAddress(url.hostname);
-    // The dispatcher checks addresses during the DNS lookup. A literal address needs no lookup, so the address is
-    // checked here.
+    // The dispatcher checks addresses during the DNS lookup. A literal IP address needs no lookup and is checked here.
     if (literal !== null) (mayBePrivate ? refuseLocalServices : refusePrivateAddress)(url.hostname, literal);
     const body = request.body === null ? null : Buffer.from(request.body, 'base64');
     const answered = await this.#options.stub?.(
@@ -146,8 +148,8 @@ function timedOut({ url }: FetchRequest, timeoutMs: number): PlatformError {
 }
 
 /**
- * Converts an error of undici to a PlatformError with the cause. undici wraps connection errors in the message "fetch
- * failed".
+ * Converts an error of undici to a PlatformError. Uses the message of the error's cause, because undici wraps
+ * connection errors in the message "fetch failed".
  */
 function toCallError(thrown: unknown, { url }: FetchRequest, signal: AbortSignal): PlatformError {
   for (let error = thrown; error instanceof Error; error = error.cause) {

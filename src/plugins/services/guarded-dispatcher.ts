@@ -6,9 +6,9 @@ import { literalAddress, privateKindOf } from './addresses.ts';
 import type { Resolve } from './resolve.ts';
 
 export interface Dispatchers {
-  /** Agent for host names and patterns of the manifest. Rejects private addresses when connecting. */
+  /** Agent for hosts that match host names or patterns of the manifest. Rejects connections to private addresses. */
   publicOnly: Agent;
-  /** Agent for hosts that may have private addresses. Its separate connection pool is never used for other hosts. */
+  /** Agent for hosts that are allowed to have private addresses. Requests to other hosts never use its connections. */
   anywhere: Agent;
 }
 
@@ -46,8 +46,8 @@ const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Creates the undici agents for calls of plugins. The DNS lookup of each connection checks the address, so that no
- * other address can be used. This prevents DNS rebinding.
+ * Creates the undici agents for requests of plugins. Each connection checks the address that its own DNS lookup
+ * returns, which prevents DNS rebinding.
  */
 export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<Dispatchers> {
   const { Agent } = await import('undici');
@@ -73,7 +73,7 @@ export function checkedLookup(
     resolve(hostname, { all: true, family: options.family }, (error, addresses) => {
       if (error) return callback(error, []);
       try {
-        // A name with any private address is rejected, because undici chooses the address to connect to.
+        // Rejects a host name if any of its addresses is private, because undici chooses the address to connect to.
         for (const { address } of addresses) check(hostname, address);
       } catch (refusal) {
         return callback(refusal as NodeJS.ErrnoException, []);

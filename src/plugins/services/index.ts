@@ -49,14 +49,20 @@ export interface PlatformServicesDeps {
   /** The workflow service. If absent, `ctx.workflows` and `ctx.jobs` are not implemented. */
   workflows?: WorkflowAccess;
   jobs?: JobAccess;
-  /** Runs of workflows in code. If absent, the functions of such workflows cannot execute steps. */
+  /**
+   * Access to runs of workflows that are defined in code. If absent, the functions of such workflows cannot execute
+   * steps.
+   */
   steps?: StepAccess;
-  /** The gateway. If absent, `ctx.webhooks` is not implemented. */
+  /** Access to the gateway. If absent, `ctx.webhooks` is not implemented. */
   webhooks?: WebhookAccess;
   adapters?: AdapterParts;
 }
 
-/** Creates the services that handlers use through their context, with every execution backend. @spec docs/plugins.md */
+/**
+ * Creates the services that handlers call through their context. All execution backends use these services. @spec
+ * docs/plugins.md
+ */
 export function createPlatformServices({
   state,
   logger,

@@ -1,12 +1,11 @@
 import type { ExecutionRequest } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 
-/** Returns the plugin id of `<plugin>/<command>` or `<plugin>/<job>`. */
+/** Returns the plugin id in a reference of the form `<plugin>/<command>` or `<plugin>/<job>`. */
 export function pluginOf(ref: string): string {
   return ref.slice(0, ref.lastIndexOf('/'));
 }
 
-/** Returns whether `permissions.invoke` lists the command or its plugin. */
 export function mayInvoke({ permissions }: ExecutionRequest, ref: string): boolean {
   return permissions.invoke.includes(ref) || permissions.invoke.includes(pluginOf(ref));
 }

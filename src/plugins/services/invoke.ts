@@ -9,7 +9,7 @@ export interface Invocation {
   pluginId: string;
   commandId: string;
   input: unknown;
-  /** The calling execution, whose tenant, user and ids are inherited. */
+  /** Request of the calling execution. The invoked command inherits the tenant, user and ids of this request. */
   from: ExecutionRequest;
   /** Nesting level of the invocation, which is limited to prevent endless recursion. */
   depth: number;
@@ -27,8 +27,8 @@ const MAX_DEPTH = 8;
 const REF = /^((?:@[^/\s]+\/)?[^@/\s][^/\s]*)\/([^/\s]+)$/;
 
 /**
- * Creates `ctx.invoke`. Throws PERMISSION_DENIED unless `permissions.invoke` lists the command or its plugin. An error
- * code of the command that is not a platform code is kept in `details.code`.
+ * Creates `ctx.invoke`. Throws PERMISSION_DENIED if `permissions.invoke` lists neither the command nor its plugin. An
+ * error code of the command that is not a platform code is reported in `details.code`.
  */
 export function createInvokeService(invoke: InvokeCommand): PlatformService {
   return {

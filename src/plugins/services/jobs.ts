@@ -16,7 +16,10 @@ import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { mayInvoke, pluginOf, requireInvoke } from './invoke-permission.ts';
 import { NAME_CHARS, ownKey, StartOptions } from './start-options.ts';
 
-/** Methods of the workflow service for `ctx.jobs`, implemented by its typed HTTP client. */
+/**
+ * Workflow service methods that `ctx.jobs` uses. The typed HTTP client of the workflow service implements these
+ * methods.
+ */
 export interface JobAccess {
   submit(
     scope: CallScope,
@@ -41,7 +44,7 @@ export function createJobsService(jobs: JobAccess): PlatformService {
     return callScope(context);
   }
 
-  /** Finds a job. Throws JOB_NOT_FOUND also for a job that the plugin may not submit. */
+  /** Finds a job. Throws JOB_NOT_FOUND for an unknown job, and for a job that the plugin is not allowed to submit. */
   async function find(context: PlatformCallContext, id: unknown) {
     const scope = scopeOf(context);
     const jobId = parsedArgument(JobId, id, 'the job');

@@ -7,7 +7,7 @@ import { invalid, optionsArgument, textArgument, wholeArgument } from './argumen
 import { type CallScope, callScope } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 
-/** Caller of a state operation, and the namespace of its entries. */
+/** Caller of a state operation, and the namespace of the entries. */
 export interface StateScope extends CallScope {
   /** Namespace of the entries: `plugin:<id>:state` or `plugin:<id>:cache`. */
   namespace: string;
@@ -20,7 +20,10 @@ export interface StateItem {
   expiresAt: number | null;
 }
 
-/** Methods of the state service for `ctx.state` and `ctx.cache`, implemented by its typed HTTP client. */
+/**
+ * State service methods that `ctx.state` and `ctx.cache` use. The typed HTTP client of the state service implements
+ * these methods.
+ */
 export interface StateAccess {
   get(scope: StateScope, key: string): Promise<StateItem | undefined>;
   set(scope: StateScope, key: string, value: JsonValue, ttlMs?: number): Promise<void>;
@@ -39,8 +42,8 @@ const CACHE_TTL_MS = hours(1);
 const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
 
 /**
- * Creates `ctx.state` or `ctx.cache` for the entries of the execution's plugin and tenant. With `analytics`, hits and
- * misses are reported. Throws PERMISSION_DENIED if the manifest disables the service.
+ * Creates `ctx.state` or `ctx.cache` for the entries of the execution's plugin and tenant. If `analytics` is given,
+ * reports cache hits and misses. Throws PERMISSION_DENIED if the manifest disables the service.
  */
 export function createKeyValueService(
   kind: 'state' | 'cache',

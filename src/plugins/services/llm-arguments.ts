@@ -2,7 +2,10 @@ import { z } from 'zod';
 import type { LlmRequest } from '../models/language-model.ts';
 import { invalid, parsedArgument } from './arguments.ts';
 
-/** Arguments of `ctx.llm` from plugin code. Invalid arguments throw VALIDATION_ERROR with their path. */
+/**
+ * The schemas in this file validate arguments of `ctx.llm`, which come from plugin code. Invalid arguments throw
+ * VALIDATION_ERROR with the path of the invalid value.
+ */
 
 const ToolName = z
   .string()

@@ -6,7 +6,9 @@ import type { PlatformCallContext } from '../execution.ts';
 
 type Pieces = AsyncGenerator<string, LlmReply>;
 
-/** Reply to `nextPieces`: the next chunk of text, or the complete model reply at the end of the stream. */
+/**
+ * Reply to a `nextPieces` call. Contains the next chunk of text, or the complete model reply at the end of the stream.
+ */
 export interface NextPieces {
   text: string;
   reply?: LlmReply;
@@ -17,13 +19,16 @@ interface Open {
   executionId: string;
   pieces: Pieces;
   abort: AbortController;
-  /** The chunk that is fetched in advance. */
+  /** The next chunk, fetched in advance. */
   ahead: Promise<IteratorResult<string, LlmReply>>;
   stopTimer: () => void;
 }
 
 const MAX_STREAMS_PER_EXECUTION = 8;
-/** Time after which an unread stream is closed, because a handler that has ended does not close its stream. */
+/**
+ * Time after which an unread stream is closed. The limit is needed because a handler that has ended does not close its
+ * streams.
+ */
 const UNREAD_MS = minutes(2);
 
 /** Open streams of model replies. The next chunk of each stream is fetched in advance. */
@@ -36,7 +41,7 @@ export class LlmStreams {
     this.#clock = clock;
   }
 
-  /** Starts a stream and returns its id. Throws SERVICE_UNAVAILABLE above the limit per execution. */
+  /** Starts a stream and returns its id. Throws SERVICE_UNAVAILABLE if the execution has too many open streams. */
   open(
     { request: { executionId }, signal }: PlatformCallContext,
     start: (signal: AbortSignal) => Pieces,
@@ -85,8 +90,8 @@ export class LlmStreams {
 
   #find(executionId: string, id: unknown): Open {
     const stream = typeof id === 'number' ? this.#open.get(id) : undefined;
-    // Ids are unique over all executions. The execution id is compared, because an execution may use only its own
-    // streams.
+    // Stream ids are unique over all executions. The execution id is compared, because an execution is allowed to use
+    // only its own streams.
     if (stream?.executionId === executionId) return stream;
     throw new PlatformError(
       'NOT_FOUND',
@@ -103,14 +108,15 @@ export class LlmStreams {
     stopTimer();
     this.#open.delete(id);
     abort.abort();
-    // A suspended generator does not notice an aborted signal, so it is closed explicitly.
+    // A suspended generator does not react to an aborted signal, so the generator is closed explicitly.
     pieces[Symbol.asyncDispose]().then(undefined, () => {});
   }
 }
 
 function readAhead(pieces: Pieces): Open['ahead'] {
   const ahead = pieces.next();
-  // `next` handles the error. Without a handler here, an unread stream would cause an unhandled rejection.
+  // The method `next` handles the error of a stream that is read. Without this handler, an unread stream would cause an
+  // unhandled rejection.
   ahead.catch(() => {});
   return ahead;
 }

@@ -20,8 +20,8 @@ export interface LlmServiceDeps {
 }
 
 /**
- * Creates `ctx.llm`. Handlers read a stream with `openStream` and repeated `nextPieces` calls, which work with every
- * backend and let the reader set the pace. Throws PERMISSION_DENIED, and the errors of LanguageModel.
+ * Creates `ctx.llm`. Handlers read a stream with `openStream` and repeated `nextPieces` calls. These calls work with
+ * every execution backend, and the reader sets the pace. Throws PERMISSION_DENIED, and the errors of `LanguageModel`.
  */
 export function createLlmService({ model, analytics, watch, clock }: LlmServiceDeps): PlatformService {
   const streams = new LlmStreams(clock);

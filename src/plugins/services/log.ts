@@ -21,8 +21,8 @@ interface Budget {
 }
 
 /**
- * Creates the sink for log lines of plugins. Long lines are truncated. Each plugin may write 400 lines a second, with
- * bursts of 800. One summary line reports the dropped lines.
+ * Creates the sink for log lines of plugins. Truncates long lines. Each plugin can write 400 lines a second, with
+ * bursts of 800. A summary line reports the number of dropped lines.
  */
 export function createPluginLogSink({ logger, clock }: { logger: Logger; clock: Clock }): PluginLogSink {
   const budgets = new Map<string, Budget>();
@@ -73,7 +73,7 @@ function bounded(meta: Record<string, unknown>): Record<string, unknown> {
   return length <= META_CHARS ? meta : { dropped: `${length} characters of meta` };
 }
 
-/** Creates `ctx.log`. The platform call is `write(level, message, meta)`. */
+/** Creates `ctx.log`, whose only platform call is `write(level, message, meta)`. */
 export function createLogService(sink: PluginLogSink): PlatformService {
   return {
     async write({ request }, [level, message, meta]) {

@@ -3,15 +3,15 @@ import { literalAddress } from './addresses.ts';
 
 export interface HostGrant {
   /**
-   * Whether the host may have a private address. True if the manifest lists the address itself, or if the operator
-   * allows the name.
+   * True if the host is allowed to have a private address. The manifest must list the address itself, or the operator
+   * must allow the name.
    */
   mayBePrivate: boolean;
 }
 
 /**
- * Requires that `permissions.network` lists the host of a URL. An entry without a port allows any port. Only names in
- * `privateHosts` may resolve to private addresses. Throws PERMISSION_DENIED with the name of the missing entry.
+ * Throws PERMISSION_DENIED with the missing entry if `permissions.network` does not list the host of a URL. An entry
+ * without a port allows any port. Only names in `privateHosts` are allowed to resolve to private addresses.
  */
 export function requireHost(
   url: URL,
@@ -35,7 +35,7 @@ export function requireHost(
   );
 }
 
-/** Returns the name in lower case, without the trailing dot of a fully qualified name. */
+/** Returns the host name in lower case, without the trailing dot of a fully qualified name. */
 function canonicalHost(hostname: string): string {
   return hostname.toLowerCase().replace(/\.$/, '');
 }
@@ -50,8 +50,8 @@ function matchEntry(entry: string, host: string, port: string): 'exact' | 'patte
 }
 
 /**
- * Normalizes an entry of `permissions.network` to the form of a URL's host: punycode, canonical addresses, and brackets
- * around IPv6 addresses.
+ * Normalizes an entry of `permissions.network` to the form of a URL's host, with punycode, canonical addresses and
+ * brackets around IPv6 addresses.
  */
 function parseEntry(entry: string): { host: string; port: string | null } | null {
   const port = /:(\d{1,5})$/.exec(entry)?.[1] ?? null;

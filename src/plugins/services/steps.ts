@@ -13,15 +13,15 @@ import { parsedArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { pluginOf, requireInvoke } from './invoke-permission.ts';
 
-/** Identifies one replay of a run's function. Only this replay knows the token. */
+/** Identifies one replay of a workflow function. The token is sent only to this replay. */
 export interface ReplayId {
   runId: string;
   token: string;
 }
 
 /**
- * Calls from a replay to its workflow run. Throws CONFLICT once the replay has ended, and WORKFLOW_DEFINITION_CHANGED
- * if the code has changed.
+ * Calls that a replay makes to its workflow run. A call throws CONFLICT after the replay has ended, and
+ * WORKFLOW_DEFINITION_CHANGED if the workflow's code has changed.
  */
 export interface StepAccess {
   begin(scope: CallScope, replay: ReplayId): Promise<unknown>;
@@ -54,7 +54,7 @@ export function createStepsService(steps: StepAccess): PlatformService {
 }
 
 /**
- * Returns the run id and the token of the replay. Both come from the platform's request, so a plugin cannot name
+ * Returns the run id and the token of the replay. Both come from the platform's request, so a plugin cannot access
  * another run.
  */
 function replayOf({ request }: PlatformCallContext): ReplayId {

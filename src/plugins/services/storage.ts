@@ -7,13 +7,14 @@ import { invalid, optionsArgument, textArgument, wholeArgument } from './argumen
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 
-/** Identifies the caller, and the namespace of the objects: `plugin:<id>`. */
+/** Identifies the caller and the namespace of the objects, which is `plugin:<id>`. */
 export interface ObjectScope extends CallScope {
   namespace: string;
 }
 
 /**
- * Methods of the state service for `ctx.storage`, implemented by its typed HTTP client. `data` is base64.
+ * State service methods that `ctx.storage` uses. The typed HTTP client of the state service implements these methods.
+ * `data` is encoded as base64.
  */
 export interface ObjectAccess {
   read(scope: ObjectScope, key: string): Promise<{ bytes: number; data: string } | undefined>;
@@ -32,8 +33,8 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const MAX_CHARS = Math.ceil(LIMITS.storageObjectBytes / 3) * 4;
 
 /**
- * Creates `ctx.storage` for the objects of the execution's plugin and tenant. Throws PERMISSION_DENIED unless the
- * manifest requests the service. Also throws errors of the state service.
+ * Creates `ctx.storage` for the objects of the execution's plugin and tenant. Throws PERMISSION_DENIED if the manifest
+ * does not request the service. Also throws errors of the state service.
  */
 export function createStorageService(
   objects: ObjectAccess,
@@ -48,7 +49,7 @@ export function createStorageService(
   const keyOf = (key: unknown): string => textArgument(key, 'the key', KEY_CHARS);
 
   /**
-   * Emits the analytics event of a call. @spec Standard analytics types: storage.read.completed,
+   * Emits the analytics event of a storage call. @spec Standard analytics types: storage.read.completed,
    * storage.write.completed
    */
   function tell(

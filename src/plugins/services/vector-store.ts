@@ -12,7 +12,7 @@ import { invalid, optionsArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { eventFields } from './event-fields.ts';
 
-/** Identifies the caller, and a vector collection in the namespace `plugin:<id>`. */
+/** Identifies the caller and a vector collection in the namespace `plugin:<id>`. */
 export interface VectorScope extends CallScope {
   namespace: string;
   collection: string;
@@ -22,7 +22,7 @@ type Body<E extends typeof upsertVectors | typeof searchVectors | typeof deleteV
   CallInput<E>['body']
 >;
 
-/** Methods of the state service for `ctx.vectorStore`. The state service validates the input. */
+/** State service methods that `ctx.vectorStore` uses. The state service validates the input. */
 export interface VectorAccess {
   upsert(scope: VectorScope, body: Body<typeof upsertVectors>): Promise<ReplyOf<typeof upsertVectors>>;
   search(scope: VectorScope, body: Body<typeof searchVectors>): Promise<ReplyOf<typeof searchVectors>>;
@@ -33,8 +33,8 @@ const COLLECTION = /^[\w.:-]{1,128}$/;
 const DEFAULT_COLLECTION = 'default';
 
 /**
- * Creates `ctx.vectorStore`. Throws PERMISSION_DENIED unless the manifest requests the service. Also throws errors of
- * the state service.
+ * Creates `ctx.vectorStore`. Throws PERMISSION_DENIED if the manifest does not request the service. Also throws errors
+ * of the state service.
  */
 export function createVectorStoreService(
   vectors: VectorAccess,

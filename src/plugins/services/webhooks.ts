@@ -2,7 +2,7 @@ import type { PluginWebhook, WebhookListItem } from '../../contracts/index.ts';
 import type { PlatformService } from '../execution.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 
-/** Methods of the gateway for `ctx.webhooks`. */
+/** Gateway methods that `ctx.webhooks` uses. */
 export interface WebhookAccess {
   /** Returns the webhooks of one plugin that are provisioned in the namespace of the scope's tenant. */
   list(scope: CallScope, pluginId: string): Promise<WebhookListItem[]>;

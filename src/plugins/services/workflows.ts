@@ -17,7 +17,10 @@ import { NAME_CHARS, ownKey, SignalOptions, StartOptions } from './start-options
 type Body<E extends typeof startRun | typeof sendSignal> = NonNullable<CallInput<E>['body']>;
 type ListQuery = NonNullable<CallInput<typeof listRuns>['query']>;
 
-/** Methods of the workflow service for `ctx.workflows`, implemented by its typed HTTP client. */
+/**
+ * Workflow service methods that `ctx.workflows` uses. The typed HTTP client of the workflow service implements these
+ * methods.
+ */
 export interface WorkflowAccess {
   start(scope: CallScope, body: Body<typeof startRun>): Promise<ReplyOf<typeof startRun>>;
   get(scope: CallScope, runId: RunId): Promise<ReplyOf<typeof getRun>>;

@@ -51,22 +51,22 @@ interface DatabaseSnapshot {
 }
 
 /**
- * Maximum number of snapshots per backup. A rotation of the master key changes `keys.json` twice: when the rotation
- * starts and when it ends.
+ * Maximum number of snapshots per backup. A snapshot is repeated if the master key changed. A key rotation changes
+ * `keys.json` twice, once at the start and once at the end.
  */
 const MAX_KEY_CHANGES = 5;
 
 /** Subfolders of the data folder that a restored platform does not need. */
 const TRANSIENT_FOLDERS = ['run', 'logs'];
 /**
- * Temporary files at the top of the data folder and in the journal folder. In other folders, such names may belong to
- * plugins (`yarn.lock`).
+ * Temporary files at the top of the data folder and in the write-ahead log folder. In other folders, files with such
+ * names can belong to plugins, for example `yarn.lock`.
  */
 const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
 
 /**
- * Creates a consistent copy of the data folder. Files are linked before and after the database snapshot, because a file
- * is written before its database row and deleted after the row.
+ * Creates a consistent copy of the data folder. Files are linked both before and after the database snapshot, because
+ * each file is written before its database row is inserted and deleted after the row is deleted.
  */
 export async function stageData(options: StageOptions): Promise<Staged> {
   const skipped = new Set<string>();
@@ -157,7 +157,7 @@ function linkFiles({ dataDir, stage, withKeys }: StageOptions, skipped: Set<stri
 function* walk(root: string, below = ''): Generator<{ name: string; entry: Dirent }> {
   const entries = readdirSync(join(root, below), { withFileTypes: true });
   for (const entry of entries.filter((one) => !one.isDirectory())) {
-    // Databases and the journal are copied separately, because they change in place.
+    // Databases and the files of the write-ahead log are copied separately, because these files change in place.
     const isJournal = below === JOURNAL_FOLDER && isJournalFile(entry.name);
     const isDatabase = below === '' && DATA_FILES.some(({ name }) => name === entry.name);
     const isTransient = ['', JOURNAL_FOLDER].includes(below) && TRANSIENT_FILES.test(entry.name);

@@ -32,7 +32,7 @@ export function valueAt(root: unknown, path: Path): unknown {
   return current;
 }
 
-/** Lists all values that are not objects, with their paths. Empty objects count as values. */
+/** Lists all values except non-empty objects, with the path of each value. */
 export function leavesOf(value: unknown, at: Path = []): Array<{ path: Path; value: unknown }> {
   if (!isObject(value) || Object.keys(value).length === 0) return [{ path: at, value }];
   return Object.entries(value).flatMap(([key, child]) => leavesOf(child, [...at, key]));

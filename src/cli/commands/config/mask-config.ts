@@ -21,12 +21,12 @@ export function maskConfig(config: PlatformConfig): PlatformConfig {
       },
     },
     pluginConfig: redact(pluginConfig) as PlatformConfig['pluginConfig'],
-    // Adapters refer to secrets by environment variable, but the URLs of adapters may contain a password.
+    // Adapters refer to secrets by environment variable, but the URLs of adapters can contain a password.
     adapters: maskUrls(adapters) as PlatformConfig['adapters'],
   };
 }
 
-/** Masks static tokens, which are the keys of the map. A number keeps the masked keys distinct. */
+/** Masks static tokens, which are the keys of the map. A number in each masked key keeps the keys distinct. */
 function maskTokens(tokens: PlatformConfig['gateway']['staticTokens']): typeof tokens {
   return Object.fromEntries(
     Object.values(tokens).map((entry, index) => [`${MASK} ${index + 1}`, entry] as const),
@@ -40,7 +40,7 @@ function maskUrls(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, maskUrls(inner)]));
 }
 
-/** Masks the credentials and the query of a URL, because credentials and queries may contain secrets. */
+/** Masks the credentials and the query of a URL, because credentials and queries can contain secrets. */
 function maskUrl<Url extends string | null>(url: Url): Url {
   if (url === null) return url;
   const masked = url

@@ -12,7 +12,7 @@ interface Shown {
   profile: string;
   projectDir: string;
   dataDir: string;
-  /** The effective config: profile and environment are applied, and secrets are masked. */
+  /** The effective config, with profile and environment applied and with secrets masked. */
   config: PlatformConfig;
   /** Origin of each value by path. Present only with `--origin`. */
   origins?: Record<string, string>;

@@ -3,14 +3,17 @@ import { formatDuration } from '../../../kit/time/duration.ts';
 import { readMembers } from '../../members.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
-/** Checks the settings that nodes share, and the nodes themselves. A platform with a single node has no finding. */
+/**
+ * Checks the settings that nodes must share, and the state of each node. Returns no facts for a single node with
+ * `cluster.enabled` set to false.
+ */
 export async function checkCluster(target: CheckTarget): Promise<Fact[]> {
   return [...checkSettings(target), ...(await checkMembers(target))];
 }
 
 /**
- * Reports the nodes of the cluster. Reports no nodes if the store does not answer, because other checks report the
- * store.
+ * Reports the nodes of the cluster. Reports no nodes if the store does not answer, because other checks report store
+ * failures.
  */
 async function checkMembers({ loaded }: CheckTarget): Promise<Fact[]> {
   const members = await readMembers(loaded).catch(() => []);

@@ -153,7 +153,8 @@ function diagnosisText({ checks, failed, warned, fixed }: Diagnosis, style: Styl
     if (isFixed || status === 'ok') return style.green('✓');
     return status === 'warn' ? style.yellow('!') : style.red('✗');
   };
-  // Lines are wrapped here for terminals, which would break the lines within words. Pipes get each finding on one line.
+  // Lines are wrapped here, because terminals break long lines within words. In output to a pipe, each finding is one
+  // line.
   const width = process.stdout.isTTY ? helpWidth(process.stdout) - MARGIN : Number.POSITIVE_INFINITY;
   const column = (head: string, text: string): string[] =>
     wrap(text, width).map((line, index) => `${index === 0 ? head : ' '.repeat(MARGIN)}${line}`);

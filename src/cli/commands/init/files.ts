@@ -8,14 +8,15 @@ const SECRET_BYTES = 32;
 const IGNORED_PATHS = ['.svc*/', '.env', 'node_modules/'];
 
 /**
- * Secrets that a new `.env` contains. The master key is stored in `.svc/keys.json`, so that backups include the key.
+ * Secrets that a new `.env` contains. The master key is stored in `.svc/keys.json` instead, so that backups include the
+ * key.
  */
 const SECRETS = [
   ['GATEWAY_JWT_SECRET', 'signs access tokens; changing it invalidates all tokens'],
   ['GATEWAY_INTERNAL_SECRET', 'authenticates POST /internal/dispatch'],
 ] as const;
 
-/** Returns a config file with the most common settings. Its schema documents all other settings. */
+/** Returns a config file with the most common settings. The schema of the config documents all other settings. */
 export function configText(folder: string): string {
   const config = {
     $schema: schemaPath(folder, 'svc.schema.json', join(folder, CONFIG_FILE)),

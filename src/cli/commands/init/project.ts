@@ -30,7 +30,7 @@ interface Draft extends ProjectFile {
 
 /**
  * Writes the files of a project. On failure, removes the written files. Writes the config last, because the config
- * marks a folder as a project. Keeps existing secrets. Throws CONFLICT for an existing project.
+ * marks a folder as a project. Keeps existing secrets. Throws CONFLICT for an existing project unless `force` is set.
  */
 export async function createProject(
   options: ProjectOptions,
@@ -45,7 +45,7 @@ export async function createProject(
     makeFolder(join(folder, 'vendor'), created);
     const files = plugin && example !== 'none' ? await addPlugin(folder, example, plugin, created) : [];
     if (example === 'workflow') makeFolder(join(folder, 'workflows'), created);
-    // `draftsOf` reads all existing files, so an unreadable file is reported before the first write.
+    // `draftsOf` reads all existing files, so an unreadable file is reported before any draft is written.
     for (const draft of draftsOf(folder, example, random)) {
       if (draft.text !== null) writeDraft(folder, draft, created);
       files.push({ path: draft.path, action: draft.action });
@@ -123,7 +123,7 @@ function draftsOf(folder: string, example: ExampleName, random: Random): Draft[]
   const workflow = workflowOf(example, folder);
   return [
     ...PROJECT_SCHEMAS.map((name) => managedDraft(folder, schemaCopy(name), () => schemaText(name))),
-    // An existing workflow file is kept, because the user may have edited it.
+    // An existing workflow file is kept, because the user might have edited the file.
     ...(workflow ? [draftOf(folder, workflow.path, 0o644, (before) => before || workflow.text)] : []),
     ...secretDrafts(folder, random),
     managedDraft(folder, CONFIG_FILE, () => configText(folder)),

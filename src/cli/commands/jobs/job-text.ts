@@ -24,7 +24,10 @@ export function jobPairs(job: Job, style: Style): string {
   );
 }
 
-/** Describes why a job waits. A job is stored as a run with the single step `job.run`, to which decisions refer. */
+/**
+ * Describes why a job waits. A job is stored as a run with the single step `job.run`, so the decide command names this
+ * step.
+ */
 function waitRows({ id, waitingFor }: Job): Array<[string, string]> {
   if (!waitingFor) return [];
   const command = waitingFor.for === 'decision' ? ` svc workflows decide ${id} job.run retry` : '';

@@ -16,8 +16,8 @@ export interface OpenSecrets {
 }
 
 /**
- * Opens the encrypted secrets of a stopped platform. Until the stack is disposed, no service can start. Throws CONFLICT
- * if a service is running on this or another node.
+ * Opens the encrypted secrets of a stopped platform. No service can start until `stack` is disposed. Throws CONFLICT if
+ * a service is running on this or another node.
  */
 export function openSecrets(
   folder: DataFolder,

@@ -27,7 +27,7 @@ interface Rotated {
   values: number;
   /** True if the command completed an interrupted rotation of the key in `keys.json`. */
   resumed: boolean;
-  /** Number of values by unknown key. These values cannot be decrypted and are left unchanged. */
+  /** Number of values encrypted with each unknown key. These values cannot be decrypted and are left unchanged. */
   unreadable: Array<{ keyId: string; values: number }>;
 }
 

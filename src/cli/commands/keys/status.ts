@@ -20,7 +20,7 @@ interface KeyStatus {
   since: number | null;
   /** Number of values encrypted with the current key. */
   current: number;
-  /** Number of values by former or unknown key. `readable` is true if the key is known. */
+  /** Number of values encrypted with each former or unknown key. `readable` is false if the key is unknown. */
   old: Array<{ keyId: string; values: number; readable: boolean }>;
   /** Fingerprints of the former keys that can still decrypt secrets. */
   previousKeyIds: string[];

@@ -26,7 +26,10 @@ export function toQuery({ services, since, ...fields }: LogChoice): LogQuery {
   };
 }
 
-/** Returns a function that tests lines of the log files. For stored records, the query applies the conditions. */
+/**
+ * Returns a function that tests whether a line of the log files meets the conditions. Stored records need no such test,
+ * because the query applies the conditions.
+ */
 export function toFilter(choice: LogChoice): (line: string) => boolean {
   const { services: _, since, level, search, runId, ...ids } = choice;
   const exactFields = Object.entries({ ...ids }).filter(([, value]) => value !== undefined);

@@ -4,7 +4,7 @@ import type { LogQuery } from './filter.ts';
 
 const MAX_PAGE = 1000;
 
-/** Returns the latest `count` stored records as JSON lines, oldest first. */
+/** Returns the latest `count` log records in the platform's store as JSON lines, oldest first. */
 export async function latestStored(
   { client }: Pick<CommandContext, 'client'>,
   query: LogQuery,

@@ -17,7 +17,7 @@ import { latestStored } from './latest-stored.ts';
 
 const SOURCES = [...SERVICE_NAMES, 'supervisor'];
 const MAX_SEARCHED_LINES = 50_000;
-/** Error codes of a query for stored records. After these errors, the local log files are read instead. */
+/** Error codes after which the local log files are read instead of the stored records. */
 const FALLBACK_CODES = ['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR'];
 
 /** Prints log lines in order of time. `--json` prints the unchanged records. @spec docs/observability.md "Logs" */

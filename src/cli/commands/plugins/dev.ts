@@ -34,7 +34,7 @@ export const dev = defineCommand({
     const folder = resolve(context.cwd, given);
     const known = await knownAt(folder, context);
     const { id } = known ?? (await context.client.call(linkPlugin, { body: { folder } }));
-    // A plugin that is already loaded is reloaded, because the services may have loaded an older state of the folder.
+    // A plugin that is already loaded is reloaded, because the services might have loaded an older state of the folder.
     let manifest = known
       ? await reload(folder, context)
       : (await checkFolder(folder, context)).plugin?.manifest;
@@ -65,8 +65,8 @@ async function failureView({ ui, globals, clock }: CommandContext): Promise<(log
 }
 
 /**
- * Reloads the plugin and returns its manifest. Problems of the folder are printed, and the loaded version keeps
- * running.
+ * Reloads the plugin and returns its manifest. If the folder has problems, prints the problems, and the loaded version
+ * keeps running.
  */
 async function reload(folder: string, context: CommandContext): Promise<ManifestV3 | undefined> {
   const output = (fields: object) =>
@@ -86,7 +86,7 @@ async function reload(folder: string, context: CommandContext): Promise<Manifest
     const { plugin, faults } = await checkFolder(folder, context);
     if (!plugin || faults.length > 0) return refused(faults);
     const { revision } = await context.client.call(reloadPlugins);
-    // The services may reject a valid plugin that conflicts with another plugin.
+    // The services can reject a valid plugin that conflicts with another plugin.
     const record = await knownAt(folder, context);
     if (record?.status === 'broken') return refused(record.faults);
     context.ui.line(

@@ -31,7 +31,7 @@ export async function confirmPlan(plan: PluginPlan, context: CommandContext): Pr
   throw new PlatformError('CONFLICT', 'Nothing was changed.', { details: { pluginId: plan.id } });
 }
 
-/** Formats a plan. The plan must not contain control characters. */
+/** Formats a plan. Callers must remove control characters from the plan first. */
 export function planText({ id, version, installed, resolved, changes, warnings }: PluginPlan, style: Style) {
   return [
     `${style.bold(id)} ${installed === null ? version : `${installed} -> ${version}`}  ${style.dim(resolved)}`,

@@ -12,7 +12,10 @@ import {
 } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** Returns the paths that a manifest must not grant to its plugin. Outside of a project, no data needs protection. */
+/**
+ * Returns the paths that a manifest must not grant to its plugin. Outside of a project, returns undefined, because no
+ * data needs protection.
+ */
 export function guardedBy({ platform }: CommandContext, root: string): ValidateOptions['guarded'] {
   const loaded = platform();
   if (loaded.configFile === null) return undefined;
@@ -20,7 +23,7 @@ export function guardedBy({ platform }: CommandContext, root: string): ValidateO
 }
 
 /**
- * Calls `use` with a describer that loads plugin code in a sandbox on this machine, without a running platform. The
+ * Calls `use` with a describer that evaluates plugin code in a sandbox on this machine, without a running platform. The
  * processes of the sandbox end after the call.
  */
 export async function withDescriber<Result>(
@@ -35,7 +38,7 @@ export async function withDescriber<Result>(
     logger: silentLogger,
     clock: systemClock,
     secrets: configFile === null ? [] : projectSecrets(loaded),
-    // Outside of a project, the default data folder does not exist, and its path may be inside the plugin folder.
+    // Outside of a project, the default data folder does not exist, and its path can be inside the plugin folder.
     dataDir: configFile === null ? join(tmpdir(), 'svc-without-data') : dataDir,
   });
   try {

@@ -70,7 +70,10 @@ export class PluginReferences {
       .map(({ id, path }) => ({ path, message: `workflow "${id}" does not exist` }));
   }
 
-  /** Returns the ids of all workflows, or undefined if some plugins or workflow files cannot be read. */
+  /**
+   * Returns the ids of all workflows. Returns undefined if a remote gateway is selected, or if some plugins or workflow
+   * files cannot be read.
+   */
   async #workflowIds(): Promise<Set<unknown> | undefined> {
     if (selectedGateway(this.#context) !== undefined || !this.#isComplete()) return undefined;
     const { projectDir, config } = this.#context.platform();
@@ -91,8 +94,8 @@ export class PluginReferences {
   }
 
   /**
-   * Returns true if all plugins of the project are known. A fresh clone has no data folder and thus lacks installed
-   * plugins.
+   * Returns true if the installed plugins of the project are available. A fresh clone has no data folder and thus lacks
+   * installed plugins.
    */
   #isComplete(): boolean {
     return this.#project !== undefined && existsSync(this.#context.folder().root);
@@ -145,8 +148,8 @@ function invoked({ permissions, commands, rest }: ManifestV3): Array<{ path: str
 }
 
 /**
- * Returns references to unknown commands and jobs of known plugins. References to missing plugins are allowed, because
- * the plugins may be optional.
+ * Returns references to commands and jobs that an existing plugin does not define. References to missing plugins are
+ * allowed, because such a plugin can be optional.
  */
 function invokeFaults(manifest: ManifestV3, find: FindPlugin): Fault[] {
   return invoked(manifest).flatMap(({ path, ref }) => {

@@ -69,8 +69,8 @@ function configuration({ platform }: CommandContext) {
 }
 
 /**
- * Returns the last lines of a log. Records are redacted when they are written. Redacting the records again is a
- * precaution.
+ * Returns the last lines of a log. Redacts the records again as a precaution, although the logger has already redacted
+ * each record.
  */
 async function logOf({ folder }: CommandContext, source: string, lines: number): Promise<string> {
   try {

@@ -4,7 +4,7 @@ import type { CommandContext } from '../../context.ts';
 
 const SECRET_VARIABLE = /SECRET|TOKEN|PASSWORD|PASSWD|KEY|CREDENTIAL|DATABASE_URL|DSN/i;
 
-/** Registers all secrets of this machine with the redactor, which masks them in the report. */
+/** Registers all secrets of this machine with the redactor, which masks the secrets in the report. */
 export function keepLocalSecrets({ env, globals, platform, folder }: CommandContext): void {
   const values: string[] = globals.token ? [globals.token] : [];
   const variables = { ...env };

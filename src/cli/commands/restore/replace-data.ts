@@ -7,7 +7,7 @@ import { type DataFolder, ensureDataFolder } from '../../../supervisor/data-fold
 import { isRunning } from '../../../supervisor/process-identity.ts';
 import { readRunFile } from '../../../supervisor/run-file.ts';
 
-/** Throws CONFLICT while a process of the platform runs on this folder. */
+/** Throws CONFLICT if a process of the platform uses this data folder. */
 export function requireStopped(folder: DataFolder, operation: string): void {
   const supervisor = findSupervisor(folder);
   const left = readRunFile(folder)?.children.filter(isRunning) ?? [];

@@ -99,7 +99,7 @@ function opensSecrets(
 ): boolean {
   const keys = currentMasterKey(dataFolder(next), platform().env);
   const known = keys ? [keys.id, ...keys.previous] : [];
-  // A backup made during a rotation contains values of several keys.
+  // A backup made during a key rotation contains values encrypted with several master keys.
   const file = join(next, 'svc.db');
   const used = existsSync(file) ? [...countSealedByKey(file).keys()] : [];
   const needed = new Set(masterKeyId === null ? used : [masterKeyId, ...used]);

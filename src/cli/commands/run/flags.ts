@@ -7,7 +7,7 @@ import { argumentProblem, UsageError } from '../../parse-args.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-/** How the text of a flag is parsed. */
+/** Type of a flag, which determines how the text of the flag is parsed. */
 type Kind = 'string' | 'number' | 'boolean' | 'list' | 'json';
 
 const PLACEHOLDERS: Record<Kind, string> = {
@@ -82,7 +82,7 @@ export async function inputOf(
   throw invalidInput(problems);
 }
 
-/** Replaces the property names in a validation error of the service with flags. Returns other errors unchanged. */
+/** Replaces the property names in a validation error of the service with flag names. Returns other errors unchanged. */
 export function inFlags(error: unknown, { kinds }: Flags): unknown {
   const issues = error instanceof PlatformError ? error.details.issues : undefined;
   if (!(error instanceof PlatformError) || error.code !== 'VALIDATION_ERROR' || !Array.isArray(issues))

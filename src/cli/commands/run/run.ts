@@ -35,7 +35,7 @@ export const run = defineCommand({
     const { words, rest } = splitWords(argv, () => 2);
     const [plugin, command] = words;
     if (plugin === undefined) return undefined;
-    // The first `--` is removed, because the arguments after `--` are flags of the plugin's command, too.
+    // The first `--` is removed, because the arguments before and after `--` are all flags of the plugin's command.
     const flags = rest.filter((_, index) => index !== rest.indexOf('--'));
     const pluginId = PluginId.safeParse(plugin);
     if (!pluginId.success) throw new UsageError(`"${plugin}" is not a valid plugin id.`, { hint: HINT });

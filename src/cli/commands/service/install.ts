@@ -6,7 +6,7 @@ import { launchdPlist, stopMsOf, systemdUnit } from './unit.ts';
 interface Installed {
   manager: 'systemd' | 'launchd';
   unit: string;
-  /** Path of the written unit. Null if the unit was only printed. */
+  /** Path of the written unit file. Null if the unit was only printed. */
   file: string | null;
   start: string;
 }

@@ -11,7 +11,7 @@ const PLIST_NAME = 'svc-platform.plist';
 /** The unit file of the platform, and the commands of the service manager (systemd or launchd). */
 export interface ServiceManager {
   manager: 'systemd' | 'launchd';
-  /** Name under which the service manager knows the platform. */
+  /** Name of the platform's service in the service manager. */
   unit: string;
   file: string;
   /** Shell command that starts the service now and at each boot. */

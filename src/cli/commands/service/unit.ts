@@ -74,7 +74,7 @@ WantedBy=${options.user ? 'default.target' : 'multi-user.target'}
 `;
 }
 
-/** Returns the launchd property list. launchd restarts the supervisor unless it exits successfully. */
+/** Returns the launchd property list. launchd restarts the supervisor unless the supervisor exits successfully. */
 export function launchdPlist(options: UnitOptions): string {
   const home = options.ownHome
     ? `  <key>EnvironmentVariables</key>\n  <dict>\n    <key>SVC_HOME</key>\n    <string>${escapeXml(options.dataDir)}</string>\n  </dict>\n`

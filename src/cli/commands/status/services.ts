@@ -4,7 +4,7 @@ import type { ServiceStatus } from '../../../supervisor/control-protocol.ts';
 import type { RunFile } from '../../../supervisor/run-file.ts';
 import { lightFetch } from '../../light-fetch.ts';
 
-/** Time limit of a health request. A slower service counts as hung. */
+/** Time limit of a health request. A slower service is reported as not answering. */
 const HEALTH_TIMEOUT_MS = 3000;
 
 export type ServiceDegradation = Degradation & { service: ServiceName };
@@ -27,8 +27,8 @@ export async function queryServices(children: RunFile['children']): Promise<Answ
 }
 
 /**
- * Returns the degradations of all services. Stopped services are omitted, because the table of services already shows
- * the state of each service.
+ * Returns the degradations of the running services. Stopped services are omitted, because the table of services already
+ * shows the state of each service.
  */
 export function degradedServices(answers: Answers, services: readonly ServiceStatus[]): ServiceDegradation[] {
   return services.flatMap(({ name, state, url }) => {

@@ -54,8 +54,8 @@ function pluginLines(plugins: StatusResult['plugins'], style: Style): string[] {
 }
 
 /**
- * Formats the sandbox of the platform. Also lists services with a different sandbox, which a restart with a changed
- * config can cause.
+ * Formats the sandbox of the platform. Also lists services whose sandbox differs, for example after a restart with a
+ * changed config.
  */
 function sandboxLines({ sandbox, services }: StatusResult): string[] {
   const differing = services.filter(({ sandbox: used }) => used && used.mode !== sandbox?.mode);

@@ -19,10 +19,13 @@ const POLL_MS = 25;
 /** File for the output of Node when the supervisor crashes. Log records of the supervisor are in `supervisor.log`. */
 const CRASH_OUTPUT_FILE = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
-/** Time limit for failed or stopped services to become ready. A supervisor that is stopping exits within this time. */
+/**
+ * Time limit for failed or stopped services to become ready. A supervisor that is stopping exits within this time
+ * limit.
+ */
 const OTHER_STOP_DEADLINE_MS = seconds(3);
 
-/** Starts a detached supervisor, or finds a running one. Resolves when all services are ready. */
+/** Starts a detached supervisor, or finds a running supervisor. Resolves when all services are ready. */
 export async function startDetached(ports: Ports, context: CommandContext): Promise<UpResult> {
   const running = await findRunning(ports, context);
   if (running) return running;
@@ -100,7 +103,7 @@ async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus
 async function startSupervisor(ports: Ports, context: CommandContext): Promise<UpResult> {
   const { ui } = context;
   const child = spawnSupervisor(ports, context);
-  // The exit of the supervisor matters only until the supervisor has reported its start or failure.
+  // The exit listener is needed only until the supervisor has reported its start or failure.
   const started = await untilReported(child, context).finally(() => child.removeAllListeners('exit'));
   child.disconnect();
   child.unref();

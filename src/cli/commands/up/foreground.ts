@@ -59,8 +59,8 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
 const codeOfSignal = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
 /**
- * Stops the platform on EPIPE (`svc up | head`), because its output is no longer read. On other errors, such as a full
- * disk, only log lines are lost.
+ * Stops the platform on EPIPE (`svc up | head`), because no process reads the output any more. On other errors, such as
+ * a full disk, only log lines are lost.
  */
 function onOutputError(ui: Ui, stop: () => void): void {
   let hasWarned = false;

@@ -6,9 +6,12 @@ import { deliveryLine } from './delivery-text.ts';
 import { followDeliveries, type StreamedDelivery } from './follow-deliveries.ts';
 import { parseHeader } from './header-args.ts';
 
-/** Time limit of a forwarded request. The limit is long because the program may be under a debugger. */
+/** Time limit of a forwarded request. The limit is long because the local program might be paused in a debugger. */
 const FORWARD_TIMEOUT_MS = 60_000;
-/** Statuses of deliveries that are not forwarded: the delivery is not authentic, is a challenge, or is a duplicate. */
+/**
+ * Statuses of deliveries that are not forwarded, because the delivery is not authentic, is a challenge, or is a
+ * duplicate.
+ */
 const NOT_FORWARDED = new Set(['refused', 'challenge', 'duplicate']);
 const MASKED = '[masked]';
 /** Headers that belong to the connection of the sender and must not be forwarded. */
@@ -99,7 +102,7 @@ async function forwardTo(
 }
 
 /**
- * Returns the headers to forward. Throws TypeError for an invalid header value, which a sample delivery may contain.
+ * Returns the headers to forward. Throws TypeError for an invalid header value, which a sample delivery can contain.
  */
 function forwardedHeaders(delivery: StreamedDelivery, given: ReadonlyArray<[string, string]>): Headers {
   const headers = new Headers();

@@ -49,7 +49,10 @@ export const decide = defineCommand({
   },
 });
 
-/** Decides all waiting steps, with one request per page. Decisions of earlier pages remain if a later request fails. */
+/**
+ * Applies a decision (retry, succeed or fail) to all matching steps, one page per request. If a request fails, the
+ * decisions of earlier pages stay in effect.
+ */
 async function decideAll(
   client: Pick<CommandContext['client'], 'call'>,
   body: CallInput<typeof decideSteps>['body'],

@@ -37,7 +37,7 @@ const pathOf = (path: string, runId: string): string => path.replace(':runId', e
 export interface FollowedRun {
   /** The final state of the run, or the last known state if the user interrupted the command. */
   run: WorkflowRun;
-  /** 0 or 1 for the result of the run, or 130 or 143 after an interruption. */
+  /** 0 if the run succeeded, and 1 otherwise. After an interruption, 130 (SIGINT) or 143 (SIGTERM). */
   exitCode: number;
 }
 

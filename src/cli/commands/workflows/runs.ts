@@ -5,9 +5,7 @@ import { pageShort } from '../../list-page.ts';
 import { runsTable } from './views.ts';
 
 type RunsPage = ReplyOf<typeof listRuns>;
-/**
- * Maximum number of runs that are listed first because they wait for a decision. The age of these runs does not matter.
- */
+/** Maximum number of runs with a pending decision. These runs are listed above all other runs, regardless of age. */
 const MAX_DECISIONS_SHOWN = 100;
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
 

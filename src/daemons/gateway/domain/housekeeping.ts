@@ -5,16 +5,22 @@ import { days, hours, minutes } from '../../../kit/time/duration.ts';
 import type { GatewayStore } from '../../../store/ports/index.ts';
 
 const EVERY_MS = minutes(1);
-/** Retention of the feed. A process that was suspended for longer loads all of its cached data again. */
+/**
+ * Retention of the change feed. A process that was suspended for longer than this time loads all of its cached data
+ * again.
+ */
 const FEED_MS = hours(1);
-/** Maximum rows deleted per write, so that commits of deliveries do not wait long. */
+/** Maximum number of rows deleted per write, so that new deliveries do not wait long for their commit. */
 const CHUNK = 500;
 
 export interface HousekeepingDeps {
   store: GatewayStore;
   /** Retention of finished deliveries in days. */
   deliveriesDays: number;
-  /** Maximum size of svc.db. Above it, old deliveries are pruned, bodies first. */
+  /**
+   * Maximum size of svc.db in bytes. Above this size, the bodies of old deliveries are pruned first, and then the
+   * deliveries.
+   */
   deliveriesMaxBytes: number;
   clock: Clock;
   logger: Logger;
@@ -54,7 +60,7 @@ export function startHousekeeping({
   }
 
   const stop = every(clock, EVERY_MS, () => {
-    // Skips a sweep if the previous one has not finished.
+    // A sweep is skipped if the previous sweep has not finished.
     sweeping ??= sweep().finally(() => {
       sweeping = undefined;
     });

@@ -5,18 +5,20 @@ import type { OpenApiDocument } from '../../../http/index.ts';
 export interface DescribedService {
   name: string;
   document: OpenApiDocument;
-  /** Returns whether the gateway routes a path. `path` uses OpenAPI notation: `/api/v1/jobs/{jobId}`. */
+  /** Returns whether the gateway routes a path. `path` uses OpenAPI notation, as in `/api/v1/jobs/{jobId}`. */
   isRouted(path: string): boolean;
-  /** `always`: all operations require a token. `as said`: each operation declares whether it requires a token. */
+  /**
+   * With `always`, all operations require a token. With `as said`, each operation declares whether it requires a token.
+   */
   tokens: 'always' | 'as said';
 }
 
 type Components = Record<string, Record<string, unknown>>;
 
 /**
- * Merges the descriptions of all services behind the gateway. If two services have the same path, the earlier one wins.
- * Components with the same name but different content are renamed to `<service>_<name>`. @spec Health, metrics,
- * specification: /openapi-merged.json
+ * Merges the descriptions of all services behind the gateway. If two services have the same path, the earlier service
+ * takes precedence. Components with the same name but different content are renamed to `<service>_<name>`. @spec
+ * Health, metrics, specification: /openapi-merged.json
  */
 export function mergeOpenApi(
   info: OpenApiDocument['info'],
@@ -26,8 +28,8 @@ export function mergeOpenApi(
   const components: Components = {};
   const paths: OpenApiDocument['paths'] = {};
   /**
-   * Maps each path without parameter names to its first spelling. Paths that differ only in parameter names are the
-   * same path.
+   * Maps each path without its parameter names to the first spelling of the path. Paths that differ only in parameter
+   * names count as the same path.
    */
   const spellings = new Map<string, string>();
   const takenIds = new Set<string>();
@@ -56,7 +58,10 @@ export function mergeOpenApi(
   };
 }
 
-/** Adds the document's components to `all`. Components whose names stand for other components in `all` are renamed. */
+/**
+ * Adds the document's components to `all`. A component is renamed if `all` contains a different component with the same
+ * name.
+ */
 function withOwnNames({ name, document }: DescribedService, all: Components): OpenApiDocument {
   const renamed = new Map<string, string>();
   const own = (document.components ?? {}) as unknown as Components;

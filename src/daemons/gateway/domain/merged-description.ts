@@ -4,7 +4,7 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import { seconds } from '../../../kit/time/duration.ts';
 import { type DescribedService, mergeOpenApi } from './merge-documents.ts';
 
-/** Fetches the OpenAPI description of one service. */
+/** Source of the OpenAPI description of one service. */
 export interface DescriptionSource {
   /** Name of the service, used in `x-svc-unavailable`. */
   name: string;
@@ -22,10 +22,15 @@ export interface MergedDescriptionDeps {
 
 export type MergedDescription = (own: OpenApiDocument) => Promise<OpenApiDocument>;
 
-/** Cache TTL. It bounds the requests to upstreams, because clients need no token to request the description. */
+/**
+ * Cache TTL, which limits the requests to upstream services, because clients need no token to request the description.
+ */
 const FRESH_MS = seconds(5);
 
-/** Returns the merged description. Services that do not answer are left out and listed in `x-svc-unavailable`. */
+/**
+ * Returns a function that merges the descriptions of all services. Services that do not respond are omitted and listed
+ * in `x-svc-unavailable`.
+ */
 export function createMergedDescription({
   sources,
   version,
@@ -55,7 +60,7 @@ export function createMergedDescription({
     const now = clock.monotonic();
     if (!last || now - last.at >= FRESH_MS) last = { at: now, fetched: fetchAll() };
     const { services, unavailable } = await last.fetched;
-    // If a service failed, the next request queries all services again.
+    // A result with unavailable services is not cached, so the next request queries all services again.
     if (unavailable.length > 0) last = undefined;
     const gateway = { name: 'gateway', document: own, isRouted: () => true, tokens: 'as said' as const };
     const info = { title: 'svc', version, description: 'Everything that clients reach through the gateway.' };

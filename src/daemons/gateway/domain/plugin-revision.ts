@@ -3,7 +3,10 @@ import { lockFileDigest } from '../../../plugins/index.ts';
 import type { KeyValueStore } from '../../../store/ports/index.ts';
 import type { ChangeFeed } from '../../membership/change-feed.ts';
 
-/** Cache scope of the digest of the lock file. FEED_SCOPES contains this scope. */
+/**
+ * Cache scope of the digest of the plugin lock file. FEED_SCOPES contains this scope, so changes are added to the
+ * change feed.
+ */
 const SCOPE = 'plugin-revision';
 const KEY = 'current';
 
@@ -17,21 +20,23 @@ export interface PluginRevisionDeps {
 }
 
 /**
- * Tells the other nodes of a store when the plugins change, so that these nodes load the plugins without waiting for
- * their next poll.
+ * Notifies the other nodes of a store of plugin changes, so that these nodes load the plugins before their next poll.
  */
 export class PluginRevision {
   readonly #deps: PluginRevisionDeps;
 
   constructor(deps: PluginRevisionDeps) {
     this.#deps = deps;
-    // The feed does not wait for the reload, because a reload may take seconds and would delay revocations.
+    // The feed does not wait for the reload, because a reload can take seconds and would delay revocations.
     deps.feed.follow('plugins', () => {
       deps.reload().catch((error) => deps.logger.error('The plugins could not be reloaded', { error }));
     });
   }
 
-  /** Publishes the lock file of this node. Settles when the other nodes have read it, or after a second. */
+  /**
+   * Publishes the digest of this node's lock file. Settles when the other nodes have read the change, or after a
+   * second.
+   */
   async publish(): Promise<void> {
     const { cache, feed, dataDir } = this.#deps;
     const digest = await lockFileDigest(dataDir);

@@ -12,7 +12,7 @@ export interface LoadedPlugins {
 
 /** Finds plugin routes with the same route table as the REST API. */
 export interface PluginRouteLookup {
-  /** Finds the route of a call. `path` is not decoded and may contain the query. */
+  /** Finds the route of a call. `path` is percent-encoded and can contain the query string. */
   find(method: string, path: string): PluginRoute | undefined;
 }
 

@@ -6,24 +6,24 @@ import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../kit/lim
 import { minutes } from '../../../kit/time/duration.ts';
 import { tokenText } from './identity/bearer.ts';
 
-/** The token, namespace and address that a request is counted for. */
+/** Rate limit keys of a request, which are its token, its namespace and its IP address. */
 export interface Counted {
-  /** The token as sent. For calls of public routes without a token, it is a key derived from the client's address. */
+  /** The token without its scheme, or a key derived from the client's address if the request has no token. */
   token: string;
   namespaceId: string;
   ip: string;
 }
 
-/** `RateLimit-*` headers for the limit that is closest to its maximum, as a flat list of names and values. */
+/** `RateLimit-*` headers of the limit with the fewest remaining requests, as a flat list of names and values. */
 export type LimitHeaders = string[];
 
 /**
- * Counts one request. Returns null if no limits are configured, and a promise if several processes share the counts.
- * Throws RATE_LIMIT_EXCEEDED.
+ * Counts a request and returns the rate limit headers, or null if no limit applies. Returns a promise if several
+ * processes share the counters. Throws RATE_LIMIT_EXCEEDED if a limit is exceeded.
  */
 export type LimitRequests = (request: Counted) => LimitHeaders | null | Promise<LimitHeaders | null>;
 
-/** Returns the keys to count a request for: its token, its namespace and the address `ip`. */
+/** Returns the rate limit keys of a request, which are its token, its namespace and the address `ip`. */
 export function countedOf(
   { authorization }: IncomingHttpHeaders,
   { namespaceId }: Caller,
@@ -36,13 +36,13 @@ export function countedOf(
 interface Rule {
   limiter: SharedLimiter;
   keyOf(request: Counted): string;
-  /** Maximum requests per minute; null without a limit. */
+  /** Returns the maximum number of requests per minute, or null if there is no limit. */
   limitOf(request: Counted): number | null;
 }
 
 /**
- * Creates the limits per token, tenant and address, which are off by default. A tenant's own `requestsPerMinute`
- * replaces the common tenant limit. @spec Limits: gateway-wide limits
+ * Creates the rate limits per token, tenant and address, which are disabled by default. A tenant's own
+ * `requestsPerMinute` replaces the common tenant limit. @spec Limits: gateway-wide limits
  */
 export function createRequestLimits(
   { gateway, tenants }: Pick<PlatformConfig, 'gateway' | 'tenants'>,
@@ -70,7 +70,7 @@ export function createRequestLimits(
   return rules.length === 0 ? null : (request) => count(rules, request);
 }
 
-/** The limit with the fewest remaining requests among those checked so far. */
+/** Limit with the fewest remaining requests among the limits checked so far. */
 type Tightest = { limit: number; remaining: number; resetMs: number } | undefined;
 
 function count(

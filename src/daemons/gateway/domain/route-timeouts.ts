@@ -1,14 +1,16 @@
 import type { PluginRouteLookup } from './plugin-route-lookup.ts';
 
-/** Time added to a route's timeout, which starts only when a plugin process is available. */
+/**
+ * Time in ms that is added to a route's timeout, because the timeout starts only when a plugin process is available.
+ */
 const MARGIN_MS = 30_000;
 
-/** Returns the response timeout for a method and an undecoded path, in ms. */
+/** Returns the response timeout in ms for a method and a percent-encoded path. */
 export type TimeoutFor = (method: string, path: string) => number;
 
 /**
- * Creates the lookup of timeouts. The timeout of a plugin route applies if it is longer than the gateway's timeout.
- * @spec Limits: Route timeout
+ * Creates the lookup of response timeouts. The timeout of a plugin route applies if it is longer than the gateway's
+ * timeout. @spec Limits: Route timeout
  */
 export function createRouteTimeouts(
   lookup: PluginRouteLookup,

@@ -28,23 +28,23 @@ export interface DeliveriesServices {
 interface Arrival {
   request: IncomingMessage;
   response: ServerResponse;
-  /** The matched route pattern. */
+  /** Pattern of the matched route. */
   route: string;
-  /** `performance.now()` when the request line arrived. */
+  /** Value of `performance.now()` when the request line arrived. */
   startedAt: number;
   incoming: IncomingDelivery;
 }
 
 /**
- * Receives webhook deliveries. They are authenticated by their signature, not by a Bearer token.
- * @spec Webhook delivery; Authentication 10
+ * Receives webhook deliveries, which are authenticated by their signature instead of a Bearer token. @spec Webhook
+ * delivery; Authentication 10
  */
 export class Deliveries {
   readonly #kit: HttpKit;
   readonly #delivery: WebhookDelivery;
   readonly #clientSideOf: ClientSideOf;
   /**
-   * Called at the end of the event loop turn. By then, Node has read a body that arrived in the same packet as the
+   * Runs at the end of the event loop turn. By then, Node has read a body that arrived in the same packet as the
    * headers.
    */
   readonly #receiveSoon = atTurnEnd((arrival: Arrival) => void this.#receive(arrival));
@@ -65,7 +65,7 @@ export class Deliveries {
     this.#receiveSoon({ request, response, route: route.pattern, startedAt, incoming });
   }
 
-  /** Processes a delivery and answers it. Never rejects. */
+  /** Processes a delivery and sends the response. Never rejects. */
   async #receive(arrival: Arrival): Promise<void> {
     try {
       requireValidRequest(arrival.request, this.#kit.checkHost);
@@ -81,7 +81,7 @@ export class Deliveries {
     try {
       answerDelivery(request, response, answer, incoming.requestId, this.#kit.draining);
     } catch {
-      // Without a valid response, the connection cannot be reused.
+      // The connection cannot be reused without a valid response.
       answer.answered();
       request.destroy();
       return;
@@ -97,7 +97,7 @@ export class Deliveries {
 
   /**
    * Builds the delivery from the request line and headers. A missing request id or trace id is derived from the webhook
-   * id, because generating another UUID would take longer than hashing the body.
+   * id, because generating another UUID takes longer than hashing the body.
    */
   #read(request: IncomingMessage, response: ServerResponse, params: EdgeMatch['params']): IncomingDelivery {
     const { random } = this.#kit;
@@ -140,7 +140,7 @@ export class Deliveries {
   }
 }
 
-/** Returns the `namespace` query parameter; undefined if it is missing or repeated. */
+/** Returns the `namespace` query parameter, or undefined if the parameter is missing or repeated. */
 function namespaceIn(url: string): string | undefined {
   const mark = url.indexOf('?');
   if (mark === -1) return undefined;

@@ -4,8 +4,8 @@ import { endUnread } from '../../../http/index.ts';
 import type { DeliveryAnswer } from '../domain/webhooks/receive/delivery.ts';
 
 /**
- * Sends the response to a webhook delivery. Calls `answered` when the response was written or its connection is closed.
- * Throws if a header is invalid.
+ * Sends the response to a webhook delivery. Calls `answered` when the response has been written or the connection is
+ * closed. Throws if a header is invalid.
  */
 export function answerDelivery(
   request: IncomingMessage,
@@ -31,8 +31,8 @@ export function answerDelivery(
 }
 
 /**
- * Calls `written` when Node has written the response to the socket. A pipelined response has no socket until the
- * earlier responses of its connection have been sent.
+ * Calls `written` when Node has written the response to the socket or the socket is closed. A pipelined response gets
+ * its socket only after the earlier responses on the connection.
  */
 function onceWritten(request: IncomingMessage, response: ServerResponse, written: () => void): void {
   const { socket } = request;
@@ -40,7 +40,7 @@ function onceWritten(request: IncomingMessage, response: ServerResponse, written
     written();
     return;
   }
-  // Disables Node's warning about many listeners, because each pipelined request adds one.
+  // Disables Node's warning about many listeners, because each pipelined request adds a listener.
   socket.setMaxListeners(0);
   socket.once('close', written);
   response.once('finish', () => {

@@ -12,17 +12,17 @@ import { Upgrades, type UpgradesServices } from './upgrades.ts';
 
 export interface EdgeServices extends ProxiedCallsServices, UpgradesServices {
   delivery: WebhookDelivery;
-  /** The CORS check; null if no origins are allowed. */
+  /** CORS check; null if no origins are allowed. */
   judgeOrigin: JudgeOrigin | null;
 }
 
 /**
- * Creates the gateway's request listener. One router serves deliveries, proxied calls and WebSocket upgrades, and
- * passes the gateway's own endpoints to Fastify.
+ * Creates the gateway's request listener. The listener serves deliveries, proxied calls and WebSocket upgrades, and
+ * passes requests for the gateway's own endpoints to Fastify.
  */
 export function gatewayEdge(http: Http, services: EdgeServices): RequestListener {
   const edge = new Edge(http, services);
-  // Upstream routes are added last, because Fastify's own routes take precedence.
+  // Upstream routes are added last, so that Fastify's own routes take precedence.
   http.addHook('onReady', async () => edge.addRoutes());
   http.addHook('preClose', async () => services.proxySocket.closeAll());
   return edge.serve;
@@ -95,7 +95,7 @@ class Edge {
 
 /**
  * Closes a connection after the client has closed its sending side. A pending delivery keeps the connection open until
- * the response has been sent.
+ * its response has been sent.
  */
 function endUnlessDelivering(socket: Socket): void {
   const pending = pendingResponse(socket);

@@ -18,18 +18,17 @@ export interface ProxiedCallsServices {
   admins: Admins;
   limitRequests: LimitRequests | null;
   forward: Forward;
-  /** Tells which routes may be called without a token; null unless `gateway.publicPluginRoutes` is on. */
+  /** Returns whether a route can be called without a token; null unless `gateway.publicPluginRoutes` is enabled. */
   isPublicRoute: IsPublicRoute | null;
   clientSideOf: ClientSideOf;
 }
 
-/** The caller of a public route that was called without a token. @spec docs/gateway.md "Routes without a token" */
+/** Caller identity for requests without a token to public routes. @spec docs/gateway.md "Routes without a token" */
 const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
 /**
  * Authenticates, rate-limits and forwards calls to upstreams. Steps are synchronous where possible, because each
- * promise would slow down the call.
- * @spec Authentication 1: no routing without it
+ * promise adds latency. @spec Authentication 1
  */
 export class ProxiedCalls {
   readonly #kit: HttpKit;
@@ -40,7 +39,7 @@ export class ProxiedCalls {
     this.#services = services;
   }
 
-  /** `corsHeaders` is a flat list of names and values of headers that are added to the response. */
+  /** Serves one call. `corsHeaders` is a flat list of header names and values to add to the response. */
   serve(
     request: IncomingMessage,
     response: ServerResponse,
@@ -83,7 +82,7 @@ export class ProxiedCalls {
     return this.#services.authenticator.authenticate({ rawHeaders, requestId, traceId, ip: client.ip });
   }
 
-  /** Whether the call goes to a public route and carries no token. A token that is sent is always checked. */
+  /** Returns true for a call to a public route without a token. A token that is present is always verified. */
   #needsNoToken({ request, upstream }: ProxiedCall): boolean {
     const { isPublicRoute } = this.#services;
     if (!isPublicRoute || upstream.name !== 'rest') return false;
@@ -91,7 +90,10 @@ export class ProxiedCalls {
     return isPublicRoute(request.method!, pathOf(request.url!));
   }
 
-  /** Applies the rate limits and forwards the call. Returns a promise if several processes share the counters. */
+  /**
+   * Applies the rate limits and forwards the call. Returns a promise if several processes share the rate-limit
+   * counters.
+   */
   #limit(call: ProxiedCall, caller: Caller): Promise<void> | undefined {
     call.caller = caller;
     const { headers } = call.request;

@@ -3,15 +3,15 @@ import type { MaybePromise } from '../../../kit/data/maybe-promise.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
 /**
- * Number of body chunks that are copied together into one buffer. Each uncopied chunk keeps its read buffer in memory:
- * 490 MB instead of 30 MB for a body of 1 MB sent byte by byte.
+ * Number of body chunks that are copied together into one buffer. Without copies, each chunk keeps its read buffer in
+ * memory, so a body of 1 MB sent byte by byte takes 490 MB instead of 30 MB.
  */
 const MAX_CHUNKS = 256;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Returns the raw body, synchronously if the body has already arrived. Fails with PAYLOAD_TOO_LARGE as soon as the body
- * exceeds `limitBytes`, and with VALIDATION_ERROR if the sender disconnects.
+ * Returns the raw body, synchronously if the body has already arrived. Fails with PAYLOAD_TOO_LARGE once the body
+ * exceeds `limitBytes`, or with VALIDATION_ERROR if the sender disconnects.
  */
 export function readBody(request: IncomingMessage, limitBytes: number): MaybePromise<Buffer> {
   if (request.complete) return requireSize(readArrived(request), limitBytes);
@@ -20,7 +20,8 @@ export function readBody(request: IncomingMessage, limitBytes: number): MaybePro
 }
 
 /**
- * Returns a body that has arrived. Repeats `read()` until no chunk is left, because one call may return only one chunk.
+ * Returns a body that has arrived completely. Repeats `read()` until no chunk is left, because each call can return a
+ * single chunk.
  */
 function readArrived(request: IncomingMessage): Buffer {
   const first = (request.read() as Buffer | null) ?? EMPTY;
@@ -32,8 +33,8 @@ function readArrived(request: IncomingMessage): Buffer {
 }
 
 /**
- * Reads a body that is still arriving. The listeners stay registered after the body, because removing listeners takes
- * longer.
+ * Reads a body that has not arrived completely. The listeners stay registered afterwards, because removing listeners
+ * costs more time than keeping them.
  */
 function readStream(request: IncomingMessage, limitBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {

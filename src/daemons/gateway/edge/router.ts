@@ -2,7 +2,10 @@ import findMyWay, { type HTTPMethod } from 'find-my-way';
 import { ROUTER_OPTIONS } from '../../../http/index.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
 
-/** A route of the gateway. Metrics and logs contain its `pattern` instead of the path, which may contain secrets. */
+/**
+ * A route of the gateway. Metrics and logs contain its `pattern` instead of the path, because a path can contain
+ * secrets.
+ */
 export type EdgeRoute =
   | { kind: 'native'; pattern: string }
   | { kind: 'delivery'; pattern: string }
@@ -16,8 +19,8 @@ export interface EdgeMatch {
 const NO_QUERY = {};
 
 /**
- * Finds the route of a request by the same rules as Fastify: static segments take precedence over parameters, and
- * parameters over wildcards.
+ * Finds the route of a request by the same rules as Fastify. Static segments take precedence over parameters, and
+ * parameters take precedence over wildcards.
  */
 export class EdgeRouter {
   readonly #routes = findMyWay({ ...ROUTER_OPTIONS, querystringParser: () => NO_QUERY });
@@ -26,7 +29,10 @@ export class EdgeRouter {
     this.#routes.on([...methods] as HTTPMethod[], route.pattern, unused, route);
   }
 
-  /** Returns undefined for unknown paths and malformed percent-encoding. `url` contains path and query only. */
+  /**
+   * Returns the route of a request, or undefined for an unknown path or malformed percent-encoding. `url` contains only
+   * the path and the query.
+   */
   find(method: string, url: string): EdgeMatch | undefined {
     const found = this.#routes.find(method as HTTPMethod, url);
     return found ? { route: found.store as EdgeRoute, params: found.params } : undefined;

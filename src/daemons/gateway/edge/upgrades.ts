@@ -29,28 +29,31 @@ export interface UpgradesServices {
   upstreams: readonly Upstream[];
   proxySocket: Pick<SocketProxy, 'join' | 'closeAll'>;
   clientSideOf: ClientSideOf;
-  /** Handlers, by path, of the WebSockets that the gateway serves itself, such as `/hosts/connect`. */
+  /** Maps the path of each WebSocket endpoint of the gateway, such as `/hosts/connect`, to its handler. */
   ownSockets: ReadonlyMap<string, UpgradeHandler>;
 }
 
-/** An upgrade request that is being handled. */
+/** A WebSocket upgrade request that is being handled. */
 interface Arrival extends RequestIds {
   request: IncomingMessage;
   socket: Duplex;
   head: Buffer;
   startedAt: number;
-  /** The matched route pattern. */
+  /** Pattern of the matched route. */
   route: string;
   tenantId: string;
 }
 
 interface Target {
   route: string;
-  /** Resolves with the response status that was sent to the client. */
+  /** Handles the upgrade. Resolves with the response status that was sent to the client. */
   handle(upgrade: ClientUpgrade): Promise<number>;
 }
 
-/** Authenticates WebSocket upgrades and passes them to an upstream or to `ownSockets`. @spec Authentication 8 */
+/**
+ * Authenticates WebSocket upgrades and passes each upgrade to an upstream or to a handler in `ownSockets`. @spec
+ * Authentication 8
+ */
 export class Upgrades {
   readonly #kit: HttpKit;
   readonly #router: EdgeRouter;
@@ -154,7 +157,7 @@ function requireWebSocket({ method, headers, httpVersionMinor }: IncomingMessage
   }
 }
 
-/** Returns a 426 error with the supported WebSocket version (RFC 6455 4.4). */
+/** Returns a 426 error with the supported WebSocket version (RFC 6455, section 4.4). */
 function upgradeRequired(message: string): PlatformError {
   return new PlatformError('UPGRADE_REQUIRED', message, {
     headers: { upgrade: 'websocket', 'sec-websocket-version': WEBSOCKET_VERSION },

@@ -15,5 +15,8 @@ export interface ClientUpgrade {
   ip: string;
 }
 
-/** Serves a WebSocket of the gateway itself. Throws or rejects with the error to send to the client. */
+/**
+ * Handles an upgrade request for one of the gateway's own WebSockets. Throws or rejects with the error to send to the
+ * client.
+ */
 export type UpgradeHandler = (upgrade: ClientUpgrade) => void | Promise<void>;

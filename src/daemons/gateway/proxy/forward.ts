@@ -26,7 +26,7 @@ export interface ForwarderDeps {
 }
 
 /**
- * Forwards an authenticated call and sends the response or an error; never throws. `acting` is the caller with its
+ * Forwards an authenticated call and sends the response or an error. Never throws. `acting` is the caller with its
  * effective namespace. `extra` is a flat list of names and values of additional response headers.
  */
 export type Forward = (call: ProxiedCall, acting: Caller, extra: readonly string[] | null) => void;
@@ -72,8 +72,8 @@ const CLIENT_CLOSED_REQUEST = 499;
 const SMALL_BYTES = 16 * 1024;
 
 /**
- * Sends one upstream response to the client. If one connection fails, the other connection is aborted. Implemented as a
- * class, because creating closures for each request would take longer than forwarding the response.
+ * Sends one upstream response to the client. If the client or the upstream disconnects, the call ends on both sides. A
+ * class is used, because creating closures for each request would take longer than forwarding the response.
  */
 class Answer implements UpstreamHandler {
   private readonly call: ProxiedCall;
@@ -83,7 +83,7 @@ class Answer implements UpstreamHandler {
   private head: ResponseHead | undefined;
   private received = 0;
   private lastChunk: Buffer | undefined;
-  /** Whether the upstream's response has ended. Its last chunk may not have been written to the client yet. */
+  /** Whether the upstream's response has ended. Its last chunk might not have been written to the client yet. */
   private complete = false;
   private answeredOrAborted = false;
 
@@ -103,7 +103,7 @@ class Answer implements UpstreamHandler {
     const { upstream, requestId, response } = this.call;
     this.count(upstream.name, status);
     this.head = responseHead(status, rawHeaders, requestId, this.extra);
-    // The head of a short response is not written yet, so that head and body are sent in one write.
+    // For a short response, writing the head is delayed until the body arrives, so that both are sent in one write.
     const { contentLength } = this.head;
     if (contentLength !== null && contentLength < SMALL_BYTES) return;
     this.writeHead();
@@ -149,7 +149,7 @@ class Answer implements UpstreamHandler {
       answerError(this.call, error, this.extra);
       return;
     }
-    // Closing without the end of the body lets the client detect that the response is incomplete.
+    // Closing the connection before the end of the body lets the client detect that the response is incomplete.
     response.destroy();
     account(this.call, response.statusCode);
   }
@@ -197,7 +197,7 @@ class Answer implements UpstreamHandler {
 const endSoon = atTurnEnd((answer: Answer) => answer.end());
 
 interface Framing {
-  /** Content-Length in bytes; null if there is no body or the body is chunked. */
+  /** Content-Length in bytes, or null for an empty or chunked body. */
   contentLength: number | null;
   chunked: boolean;
 }

@@ -2,7 +2,9 @@
 export interface FrameFault {
   code: number;
   reason: string;
-  /** Offset of the invalid frame in the bytes passed to `push`; 0 if the frame began in an earlier call of `push`. */
+  /**
+   * Offset of the invalid frame in the bytes passed to `push`, or 0 if the frame began in an earlier call of `push`.
+   */
   at: number;
 }
 
@@ -13,8 +15,8 @@ const MAX_HEADER_BYTES = 10;
 const FIRST_CONTROL_OPCODE = 8;
 
 /**
- * Finds the frame boundaries of a WebSocket stream (RFC 6455 5.2). Only frame headers are read; payloads are skipped.
- * The payloads of all frames of a message may have at most `maxMessageBytes` together.
+ * Finds the frame boundaries of a WebSocket stream (RFC 6455 5.2). Reads only the frame headers and skips the payloads.
+ * `maxMessageBytes` limits the total payload size of all frames of a message.
  */
 export class FrameBoundary {
   readonly #maxMessageBytes: number;
@@ -27,7 +29,7 @@ export class FrameBoundary {
     this.#maxMessageBytes = maxMessageBytes;
   }
 
-  /** Whether the last frame is complete. The gateway may insert a frame into the stream only at a frame boundary. */
+  /** Whether the last frame is complete. The gateway can insert a frame into the stream only at a frame boundary. */
   get atBoundary(): boolean {
     return this.#headerBytes === 0 && this.#bytesToSkip === 0;
   }
@@ -65,7 +67,7 @@ export class FrameBoundary {
 
   /**
    * Returns the payload length. Returns undefined if the length is not encoded in the shortest form, because WebSocket
-   * implementations may read longer forms differently.
+   * implementations might interpret longer forms differently.
    */
   #payloadLength(): number | undefined {
     const short = this.#header[1]! & 0x7f;

@@ -21,7 +21,7 @@ export interface ProxiedCall extends RequestIds {
   /** `performance.now()` when the request line arrived. */
   startedAt: number;
   client: ClientSide;
-  /** CORS response headers as a flat list of names and values; null for none. */
+  /** CORS response headers as a flat list of names and values, or null if the response has no CORS headers. */
   corsHeaders: readonly string[] | null;
   /** Null before authentication. */
   caller: Caller | null;

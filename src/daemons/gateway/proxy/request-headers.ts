@@ -18,8 +18,8 @@ const HOP_BY_HOP = [
 ];
 
 /**
- * Headers that only the gateway may set. `authorization` is included, because upstreams must not receive the client's
- * token.
+ * Headers that only the gateway is allowed to set. `authorization` is included, because upstreams must not receive the
+ * client's token.
  */
 const OURS = [
   ...Object.values(HEADERS),
@@ -39,8 +39,8 @@ const OURS = [
 const DROPPED = new Set([...HOP_BY_HOP, ...OURS]);
 
 /**
- * Whether a header of the client is not forwarded. `_` is treated like `-`, because some servers treat both alike: a
- * server could take `x_tenant_id` for a header of the gateway.
+ * Returns whether a client's header must be dropped. Underscores are treated like hyphens, because some servers do the
+ * same and would read `x_tenant_id` as the gateway's `x-tenant-id`.
  */
 function isDropped(name: string): boolean {
   const normalized = name.toLowerCase().replaceAll('_', '-');
@@ -52,7 +52,7 @@ const MAX_CACHED_NAMES = 1024;
 /** The data from which the headers of an upstream request are built. */
 export interface ForwardedRequest {
   rawHeaders: readonly string[];
-  /** The client's `connection` header, which may name further headers that must not be forwarded. */
+  /** The client's `connection` header, which can name further headers that must not be forwarded. */
   connection: string | undefined;
   caller: Caller;
   requestId: string;
@@ -62,7 +62,7 @@ export interface ForwardedRequest {
   forwardedFor: string;
   forwardedHost: string;
   forwardedProto: 'http' | 'https';
-  /** Content-Length in bytes; null if there is no body or the body is chunked. */
+  /** Content-Length in bytes, or null for an empty or chunked body. */
   contentLength: number | null;
 }
 

@@ -1,4 +1,7 @@
-/** Response headers that are not forwarded: hop-by-hop headers, and headers that only the gateway may set. */
+/**
+ * Response headers that are not forwarded, which are hop-by-hop headers and headers that only the gateway is allowed to
+ * set.
+ */
 export const DROPPED_FROM_ANSWERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -22,7 +25,7 @@ export interface ResponseHead {
   status: number;
   /** Flat list of names and values, for `writeHead`. */
   headers: string[];
-  /** Content-Length in bytes; null if unknown. */
+  /** Content-Length in bytes, or null if the length is unknown. */
   contentLength: number | null;
 }
 

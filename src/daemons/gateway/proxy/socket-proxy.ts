@@ -27,14 +27,14 @@ export interface SocketProxyDeps {
   maxOpen?: number;
 }
 
-/** WebSocket close codes. 1001 is standard; 4000 to 4999 are for private use (RFC 6455 7.4). */
+/** WebSocket close codes. Code 1001 is standard. Codes 4000 to 4999 are for private use (RFC 6455 7.4). */
 const EXPIRED = 4401;
 const REVOKED = 4403;
 const GOING_AWAY = 1001;
 
 /** Default of `maxOpen`. Each WebSocket uses two file descriptors. */
 const MAX_OPEN = 4000;
-/** Idle WebSockets are closed, because a client may disappear without closing its connection. */
+/** Idle WebSockets are closed, because clients can disappear without closing their connections. */
 const IDLE_TIMEOUT_MINUTES = 10;
 /** Status logged when the client disconnects (nginx convention). */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -117,7 +117,7 @@ export class SocketProxy {
       return answer.status;
     }
     acceptUpgrade(client, answer, requestId);
-    // `head` may contain WebSocket frames. The bytes are put back into the stream, so that the tunnel checks these
+    // `head` can contain WebSocket frames. The bytes are put back into the stream, so that the tunnel checks these
     // frames too.
     if (head.length > 0) client.unshift(head);
     this.#openTunnel(client, answer.socket, caller);
@@ -143,7 +143,7 @@ export class SocketProxy {
       const leftMs = caller.expiresAt - clock.now();
       cancelExpiry = clock.after(leftMs, () => tunnel.close(EXPIRED, 'the token has expired'));
     }
-    // The token may have been revoked while the upstream was answering.
+    // The token might have been revoked while the upstream was answering.
     if (revocations.isRevoked(caller)) tunnel.close(REVOKED, 'revoked');
   }
 

@@ -3,7 +3,7 @@ import { DROPPED_FROM_ANSWERS } from './response-headers.ts';
 import type { UpgradeAnswer } from './upstream/index.ts';
 
 /**
- * Idle timeout for reading the body of a response that rejects an upgrade. Upstreams may keep the connection open after
+ * Idle timeout for reading the body of a response that rejects an upgrade. Upstreams can keep the connection open after
  * the body.
  */
 const REFUSAL_TIMEOUT_MS = 2000;

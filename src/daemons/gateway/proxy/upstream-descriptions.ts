@@ -5,7 +5,10 @@ import { type Upstream, upstreamFor } from './upstreams.ts';
 
 const TIMEOUT_MS = 3000;
 
-/** Returns the sources of the merged API description: one per upstream, and one for the HTTP routes of plugins. */
+/**
+ * Returns the sources of the merged API description, with one source per upstream and one source for the HTTP routes of
+ * plugins.
+ */
 export function upstreamDescriptions(
   upstreams: readonly Upstream[],
   internalSecret: string,

@@ -10,7 +10,8 @@ export interface Upstream {
   websocket: boolean;
   /**
    * Returns the origin of the configured URL, or else of the address that the supervisor sent, such as
-   * `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE while no address is known.
+   * `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE if no URL is configured and the supervisor has not sent an
+   * address.
    */
   origin(): string;
   /** Path of the configured URL, prepended to each request path. Empty if no URL is configured. */
@@ -29,7 +30,7 @@ export function createUpstreams(config: PlatformConfig['gateway']['upstreams'], 
   });
 }
 
-/** Returns the upstream with the longest matching prefix. `EdgeRouter` selects upstreams by an equal rule. */
+/** Returns the upstream with the longest matching prefix. `EdgeRouter` uses the same rule. */
 export function upstreamFor(
   upstreams: readonly Upstream[],
   path: string,

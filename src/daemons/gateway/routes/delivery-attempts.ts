@@ -13,7 +13,7 @@ export function deliveryAttemptsRoutes(
   http: Http,
   { requestedAttempts, internalSecret }: DeliveryAttemptsServices,
 ): void {
-  // Registered in a scope of its own, so that the hook applies only to these routes.
+  // These routes are registered in a separate scope, so that the hook applies only to them.
   http.register((own, _options, done) => {
     own.addHook('onRequest', async (request) => requireGateway(request, internalSecret));
     mount(own, runDeliveryAttempt, { auth: 'open' }, async ({ body }) => {

@@ -9,13 +9,13 @@ export function docsRoutes(
   http: Http,
   { mergedDescription, upstreams }: { mergedDescription: MergedDescription; upstreams: readonly Upstream[] },
 ): void {
-  // Deliveries are not mounted in Fastify, so their endpoints are added to the API description here.
+  // The delivery endpoints are not mounted in Fastify, so they are added to the API description here.
   for (const endpoint of [deliverWebhook, deliverToInstance]) {
     const { method, path } = endpoint;
     http.kit.endpoints.push({ method, path, endpoint, authenticated: false });
   }
   http.get('/openapi-merged.json', async () => {
-    // Loaded on first use, because few gateways serve API descriptions.
+    // The module is loaded on first use, because few gateways serve API descriptions.
     const { openApiDocument } = await import('../../../http/openapi.ts');
     return mergedDescription(openApiDocument('gateway', version, http.kit.endpoints));
   });

@@ -27,7 +27,10 @@ export interface HostSocketServices {
 }
 
 const CLOSE_TIMEOUT_MS = 1000;
-/** Average and burst limits for each agent. The gateway pauses reading from an agent that exceeds a limit. */
+/**
+ * Average and burst rate limits for the frames and bytes of each agent. The gateway pauses reading from an agent that
+ * exceeds a limit.
+ */
 const RATE = { framesPerSecond: 1000, frames: 4000, bytesPerSecond: 16 * 1024 ** 2, bytes: 32 * 1024 ** 2 };
 /** Average and burst limits of the CPU time for handling the frames of one agent. One frame can take 200 ms. */
 const TIME = { msPerSecond: 250, ms: 500 };
@@ -99,7 +102,7 @@ class HostSocket {
     readFrames(socket, session);
     socket.on('close', () => session.ended());
     session.start();
-    // Checks the session again, because the host may have been revoked after its upgrade was authenticated.
+    // Checks the session again, because the host might have been revoked after its upgrade was authenticated.
     session.tick();
   }
 
@@ -154,7 +157,7 @@ function wireOf(socket: WebSocket): Wire {
     send: (text, onSent) => socket.send(text, onSent),
     close(code, reason) {
       socket.close(code, reason);
-      // Terminates the connection after a timeout, because the agent may never read the close frame.
+      // Terminates the connection after a timeout, because the agent might never read the close frame.
       systemClock.after(CLOSE_TIMEOUT_MS, () => socket.terminate());
     },
     get bufferedBytes() {
@@ -181,7 +184,7 @@ function readFrames(socket: WebSocket, session: HostSession): void {
   const bytes = createTokenBucket(systemClock, RATE.bytesPerSecond, RATE.bytes);
   const time = createTokenBucket(systemClock, TIME.msPerSecond, TIME.ms);
   let cancelResume = (): void => {};
-  // After a protocol error, ws itself closes the connection with 1002, 1007 or 1009.
+  // After a protocol error, the `ws` package closes the connection with code 1002, 1007 or 1009.
   socket.on('error', () => {});
   socket.on('message', (data: RawData, isBinary: boolean) => {
     if (isBinary) return session.close(HOST_CLOSE.binary, 'frames are text');

@@ -24,7 +24,7 @@ export interface InternalDispatchServices {
   internalSecret: string;
 }
 
-/** Large enough for the largest webhook input, escaped as JSON. */
+/** Maximum size of a request body. This size is large enough for the largest webhook input, escaped as JSON. */
 const BODY_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -104,7 +104,7 @@ async function run(
 
 /**
  * Authenticates the caller. Services send the internal secret of the platform. Containers send their token and the
- * internal secret of their execution, and may call only within the token's namespace.
+ * internal secret of their execution, and can make calls only within the token's namespace.
  */
 async function admit(request: FastifyRequest, services: InternalDispatchServices): Promise<Dispatcher> {
   const { internalSecret, credentials, authenticator } = services;
@@ -119,7 +119,7 @@ async function admit(request: FastifyRequest, services: InternalDispatchServices
   throw refuse(request, 'WRONG_SECRET');
 }
 
-/** Returns the container whose token was sent; undefined for other tokens. Throws FORBIDDEN for an invalid token. */
+/** Returns the container whose token was sent, or undefined for other tokens. Throws FORBIDDEN for an invalid token. */
 async function containerOf(
   request: FastifyRequest,
   authenticator: Authenticator,

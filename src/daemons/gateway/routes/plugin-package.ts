@@ -25,7 +25,10 @@ export function pluginPackageRoutes(http: Http, services: PluginPackageServices)
   });
 }
 
-/** Code of plugins may be confidential, so only administrators and hosts that may run the plugin can read it. */
+/**
+ * Plugin code can be confidential, so only administrators and hosts that are allowed to run the plugin can read the
+ * code.
+ */
 async function mayFetch(
   caller: Caller,
   pluginId: string,

@@ -3,7 +3,10 @@ import { HEADERS } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { safeEqual, serviceKey } from '../../../kit/security/keys.ts';
 
-/** Whether the caller is a service. The internal secret does not prove this, because other callers may have it too. */
+/**
+ * Whether the caller is a service. The internal secret does not prove that the caller is a service, because other
+ * callers can have the secret too.
+ */
 export function isService(request: FastifyRequest, internalSecret: string): boolean {
   const shown = request.headers[HEADERS.serviceKey];
   return typeof shown === 'string' && safeEqual(shown, serviceKey(internalSecret));

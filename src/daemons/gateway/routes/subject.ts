@@ -6,8 +6,8 @@ export function subjectOf(request: FastifyRequest): Subject {
     rawHeaders: request.raw.rawHeaders,
     requestId: request.id,
     traceId: request.traceId,
-    // Computed on demand, because only rejections need the address, and determining the address behind trusted proxies
-    // takes time.
+    // The address is computed on demand, because only rejections need an address, and determining the address behind
+    // trusted proxies takes time.
     get ip() {
       return request.ip;
     },

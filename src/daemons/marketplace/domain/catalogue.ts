@@ -18,9 +18,9 @@ import {
 export interface Catalogue {
   /** Returns the plugins ordered by id. Broken plugins are listed with their faults. */
   list(): PluginRecord[];
-  /** Returns all details of a plugin. Throws PLUGIN_NOT_FOUND for an unknown id. */
+  /** Returns the list entry of a plugin. Throws PLUGIN_NOT_FOUND for an unknown id. */
   record(id: string): PluginRecord;
-  /** Returns a plugin as in the list. Throws PLUGIN_NOT_FOUND for an unknown id. */
+  /** Returns all details of a plugin. Throws PLUGIN_NOT_FOUND for an unknown id. */
   detail(id: string): PluginDetail;
 }
 

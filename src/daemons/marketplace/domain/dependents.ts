@@ -12,7 +12,7 @@ export interface Dependents {
   requireAbsent(id: string, lock: LockFile): Promise<void>;
   /** Throws CONFLICT if other plugins depend on this plugin. The error lists the dependent plugins. */
   requireUnneeded(id: string, what: string): Promise<void>;
-  /** Throws PLUGIN_NOT_FOUND for an unknown plugin, and CONFLICT if the plugin has another origin. */
+  /** Throws PLUGIN_NOT_FOUND for an unknown plugin, and CONFLICT if the plugin's origin is not `wanted`. */
   requireOrigin(id: string, wanted: PluginOrigin, lock: LockFile): Promise<void>;
 }
 

@@ -39,8 +39,7 @@ import { requireSame } from './refusals.ts';
 import type { ReloadBroadcast } from './reload-broadcast.ts';
 
 /**
- * Delay before a replaced folder is deleted, because running calls must finish and services must notice the new lock
- * file.
+ * Delay before a replaced folder is deleted, because running calls must finish and services must reload the lock file.
  */
 const KEEP_OLD_MS = minutes(2);
 

@@ -13,7 +13,7 @@ export type Lifecycle = (
   reason: LifecycleReason,
 ) => Promise<void>;
 
-/** Time limit of a hook in ms. Short, because the operator's command waits for the hook. */
+/** Time limit of a hook in ms. The limit is short, because the operator's command waits for the hook. */
 const TIMEOUT_MS = 10_000;
 
 /**

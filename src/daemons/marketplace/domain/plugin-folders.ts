@@ -90,7 +90,7 @@ export function createPluginFolders(
       const name = folderName(id, version, integrity);
       const there = await integrityOf(join(home, name)).catch(() => undefined);
       if (there === integrity) return { folder: name, integrity };
-      // The existing folder may be in use, so it must not be overwritten.
+      // The existing folder might be in use, so it must not be overwritten.
       const folder = existsSync(join(home, name)) ? `${name}-${randomUUID().slice(0, 8)}` : name;
       await rename(root, join(home, folder));
       return { folder, integrity };

@@ -10,7 +10,7 @@ export function requireSame({ id }: LoadedPlugin, wanted: string): void {
   });
 }
 
-/** Throws if the manifest differs from the approved manifest. The source may have changed since the plan was made. */
+/** Throws if the manifest differs from the approved manifest. The source might have changed since the plan was made. */
 export function requireAgreed(digest: string, agreed: string | undefined): void {
   if (agreed === undefined || agreed === digest) return;
   throw new PlatformError(

@@ -11,9 +11,11 @@ import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
  */
 export type ReloadBroadcast = () => Promise<void>;
 
-/** Much longer than a reload takes, so that only a hanging service exceeds the limit. */
+/** This limit is much longer than a reload, so that only a hanging service exceeds the limit. */
 const RELOAD_TIMEOUT_MS = seconds(5);
-/** The gateway reloads last, because a gateway reload asks the workflow service which webhooks start workflows. */
+/**
+ * The gateway reloads last, because its reload requests the webhooks that start workflows from the workflow service.
+ */
 const ORDER: ReadonlyArray<readonly ServiceName[]> = [['rest', 'workflow'], ['gateway']];
 
 export function createReloadBroadcast(

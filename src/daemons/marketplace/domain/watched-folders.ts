@@ -16,8 +16,8 @@ export interface WatchedFoldersDeps {
 }
 
 /**
- * Watches the folders of project plugins and linked plugins, which run without a copy. A change is broadcast to every
- * service like an installation. @spec docs/decisions/0050
+ * Watches the folders of project plugins and linked plugins, which are used in place without a copy. A change is
+ * broadcast to every service, as for an installation. @spec docs/decisions/0050
  */
 export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const { projectDir, dataDir, patterns, installer, runtime, logger } = deps;
@@ -25,7 +25,10 @@ export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const everLinked = new Set<string>();
   const digests = new Map<string, { stamp: string; digest: string }>();
 
-  /** Returns a folder and the digest of its files. Reads the files only if their stamp has changed. */
+  /**
+   * Returns a folder and the digest of its files. Reads the files only if a file's modification time or size has
+   * changed.
+   */
   async function digestOf(root: string): Promise<[string, string]> {
     const loaded = runtime.registry.plugins.find((plugin) => plugin.root === root)?.manifest;
     const stamp = sourceStamp(root, loaded);
@@ -46,7 +49,7 @@ export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   }
   return watchSources({
     stamp,
-    // The operations that link or unlink a folder broadcast the change themselves.
+    // Linking or unlinking a folder already broadcasts the change.
     isNews: (root) => !everLinked.has(root),
     changed: async () => {
       await installer.touch();

@@ -22,7 +22,7 @@ export function pluginCatalogueRoutes(http: Http, services: MarketplaceServices)
   const detail = async (id: string) => (await readCatalogue()).detail(id);
   const record = async (id: string) => (await readCatalogue()).record(id);
 
-  // An installation may take minutes, so a shutdown cancels the installation.
+  // An installation can take minutes, so a shutdown cancels the installation.
   http.addHook('preClose', async () => installer.stop());
 
   mount(http, listPlugins, caller, async () => ({

@@ -7,7 +7,9 @@ import type { Source } from './parse-source.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 import { unpackTarball } from './tar.ts';
 
-/** Settings files of npm. Not copied, because the settings could select registries and programs to run. */
+/**
+ * Settings files of npm. These files are not copied, because the settings could select registries and programs to run.
+ */
 const NPM_SETTINGS = new Set(['.npmrc', 'npmrc']);
 const NOT_COPIED = new Set([...NPM_SETTINGS, '.git', 'node_modules', '.svc']);
 

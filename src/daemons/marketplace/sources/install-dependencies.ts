@@ -52,7 +52,7 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
   const modules = join(at.cwd, 'node_modules');
   // Removes a `node_modules` folder that came with the plugin, because npm would add its packages to that folder.
   await rm(modules, { recursive: true, force: true });
-  // npm would also resolve development and peer dependencies, which may exist only on the author's machine.
+  // npm would also resolve development and peer dependencies, which might exist only on the author's machine.
   const { devDependencies: _dev, peerDependencies: _peer, ...toInstall } = manifest;
   await writeFile(file, JSON.stringify(toInstall));
   await runTool('npm', INSTALL, at).catch((error) => {
@@ -66,7 +66,7 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
   await rm(lock);
 }
 
-/** Parses a `package.json`. Throws VALIDATION_ERROR. */
+/** Parses a `package.json`. Throws VALIDATION_ERROR if the text is not a JSON object. */
 function parseManifest(text: string): Record<string, object | undefined> {
   let why = 'it is not an object';
   try {
@@ -95,8 +95,8 @@ function wayOf(range: string): string | undefined {
 }
 
 /**
- * Converts npm errors that a retry cannot fix to VALIDATION_ERROR: npm rejects the package, or npm needs to start a
- * program, which `toolLaunch` denies.
+ * Converts npm errors that a retry cannot fix to VALIDATION_ERROR. Such an error occurs if npm rejects the package, or
+ * if npm needs to start a program, which `toolLaunch` denies.
  */
 function asRefusal(error: unknown): unknown {
   const said = messageOf(error);
@@ -119,7 +119,7 @@ interface Installed {
 }
 
 /**
- * Rejects packages that are not from a registry, because transitive dependencies may name any location. The check runs
+ * Rejects packages that are not from a registry, because transitive dependencies can name any location. The check runs
  * after the installation, which is safe because no fetched code has run yet.
  */
 async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
@@ -138,7 +138,8 @@ async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
 
 async function registryHosts(at: ToolPlace): Promise<string[]> {
   const settings = await runTool('npm', ['config', 'list', '--long'], at);
-  // The first registry is npm's default. If a lock file names the default, npm uses the configured registry instead.
+  // The first registry is npm's default. The default is always accepted, because npm replaces a default address in a
+  // lock file with the configured registry.
   const registries = [...settings.matchAll(REGISTRY_SETTING)].filter(
     ([, isReplaced], n) => n === 0 || !isReplaced,
   );
@@ -150,7 +151,7 @@ function hostOf(address: string): string | undefined {
   return BY_ADDRESS.test(address) && URL.canParse(address) ? new URL(address).host : undefined;
 }
 
-/** Returns an address without parts that may be secret, for use in messages. */
+/** Returns an address without the parts that can contain secrets, for use in messages. */
 function shown(address = ''): string {
   if (!URL.canParse(address)) return address;
   const { protocol, host, pathname } = new URL(address);

@@ -3,7 +3,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { PluginId } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
-/** Sources of plugins. `text` is stored in the lock file. */
+/** The source of a plugin. `text` is stored in the lock file. */
 export type Source =
   | { kind: 'npm'; text: string; spec: string }
   | { kind: 'tarball'; text: string; path: string }
@@ -15,8 +15,8 @@ const GIT_URL = /^(?:git\+)?(https|ssh|file|git):\/\//;
 const GITHUB = /^github:([\w.-]+\/[\w.-]+?)(?:\.git)?$/;
 
 /**
- * Parses a source: a path to a folder or archive (relative to the project), a git address, or an npm name with an
- * optional range. Throws VALIDATION_ERROR.
+ * Parses a source, which is a path to a folder or archive (relative to the project), a git address, or an npm name with
+ * an optional range. Throws VALIDATION_ERROR for an invalid source.
  */
 export function parseSource(text: string, projectDir: string): Source {
   // The text becomes an argument of npm or git, which would read a text with a leading dash as an option.

@@ -5,7 +5,7 @@ import { minutes, seconds } from '../../../kit/time/duration.ts';
 import { type Tool, toolLaunch } from './tool-launch.ts';
 
 const TIMEOUT_MS = minutes(5);
-/** Time between SIGTERM and SIGKILL. Shorter than the service's own shutdown limit. */
+/** Time between SIGTERM and SIGKILL. This time is shorter than the service's own shutdown limit. */
 const GRACE_MS = seconds(3);
 const OUTPUT_CHARS = 1024 * 1024;
 
@@ -18,7 +18,8 @@ export interface ToolPlace {
 }
 
 /**
- * Runs npm or git and resolves with its stdout. Throws UPSTREAM_UNAVAILABLE with the last lines of the tool's output.
+ * Runs npm or git and resolves with its stdout. If the tool fails, throws UPSTREAM_UNAVAILABLE with the last lines of
+ * the tool's output.
  */
 export async function runTool(tool: Tool, args: readonly string[], place: ToolPlace): Promise<string> {
   const { cwd, signal, graceMs = GRACE_MS } = place;
@@ -83,8 +84,8 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
       send('SIGTERM');
       stopTimer ??= systemClock.after(graceMs, () => {
         send('SIGKILL');
-        // A child process that left the process group may keep the pipes open. The open pipes must not delay the
-        // result.
+        // A child process that left the process group can keep the pipes open. The pipes are destroyed, so that they do
+        // not delay the result.
         child.stdout?.destroy();
         child.stderr?.destroy();
       });
@@ -97,7 +98,7 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
   };
 }
 
-/** Returns the last lines of the output that are not empty. */
+/** Returns the last non-empty lines of the output. */
 function lastWords(stderr: string): string {
   const lines = stderr
     .split('\n')

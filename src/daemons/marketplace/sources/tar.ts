@@ -5,8 +5,9 @@ import { readTarGz, archiveRefused as refused, type TarEntry } from '../../../ki
 import { INSTALL_LIMITS, isInside } from '../../../plugins/index.ts';
 
 /**
- * Unpacks an untrusted npm archive into `folder`, without its first path part and without the files in `skip`. Throws
- * VALIDATION_ERROR for entries other than files and folders, for paths that leave the folder, and above INSTALL_LIMITS.
+ * Unpacks an untrusted npm archive into `folder`, without the files in `skip` and without the first component of each
+ * path. Throws VALIDATION_ERROR for entries other than files and folders, paths that leave the folder, and archives
+ * above INSTALL_LIMITS.
  */
 export async function unpackTarball(
   archive: string,

@@ -12,7 +12,7 @@ export interface ToolLaunch {
 /** Disables interactive prompts. */
 const SETTINGS = { GIT_TERMINAL_PROMPT: '0', npm_config_yes: 'true' };
 /**
- * Matches environment variables that npm and git do not inherit. Variables of the platform may contain secrets.
+ * Matches environment variables that npm and git do not inherit. Variables of the platform can contain secrets.
  * NODE_OPTIONS is meant for the platform, and npm gets a separate value.
  */
 const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
@@ -35,7 +35,7 @@ export function toolLaunch(tool: Tool, environment: NodeJS.ProcessEnv): ToolLaun
   const env = { ...Object.fromEntries(inherited), ...SETTINGS };
   if (tool === 'git') return { command: tool, before: [], env };
   const file = locate(tool, environment.PATH);
-  // Runs npm with the Node of this process: the Node in PATH may not support these options.
+  // Runs npm with the Node of this process, because the Node in PATH might not support these options.
   const [command, before] = file?.endsWith('.js') ? [process.execPath, [file]] : [tool, []];
   return { command, before, env: { ...env, NODE_OPTIONS: NPM_NODE_OPTIONS } };
 }

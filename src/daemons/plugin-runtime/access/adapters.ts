@@ -25,7 +25,7 @@ import { createAdapterWatch } from './adapter-metrics.ts';
 import { callOptions } from './call-options.ts';
 
 /**
- * Creates the adapters for plugins. The state service owns objects and vectors. Models are called from this process,
+ * Creates the adapters for plugins. The state service stores objects and vectors. Models are called from this process,
  * because their replies are streamed.
  */
 export function createAdapters(resources: Resources): AdapterParts {
@@ -90,7 +90,7 @@ function vectorAccess({ peers, keys }: Access): VectorAccess {
   };
 }
 
-/** Converts NOT_FOUND to undefined. */
+/** Converts a NOT_FOUND error to undefined. */
 async function present<Value>(answer: Promise<Value>): Promise<Value | undefined> {
   try {
     return await answer;

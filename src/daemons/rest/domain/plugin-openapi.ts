@@ -47,7 +47,7 @@ async function describe(route: PluginRoute, schemas: PluginSchemas): Promise<Des
   return { route, ...(await schemas.ofHandler(route.declaration)) };
 }
 
-/** Maximum size of a plugin's schemas. The description is public, so clients may request it at any time. */
+/** Maximum size of a plugin's schemas. The description is public, so clients can request it at any time. */
 const PLUGIN_CHARS = 4 * 1024 * 1024;
 
 /** Sizes of schemas as JSON, cached by object, because each request gets the same schema objects. */
@@ -78,7 +78,10 @@ function headOf({ plugin, declaration }: PluginRoute, path: string): Record<stri
   };
 }
 
-/** Returns the query parameters for GET and DELETE, and the JSON body for other methods. @spec Plugin routes 1 */
+/**
+ * Describes the input of a route, which is query parameters for GET and DELETE, and a JSON body for other methods.
+ * @spec Plugin routes 1
+ */
 function inputOf(
   { declaration }: PluginRoute,
   path: string,
@@ -136,15 +139,16 @@ function securityOf({ security }: PluginRoute): unknown[] {
 }
 
 /**
- * Returns the prefix of a plugin's component names: `acme.orders` for `@acme/orders`. Names may contain only letters,
- * digits and `. _ -`.
+ * Returns the prefix of a plugin's component names, such as `acme.orders` for `@acme/orders`. Component names can
+ * contain only letters, digits and `. _ -`.
  */
 function componentPrefix(pluginId: string): string {
   return pluginId.replace(/^@/, '').replace(/[^A-Za-z0-9._-]/g, '.');
 }
 
 /**
- * Prefixes the name of each definition with the name of the plugin, because two plugins may both have a `ListQuery`.
+ * Prefixes the name of each definition with the name of the plugin, because two plugins can have definitions of the
+ * same name, such as `ListQuery`.
  */
 function prefixed(schema: Record<string, unknown>, prefix: string): Record<string, unknown> {
   const { $defs = {}, ...root } = schema as { $defs?: Record<string, unknown> };

@@ -34,13 +34,14 @@ export interface PluginSchemasDeps {
 }
 
 /**
- * A plugin's schemas for API descriptions. Each schema is self-contained: definitions in the plugin's files are copied
- * into its `$defs`. An unreadable schema is described as accepting anything, with the reason.
+ * Reads a plugin's schemas for API descriptions. Each schema is self-contained, because definitions in the plugin's
+ * files are copied into its `$defs`. An unreadable schema is replaced by a schema that accepts anything and states the
+ * reason.
  */
 export class PluginSchemas {
   readonly #deps: PluginSchemasDeps;
   readonly #files = new Map<string, Promise<unknown>>();
-  // Bundled schemas are cached, because many routes may use the same schema.
+  // Bundled schemas are cached, because many routes can use the same schema.
   readonly #bundles = new Map<string, Promise<JsonSchema>>();
   readonly #printed = new WeakMap<JsonSchema, JsonSchema>();
   readonly #describedZods: () => Promise<Map<string, DescribedSchema>>;

@@ -2,7 +2,8 @@ import type { CommandResult, RouteDecl } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
 /**
- * Response of a plugin route. `undeclared` is set if the manifest does not list the error code, which is then logged.
+ * Response of a plugin route. `undeclared` is set if the manifest does not list the error code. Undeclared error codes
+ * are logged.
  */
 export interface RouteAnswer {
   status: number;
@@ -28,7 +29,7 @@ export function answerTo(
 
 /**
  * Returns the error for a handler that failed without a result. The text of an exception is hidden, because the text
- * may contain confidential data. Errors of the platform are returned to the caller. @spec Plugin routes 2, 5, 6, 7
+ * can contain confidential data. Errors of the platform are returned to the caller. @spec Plugin routes 2, 5, 6, 7
  */
 export function failureFor(thrown: unknown): unknown {
   if (!(thrown instanceof PlatformError) || thrown.code !== 'EXECUTION_ERROR') return thrown;

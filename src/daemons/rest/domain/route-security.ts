@@ -11,7 +11,7 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 const IDENTIFIED: readonly Security[] = ['token'];
 
 /**
- * For each value of `security`, a function that returns whether a caller satisfies the requirement. @spec
+ * Maps each value of `security` to a function that returns whether a caller satisfies the requirement. @spec
  * docs/plugins.md "Routes"
  */
 const SATISFIES: Record<Security, (caller: Caller) => boolean> = {
@@ -26,8 +26,9 @@ function isKnown({ hostId }: Caller): boolean {
 }
 
 /**
- * Requires that the caller satisfies one of the declared alternatives. If `isStranger`, the gateway forwarded the call
- * without a token, possibly because of an older plugin version. Throws UNAUTHORIZED or FORBIDDEN. @spec Plugin routes 8
+ * Requires that the caller satisfies one of the declared alternatives. `isStranger` is true if the gateway forwarded
+ * the call without a token. A route that declares nothing then requires a token. Throws UNAUTHORIZED or FORBIDDEN.
+ * @spec Plugin routes 8
  */
 export function requireSecurity(
   declared: readonly Security[] | undefined,

@@ -2,9 +2,9 @@ import { createNumbering } from '../../../kit/data/numbering.ts';
 
 export type JsonSchema = Record<string, unknown>;
 
-/** Maximum characters of a schema with all references expanded. */
+/** Maximum number of characters of a schema with all references expanded. */
 const MAX_CHARS = 1024 * 1024;
-/** Characters that each value adds to the size, in addition to its text. */
+/** Number of characters that each value adds to the size of a schema, in addition to the value's text. */
 const VALUE_CHARS = 4;
 /** Reads a JSON file inside the plugin's folder. Rejects other paths. */
 export type ReadPluginJson = (file: string) => Promise<unknown>;

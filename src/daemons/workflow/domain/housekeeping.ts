@@ -4,11 +4,11 @@ import { minutes } from '../../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../../store/ports/index.ts';
 
 const INTERVAL_MS = minutes(1);
-/** Number of runs pruned per transaction, so that writes of active runs can interleave. */
+/** Number of runs pruned per transaction. Short transactions let writes of active runs proceed in between. */
 const RUNS_A_STEP = 200;
 const KEYS_A_STEP = 1000;
 
-/** Starts a task that prunes runs past their retention in batches, then definitions that no run refers to. */
+/** Starts a periodic task that deletes runs past their retention and definitions that no run uses. */
 export function startHousekeeping(deps: {
   store: Pick<WorkflowStore, 'prune' | 'pruneKeys' | 'pruneDefinitions'>;
   clock: Clock;
@@ -31,8 +31,8 @@ export function startHousekeeping(deps: {
         after = looked.next;
       }
       while (!stopped && (await store.pruneKeys({ now, limit: KEYS_A_STEP })) === KEYS_A_STEP);
-      // Only runs older than `finishedBefore` can refer to a definition last used before then, and the loop above has
-      // seen all of these runs.
+      // Only runs from before `finishedBefore` can use a definition that was last used before `finishedBefore`. The
+      // loop above has checked all these runs.
       while (!stopped && (await store.pruneDefinitions({ usedBefore: finishedBefore, inUse })) > 0);
     } catch (error) {
       logger.diagnostic({

@@ -8,7 +8,10 @@ interface Line {
 const code = (text: string): string => `\`${text}\``;
 const listed = (states: readonly string[]): string => states.map(code).join(', ');
 
-/** Formats transitions. Those that differ only in their source state, or only in their target state, share a line. */
+/**
+ * Formats transitions as lines. Transitions that differ only in their source state, or only in their target state,
+ * share a line.
+ */
 function linesOf(entity: Entity): Line[] {
   const alike = Map.groupBy(TRANSITIONS[entity], ({ to, by, when }) => JSON.stringify([to, by, when]));
   const lines = [...alike.values()].map((group) => ({
@@ -23,7 +26,7 @@ function linesOf(entity: Entity): Line[] {
   });
 }
 
-/** Renders lines as a list, grouped by source state. */
+/** Renders lines as a Markdown list, grouped by source state. */
 function list(lines: readonly Line[]): string {
   return [...Map.groupBy(lines, ({ from }) => from)]
     .map(([from, below]) =>
@@ -45,7 +48,7 @@ function statesLine(states: ReadonlyArray<Parameters<typeof isFinal>[0]>): strin
 
 const section = (title: string, parts: string[]): string => [`## ${title}`, ...parts].join('\n\n');
 
-/** Generates docs/workflow-states.md from the transition table. A test keeps the file up to date. */
+/** Generates docs/workflow-states.md from the transition table. A test fails if the file is out of date. */
 export function statesPage(): string {
   const [job, step] = [linesOf('job'), linesOf('step')];
   const has = (lines: readonly Line[], { from, text }: Line): boolean =>

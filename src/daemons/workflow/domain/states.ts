@@ -1,9 +1,8 @@
 import { PartStatus, RunStatus } from '../../../contracts/index.ts';
 
 /**
- * State machine of runs, jobs and steps as data. Every status change calls `move`, and docs/workflow-states.md is
- * generated from this table.
- * @spec Workflow run
+ * States of a run. Every status change of a run, job or step calls `move`, and docs/workflow-states.md is generated
+ * from the transitions in this file. @spec Workflow run
  */
 
 export const RUN_STATES = RunStatus.options;
@@ -14,8 +13,8 @@ export const PART_STATES = PartStatus.options;
 export type PartState = PartStatus;
 
 /**
- * Actors that may change a status. `caller` is the run's owner, who uses the API; `engine` is the daemon with the run's
- * fence; `recovery` is a daemon that starts after its predecessor crashed.
+ * Actor of a status change. `caller` is the owner of the run through the API, `engine` is the daemon that holds the
+ * run's fence token, and `recovery` is a daemon that starts after a crash.
  */
 export type Actor = 'caller' | 'engine' | 'recovery';
 
@@ -26,7 +25,7 @@ export interface Transition<State extends string = string> {
   from: State;
   to: State;
   by: Actor;
-  /** Condition of the transition, as shown in the docs. */
+  /** Condition of the transition, as worded in docs/workflow-states.md. */
   when: string;
 }
 
@@ -240,12 +239,12 @@ const ALLOWED = new Set(
   ),
 );
 
-/** Returns whether the actor may make this transition. */
+/** Returns whether the actor is allowed to make this transition. */
 export function mayMove(entity: Entity, from: string, to: string, by: Actor): boolean {
   return ALLOWED.has(`${entity} ${from} ${to} ${by}`);
 }
 
-/** Returns the new state. Throws an internal error for a transition that the table does not contain. */
+/** Returns the new state. Throws an internal error if the transition table does not contain the change. */
 export function move<E extends Entity>(entity: E, from: StateOf<E>, to: StateOf<E>, by: Actor): StateOf<E> {
   if (!mayMove(entity, from, to, by))
     throw new Error(`A ${entity} cannot go from ${from} to ${to} by ${by}.`);

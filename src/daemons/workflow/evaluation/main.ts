@@ -16,8 +16,8 @@ import {
 import type { TaskMessage, TaskReply, ThreadStart } from './protocol.ts';
 
 /**
- * Maximum budget units of a task. A task with this budget takes less than half a second, and a list with as many items
- * uses little of the memory limit.
+ * Maximum budget of a task, in cost units. A task with this budget takes less than 0.5 s, and a list with this number
+ * of items uses little of the memory limit.
  */
 const MAX_OPERATIONS = 4_000_000;
 const REMEMBERED_CHARS = 2 * 1024 * 1024;
@@ -31,7 +31,7 @@ function compiledOf(written: Written): Evaluable<unknown> {
   const known = compiled.get(text);
   if (known) return known;
   const { kind, value, path } = written;
-  // The sender has already compiled the text, so it has no issues.
+  // The list of issues is ignored, because the sender has already compiled the text without issues.
   const what =
     kind === 'template' ? compileTemplate(value, path, []) : compileCondition(value as string, path, []);
   compiled.set(text, what);

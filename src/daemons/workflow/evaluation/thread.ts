@@ -13,25 +13,25 @@ export interface Waiting {
   reject(error: Error): void;
 }
 
-/** Time limit of a task. It uses real time even when tests move the clock. */
+/** Time limit of a task. The limit uses real time even if tests use a fake clock. */
 const TIME_LIMIT_MS = 1000;
 const LOOK_MS = 100;
 const MEMORY_MB = 256;
 
 export interface ThreadEvents {
-  /** Called when a task has ended and another task may start. */
+  /** Called when a task has ended, so that another task can start. */
   onFree(): void;
   /** Called when the thread has ended. `lost` contains the tasks that were queued behind the failed task. */
   onGone(lost: Waiting[]): void;
 }
 
 /**
- * A thread that runs tasks one at a time. A task that exceeds its time or memory fails and ends the thread. Tasks
- * queued behind the failed task are passed to `onGone`, so that another thread can run them.
+ * A worker thread that runs tasks one at a time. A task that exceeds its time or memory limit fails and ends the
+ * thread. `onGone` receives the other queued tasks, so that another thread can run them.
  */
 export class EvaluationThread {
   readonly #events: ThreadEvents;
-  /** Id of the running task, shared with the thread. It is 0 if no task is running. */
+  /** Id of the running task, or 0 between tasks. The memory is shared with the thread. */
   readonly #current = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   readonly #worker: Worker;
   readonly #sent = new Map<number, Waiting>();
@@ -94,7 +94,7 @@ export class EvaluationThread {
       this.#end((task) => limit(task, `it took longer than ${TIME_LIMIT_MS} ms`));
   }
 
-  /** Ends the thread. Fails the current task, or the first task if the thread had not set the current task yet. */
+  /** Ends the thread and fails the current task. If the thread has not set a current task yet, the first task fails. */
   #end(failure: (task: ConfinedTask) => Error): void {
     if (this.#isGone) return;
     this.#isGone = true;

@@ -4,7 +4,7 @@ import { minutes } from '../../../kit/time/duration.ts';
 import type { ConfinedTask, ConfinedThreads } from '../domain/definition/evaluator.ts';
 import { EvaluationThread, type Waiting } from './thread.ts';
 
-/** Maximum threads. The second thread serves other tasks while the first runs a long task. */
+/** Maximum number of threads. The second thread serves other tasks while the first thread runs a long task. */
 const MAX_THREADS = 2;
 /**
  * Maximum number of tasks sent to one thread. With more than one task, the thread starts its next task without a round
@@ -13,7 +13,7 @@ const MAX_THREADS = 2;
 const MAX_SENT = 8;
 const IDLE_MS = minutes(1);
 
-/** Thread pool for expressions. The first task starts a thread, and an idle minute ends it. */
+/** Thread pool for expressions. The first task starts a thread. Idle threads end after a minute without new tasks. */
 export class EvaluationThreads implements ConfinedThreads {
   readonly #clock: Clock;
   readonly #threads = new Set<EvaluationThread>();
@@ -54,8 +54,8 @@ export class EvaluationThreads implements ConfinedThreads {
   }
 
   /**
-   * Returns an idle thread. If all threads are busy, returns a new thread, or else the least busy thread that has room
-   * for a task.
+   * Returns an idle thread, a new thread, or the least busy thread with room, in this order. Returns undefined if all
+   * threads are full.
    */
   #threadWithRoom(): EvaluationThread | undefined {
     const [best] = [...this.#threads].sort((a, b) => a.load - b.load);

@@ -11,7 +11,8 @@ import type { WorkflowServices } from '../services.ts';
 const auth = 'caller';
 
 /**
- * Routes for steps of functions on remote backends (containers, hosts). The token of the replay authorizes each call.
+ * Routes through which workflow functions on remote backends (containers, hosts) request steps. The token of the replay
+ * authorizes each call.
  */
 export function codeStepRoutes(http: Http, { replays }: WorkflowServices): void {
   mount(http, beginCodeReplay, { auth }, async ({ body: { runId, token } }) => {

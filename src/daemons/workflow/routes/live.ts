@@ -8,28 +8,28 @@ export interface LiveSource<Item extends { id: number }> {
   watch: RunWatch;
   clock: Clock;
   runId: string;
-  /** Returns the items that follow a cursor. */
+  /** Returns the page of items after a cursor. */
   page(cursor: string | undefined): Promise<Page<Item>>;
-  /** Returns whether the run has ended. The stream then ends after the last item. */
+  /** Returns whether the run has ended. The stream of an ended run ends after the last item. */
   isOver(): Promise<boolean>;
 }
 
-/** Poll interval, which detects changes by other processes. */
+/** Poll interval for detecting changes by other processes. */
 const LOOK_EVERY_MS = 1000;
 
 export function wantsStream(request: FastifyRequest): boolean {
   return request.headers.accept?.includes('text/event-stream') === true;
 }
 
-/** Returns the cursor at which a client resumes: `Last-Event-ID` after a reconnect, otherwise the given cursor. */
+/** Returns the `Last-Event-ID` header of a reconnecting client, or else the given cursor. */
 export function resumeAt(request: FastifyRequest, cursor: string | undefined): string | undefined {
   const last = request.headers['last-event-id'];
   return typeof last === 'string' && last !== '' ? last : cursor;
 }
 
 /**
- * Yields items after the cursor until the run has ended (event `end`). Each item carries its id, so that a
- * reconnecting client neither misses nor repeats an item.
+ * Yields the items after the cursor until the run has ended, then the event `end`. The id of each item lets a client
+ * reconnect without missing or repeating items.
  */
 export async function* followRun<Item extends { id: number }>(
   { watch, clock, runId, page, isOver }: LiveSource<Item>,
@@ -48,8 +48,8 @@ export async function* followRun<Item extends { id: number }>(
   try {
     while (!signal.aborted) {
       changed = false;
-      // The end of the run is checked before the page is read, so that the last page includes everything written before
-      // the end.
+      // The end of the run is checked before the page is read, so that the last page includes all items from before the
+      // end.
       const over = await isOver();
       for (let more = true; more; ) {
         const { items, nextCursor } = await page(at);

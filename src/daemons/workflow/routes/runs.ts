@@ -24,7 +24,7 @@ import { followRun, type LiveSource, resumeAt, wantsStream } from './live.ts';
 import { idempotencyKeyOf, starterOf } from './starter.ts';
 
 const auth = 'caller';
-/** Maximum open streams. Each stream reads the store once a second and on every change of its run. */
+/** Maximum number of open streams. Each stream reads the store once a second and after every change of its run. */
 const MAX_STREAMS = 400;
 const PAGE = 500;
 

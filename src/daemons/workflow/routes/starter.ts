@@ -14,13 +14,14 @@ export function starterOf(caller: Caller, request: FastifyRequest): Starter {
 }
 
 /**
- * Returns the idempotency key from the body or the `Idempotency-Key` header. Throws VALIDATION_ERROR when they differ.
+ * Returns the idempotency key from the body or the `Idempotency-Key` header. Throws VALIDATION_ERROR if the two keys
+ * differ.
  */
 export function idempotencyKeyOf(
   body: { idempotencyKey?: string | undefined },
   request: FastifyRequest,
 ): string | undefined {
-  // Node joins repeated headers into one string.
+  // The cast to a string is safe, because Node joins repeated `Idempotency-Key` headers into one string.
   const header = request.headers['idempotency-key'] as string | undefined;
   if (header !== undefined && (header.length === 0 || header.length > 256))
     throw new PlatformError('VALIDATION_ERROR', 'Idempotency-Key must have 1 to 256 characters.');

@@ -5,7 +5,10 @@ import type { WorkflowServices } from '../services.ts';
 import { starterOf } from './starter.ts';
 
 const auth = 'caller';
-/** Prefix of the host id that the gateway sends for deliveries. A host id is accepted only with the service key. */
+/**
+ * Prefix of the host id in webhook deliveries from the gateway. The prefix can be trusted, because a host id is
+ * accepted only with the service key.
+ */
 const WEBHOOK_CALLER = 'webhook:';
 
 /** Routes that the gateway calls for webhook deliveries. @spec docs/workflows.md "Started by a webhook" */

@@ -6,19 +6,20 @@ import { type Extract, extract } from 'tar-stream';
 import { messageOf, PlatformError } from '../../errors/errors.ts';
 
 /**
- * Maximum bytes of headers before one entry. They compress so well that an archive of a kilobyte could hold megabytes.
+ * Maximum total bytes of headers before one entry. Headers compress so well that an archive of one kilobyte could
+ * contain megabytes of headers.
  */
 const MAX_HEADER_BYTES = 64 * 1024;
-/** Number of bytes that are passed to the extractor at a time. The header limit is checked between two writes. */
+/** Number of bytes that are passed to the extractor at a time. The header limit is checked before each write. */
 const SLICE_BYTES = 16 * 1024;
 
 export interface TarEntry {
-  /** Name as stored in the archive. It is untrusted and may be absolute or contain `..`. */
+  /** Name as stored in the archive. The name is untrusted, and can be absolute or contain `..`. */
   name: string;
   type: 'file' | 'folder' | 'symbolic link' | 'hard link' | 'device or unknown entry';
   size: number;
   mode: number;
-  /** Content of a file. It must be read before the next entry; unread content is skipped. */
+  /** Content of a file. It must be read before the next entry is requested. Unread content is skipped. */
   content: AsyncIterable<Buffer>;
 }
 
@@ -31,7 +32,7 @@ const TYPES: Record<string, TarEntry['type']> = {
 };
 
 /**
- * Yields the entries of a `.tar.gz` file in order. Reads the file to its end, where its checksum is. Throws
+ * Yields the entries of a `.tar.gz` file in order. The file is read to its end, where the checksum is. Throws
  * VALIDATION_ERROR for damaged archives. Errors of the file system and of gzip are thrown unchanged.
  */
 export async function* readTarGz(path: string): AsyncGenerator<TarEntry, undefined> {
@@ -42,7 +43,8 @@ export async function* readTarGz(path: string): AsyncGenerator<TarEntry, undefin
   archive.on('error', (error) => {
     failure = error;
   });
-  // After a failure, the stream of an entry reports only that it was destroyed.
+  // After a failure, the stream of an entry reports only that the stream was destroyed. The original error is reported
+  // instead.
   const explain: Explain = (error) => explained(failure ?? error);
   const feeding = pipeline(
     createReadStream(path),
@@ -94,11 +96,11 @@ export function archiveRefused(why: string, cause?: unknown): PlatformError {
   );
 }
 
-/** Limits the headers of an archive, because the extractor allows any number of headers of 4 MB each. */
+/** Limits the size of headers in an archive. The extractor would allow any number of headers of up to 4 MB each. */
 class HeaderLimit {
   readonly #archive: Extract;
   #written = 0;
-  /** Offset before which the next entry must begin. */
+  /** Offset in the archive before which the next entry must begin. */
   #nextEntryBy = MAX_HEADER_BYTES;
 
   constructor(archive: Extract) {

@@ -1,11 +1,14 @@
 import { Duplex, PassThrough } from 'node:stream';
 
-/** A header holds the stream's number, three zero bytes and the data length. @spec Docker Engine API: Stream format */
+/**
+ * Size of a frame header, which contains the stream number, three zero bytes and the data length. @spec Docker Engine
+ * API: Stream format
+ */
 const HEADER_BYTES = 8;
 const STDOUT = 1;
 
 export interface AttachedStreams {
-  /** The stdin and stdout of the container, which carry the messages of the runner protocol. */
+  /** Combined stdin and stdout of the container, which carry the messages of the runner protocol. */
   channel: Duplex;
   stderr: PassThrough;
 }
@@ -80,7 +83,7 @@ class Channel extends Duplex {
     this.#flow();
   }
 
-  /** Reads the next bytes of a header and returns their number. */
+  /** Reads the next bytes of a header and returns the number of bytes read. */
   #readHeader(chunk: Buffer, at: number): number {
     const step = Math.min(HEADER_BYTES - this.#headerBytes, chunk.length - at);
     chunk.copy(this.#header, this.#headerBytes, at, at + step);
@@ -92,7 +95,7 @@ class Channel extends Duplex {
     return step;
   }
 
-  /** Reads the socket only while both streams have room, because the next bytes may belong to either stream. */
+  /** Reads the socket only while both streams have room, because the next bytes can belong to either stream. */
   #flow(): void {
     if (this.#channelHasRoom && this.#stderrHasRoom) this.#socket.resume();
     else this.#socket.pause();

@@ -6,7 +6,7 @@ import type { SpawnEvents, SpawnedRunner } from '../worker/spawn-runner.ts';
 import { splitStreams } from './attached.ts';
 import type { Engine } from './engine.ts';
 
-/** Grace period for a process that was asked to exit, or whose handler may still react to `ctx.signal`. */
+/** Grace period for a process to exit, and for a handler to react to `ctx.signal`. */
 export const LEAVE_MS = seconds(1);
 
 /** A started container and the socket attached to it. */
@@ -16,7 +16,7 @@ export interface AttachedContainer {
   socket: Duplex;
 }
 
-/** Adapts a running container to the interface that `RunnerProcess` expects of a process. */
+/** Adapts a running container to the process interface that `RunnerProcess` requires. */
 export function containerRunner(
   { engine, id, socket }: AttachedContainer,
   events: SpawnEvents,
@@ -31,7 +31,8 @@ export function containerRunner(
     isGone = true;
     const state = await engine.state(id).catch(() => undefined);
     stderrTail = output.tail();
-    // The kernel's out-of-memory killer writes no message, so V8's text is added, which `describeExit` recognizes.
+    // The kernel's out-of-memory killer writes no message. V8's message is added instead, because `describeExit`
+    // recognizes it.
     if (state?.ranOutOfMemory) stderrTail += '\nheap out of memory';
     const code = state?.exitCode ?? null;
     if (code !== null && code > 128) events.onExit(null, signalName(code - 128));
@@ -43,7 +44,7 @@ export function containerRunner(
   return {
     channel,
     pid: undefined,
-    // No folders are watched, because the engine limits all of a container's memory.
+    // No folders need polling, because the engine limits all memory of a container.
     memoryFolders: [],
     stderrTail: () => stderrTail,
     leave() {

@@ -20,7 +20,7 @@ export interface ContainerSpec {
   Labels: Record<string, string>;
   OpenStdin: true;
   StdinOnce: true;
-  /** Seconds between the stop signal and the kill. */
+  /** Seconds between the stop signal and the kill signal. */
   StopTimeout: number;
   AttachStdin: true;
   AttachStdout: true;
@@ -37,7 +37,7 @@ export interface ListedContainer {
 export interface ContainerState {
   exitCode: number | null;
   ranOutOfMemory: boolean;
-  /** Memory limit that the engine enforces. 0 means unlimited. */
+  /** Memory limit that the engine enforces, in bytes. 0 means unlimited. */
   memoryBytes: number;
   pidsLimit: number;
 }
@@ -70,7 +70,8 @@ export class Engine {
       });
       return socket;
     } catch (error) {
-      // Some failures to start appear here without their cause. A start request makes the engine report the cause.
+      // If a container cannot start, attaching can fail without the cause. The engine reports the cause in its response
+      // to a start request.
       if (messageOf(error) === 'bad upgrade') await this.#call('POST', `/containers/${id}/start`);
       throw unreachable(error, this.#socketPath);
     }

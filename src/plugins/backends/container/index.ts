@@ -33,11 +33,11 @@ export interface ContainerBackendDeps {
   instance: string;
   /** Names of processes that have ended. Their containers are orphans as well. */
   endedInstances?: readonly string[];
-  /** Additional files and folders that no plugin may read. */
+  /** Additional files and folders that plugins must not read. */
   secrets?: readonly string[];
   issueAccess(request: ExecutionRequest): Promise<ContainerAccess>;
   environment?: NodeJS.ProcessEnv;
-  /** Returns the original code of a plugin version whose files have changed since it was loaded. */
+  /** Returns the original code of a plugin version whose files have changed since the version was loaded. */
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
 }
 
@@ -53,8 +53,8 @@ export function containerOwner({
 }
 
 /**
- * Runs each execution in a container of its own, with the same runner program as the worker backend.
- * @spec Container execution JWT; docs/operations.md "Where plugin code runs"
+ * Runs each execution in a new container, with the same runner program as the worker backend. @spec Container execution
+ * JWT; docs/operations.md "Where plugin code runs"
  */
 export class ContainerBackend implements ExecutionBackend {
   readonly name = 'container';
@@ -82,10 +82,10 @@ export class ContainerBackend implements ExecutionBackend {
     if (this.#closing.signal.aborted) throw unavailable('The platform is stopping.', 5);
     if (options.signal?.aborted) throw cancelled(request);
     const call = createCall(request, options);
-    // The call may be rejected before `#execute` awaits its promise. The empty handler prevents an unhandled rejection.
+    // The call can be rejected before `#execute` awaits its promise. The empty handler prevents an unhandled rejection.
     call.promise.catch(() => {});
     const leave = await this.#slots.enter(call);
-    // Until a process runs the call, cancelling it only rejects its promise.
+    // Until a process runs the call, cancelling the call only rejects its promise.
     call.cancelWith(() => call.reject(cancelled(request)));
     return this.#execute(call, leave);
   }
@@ -112,7 +112,7 @@ export class ContainerBackend implements ExecutionBackend {
     await this.#engine.close();
   }
 
-  /** Runs a call in a new container. Calls `leave`, which releases the slot, once the container has stopped. */
+  /** Runs a call in a new container, and calls `leave` afterwards to release the slot. */
   async #execute(call: Call, leave: () => void): Promise<CommandResult> {
     const { request } = call;
     const exit = Promise.withResolvers<void>();
@@ -129,7 +129,7 @@ export class ContainerBackend implements ExecutionBackend {
       await this.#requireLimits(id);
       return await this.#runIn(id, call, root, exit.resolve);
     } finally {
-      // The token is revoked first, because plugin code may have sent it out of the container.
+      // The token is revoked first, because plugin code could have sent the token out of the container.
       await access?.end();
       if (id === undefined) leave();
       else this.#removeLater(id, exit.promise, leave);
@@ -149,7 +149,8 @@ export class ContainerBackend implements ExecutionBackend {
     if (call.isSettled) return call.promise;
     const engine = this.#engine;
     const socket = await engine.attach(id);
-    // Even a cancelled call starts its container, because Podman cannot remove one that was attached but not started.
+    // The container is started even if the call was cancelled, because Podman cannot remove a container that was
+    // attached but not started.
     await engine.start(id);
     if (call.isSettled) {
       socket.destroy();
@@ -159,9 +160,10 @@ export class ContainerBackend implements ExecutionBackend {
     const { signal } = this.#closing;
     const onClose = (): void => runner.end({ kind: 'closing' });
     signal.addEventListener('abort', onClose, { once: true });
-    // If the backend was already closed, the abort event has passed and the listener will not be called.
+    // If the backend is already closed, the abort event has already fired, and the listener would not be called.
     if (signal.aborted) onClose();
-    // After a rejected call, a runner that is not ready ends at once. A ready runner first aborts the handler.
+    // If a call is rejected before its runner is ready, the runner ends at once. A ready runner first aborts the
+    // handler.
     call.promise.catch(() => runner.isReady || runner.end({ kind: 'cancelled' }));
     try {
       return await call.promise;

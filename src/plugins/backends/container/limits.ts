@@ -10,8 +10,8 @@ export interface LimitCheckDeps {
 }
 
 /**
- * Returns a check for created containers. It throws SANDBOX_ERROR if the engine ignores limits, as rootless engines do,
- * unless `requireLimits` is false. The check is not repeated after it passed once.
+ * Returns a check for created containers. The check throws SANDBOX_ERROR if the engine ignores limits, as rootless
+ * engines can, and `requireLimits` is true. After it has passed once, the check is skipped.
  */
 export function createLimitCheck({ engine, config, logger }: LimitCheckDeps): (id: string) => Promise<void> {
   let isChecked = false;

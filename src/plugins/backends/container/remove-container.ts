@@ -6,7 +6,7 @@ import type { Engine } from './engine.ts';
 const REMOVAL_TRIES = 6;
 const REMOVAL_PAUSE_MS = 150;
 
-/** Removes a container. Failures are only logged, because the next start of the platform retries. */
+/** Removes a container. Failures are only logged, because the next start of the platform retries the removal. */
 export async function removeContainer(engine: Engine, logger: Logger, id: string): Promise<void> {
   try {
     await removeWithRetries(engine, id);

@@ -13,7 +13,10 @@ interface Waiting {
   giveUp(error: PlatformError): void;
 }
 
-/** Limits concurrent containers, shares them fairly between tenants and queues calls. @spec docs/decisions/0074 */
+/**
+ * Limits concurrent containers, shares the slots fairly between tenants, and queues calls that exceed the limit. @spec
+ * docs/decisions/0074
+ */
 export class Slots {
   readonly #count: number;
   readonly #tenancy = createTenancy();
@@ -29,7 +32,10 @@ export class Slots {
     this.#queue = createWaitQueue({ maxCalls: count * MAX_QUEUED_PER_SLOT, tenancy: this.#tenancy });
   }
 
-  /** Waits for a slot and returns the function that releases it. Throws SERVICE_UNAVAILABLE if none is free in time. */
+  /**
+   * Waits for a slot and returns the function that releases the slot. Throws SERVICE_UNAVAILABLE if the queue is full
+   * or no slot becomes free in time.
+   */
   async enter(call: Call): Promise<() => void> {
     if (this.#isClosed) throw stopping();
     const { tenantId } = call.request;
@@ -42,7 +48,7 @@ export class Slots {
     return () => this.#leave(tenantId);
   }
 
-  /** Rejects new and waiting calls. */
+  /** Rejects queued calls, and all calls from now on. */
   close(): void {
     this.#isClosed = true;
     for (const call of this.#queue.clear()) this.#waiting.get(call)!.giveUp(stopping());
@@ -61,12 +67,15 @@ export class Slots {
     if (this.#shares.free === this.#count) this.#onIdle();
   }
 
-  /** Takes a slot for the next call in fair order, and returns the call. Skips tenants that have used their share. */
+  /**
+   * Takes a slot for the next call in round-robin order, and returns the call. Skips tenants that have used their share
+   * of the slots.
+   */
   #next(): Call | undefined {
     return this.#queue.next((call) => this.#shares.take(call.request.tenantId));
   }
 
-  /** Queues the call until it gets a slot. */
+  /** Resolves when the queued call gets a slot. Rejects if the call is cancelled or its wait times out. */
   #turn(call: Call): Promise<void> {
     return new Promise((resolve, reject) => {
       const leaveQueue = (error: PlatformError): void => {

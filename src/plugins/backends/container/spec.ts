@@ -22,7 +22,7 @@ const NOBODY = '65534:65534';
 
 export type ContainerConfig = PlatformConfig['execution']['container'];
 
-/** Access of a container to the platform. `end` revokes it. */
+/** Environment and socket with which a container can use the platform. `end` revokes the access. */
 export interface ContainerAccess {
   env: Record<string, string>;
   /** Path of the gateway's Unix socket, which is mounted in the container. */
@@ -32,7 +32,7 @@ export interface ContainerAccess {
 
 export interface SpecInput {
   request: ExecutionRequest;
-  /** Real path of the plugin's folder. */
+  /** Path of the plugin's folder, with symbolic links resolved. */
   root: string;
   grants: Grants;
   config: ContainerConfig;
@@ -85,20 +85,22 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
       SecurityOpt: ['no-new-privileges', ...(isEnforcing() ? ['label=disable'] : [])],
       Privileged: false,
       Memory: memoryMb * MEGABYTE,
-      // The limit for memory plus swap. Being equal to the memory limit, it disables swap.
+      // Limit for memory plus swap. The same value as `Memory` disables swap.
       MemorySwap: memoryMb * MEGABYTE,
       PidsLimit: config.pidsLimit,
       ...(config.cpus === null ? {} : { NanoCpus: Math.round(config.cpus * 1e9) }),
       Tmpfs: { '/tmp': TMP, '/run': SEALED, '/var/tmp': SEALED },
       ShmSize: SHM_BYTES,
       Mounts: [...mountsOf(grants), ...(access.socket ? [mount(access.socket, GATEWAY_SOCKET, true)] : [])],
-      // The container's output contains inputs and results, which must not end up in the engine's log files.
+      // The container's output contains inputs and results, which must not be written to the engine's log files.
       LogConfig: { Type: 'none' },
     },
   };
 }
 
-/** Rejects grants of the engine's socket, because its clients can become root, even through a read-only mount. */
+/**
+ * Rejects grants that include the engine's socket, because its clients can become root, even through a read-only mount.
+ */
 async function refuseEngineSocket({ read, write }: Grants, socket: string): Promise<void> {
   const real = await realpath(socket).catch(() => socket);
   const path = [...read, ...write].find((granted) => isInside(granted, real));
@@ -125,7 +127,7 @@ function mount(source: string, target: string, readOnly: boolean) {
   return { Type: 'bind', Source: source, Target: target, ReadOnly: readOnly };
 }
 
-/** Whether SELinux is enforcing. Its labels would deny the container access to mounted files and sockets. */
+/** Returns true if SELinux is enforcing. Its labels would deny the container access to mounted files and sockets. */
 function isEnforcing(): boolean {
   try {
     return readFileSync('/sys/fs/selinux/enforce', 'utf8').trim() === '1';

@@ -1,19 +1,21 @@
 import { HOST_CLOSE, HOST_SOCKET, type PartFrame } from '../../../contracts/index.ts';
 
-/** Result of adding a part: more parts are needed, the frame is complete, or the part violates the protocol. */
+/**
+ * Result of adding a part of a frame: more parts are needed, the frame is complete, or the part violates the protocol.
+ */
 export type Joined =
   | { kind: 'more' }
   | { kind: 'whole'; text: string }
   | { kind: 'fault'; code: number; why: string };
 
 export interface FrameJoiner {
-  /** Adds a part. Must not be called again after a protocol error. */
+  /** Adds a part of a frame. Must not be called again after a protocol error. */
   take(part: PartFrame): Joined;
-  /** Discards the parts of a frame that the sender will not complete. */
+  /** Discards the received parts of a frame that the sender has abandoned. */
   drop(frame: number): void;
 }
 
-/** Reassembles the frames of an untrusted sender from their parts. Only one frame may be incomplete at a time. */
+/** Reassembles the frames of an untrusted sender from their parts. Only one frame can be incomplete at a time. */
 export function createFrameJoiner(maxBytes: number): FrameJoiner {
   let open: { frame: number; texts: string[]; bytes: number } | undefined;
 

@@ -17,7 +17,10 @@ export type RunOnHost = (
 
 export interface HostBackendDeps {
   run: RunOnHost;
-  /** Returns the host selection configured for a plugin. An empty selection matches any host of the namespace. */
+  /**
+   * Returns the host selection that the config contains for a plugin. An empty selection matches any host of the
+   * namespace.
+   */
   targetOf(pluginId: string): HostTarget;
   clock: Clock;
 }
@@ -50,7 +53,10 @@ export function createHostBackend({ run, targetOf, clock }: HostBackendDeps): Ex
   };
 }
 
-/** Combines the configured host target with the requested target, which may only narrow the configured one. */
+/**
+ * Merges the requested host target into the configured target. Throws HOST_UNAVAILABLE if they conflict, because a
+ * request must not override the config.
+ */
 function narrowed(configured: HostTarget, asked: HostTarget, pluginId: string): HostTarget {
   const clash = (what: string): PlatformError =>
     new PlatformError(

@@ -1,19 +1,21 @@
 import { HOST_SOCKET, type PartFrame } from '../../../contracts/index.ts';
 
 /**
- * Limit for bytes buffered in the socket. With a higher limit, short frames would wait too long; with a lower limit,
- * the socket may be idle.
+ * Maximum bytes buffered in the socket. A higher limit would delay short frames, and a lower limit could leave the
+ * socket idle.
  */
 const WINDOW_BYTES = 256 * 1024;
 
 export interface OutboxWire {
-  /** Calls `onSent` once the text was written to the socket, or when the write has failed. */
+  /** Calls `onSent` once the text was written to the socket, or once the write has failed. */
   send(text: string, onSent: () => void): void;
-  /** Bytes sent but not yet flushed. */
+  /** Bytes passed to the socket but not yet flushed. */
   readonly bufferedBytes: number;
 }
 
-/** A frame that is sent in parts, with the later frames of the same execution, which must wait for it. */
+/**
+ * A frame that is sent in parts. The later frames of the same execution (`followers`) wait until all parts are sent.
+ */
 interface LongFrame {
   number: number;
   executionId: string | undefined;
@@ -28,7 +30,7 @@ export class Outbox {
   readonly #maxBytes: number;
   #short: string[] = [];
   #long: LongFrame[] = [];
-  /** Latest long frame per execution. */
+  /** Latest long frame of each execution that is not completely sent. */
   readonly #latest = new Map<string, LongFrame>();
   #waitingChars = 0;
   #numbered = 0;

@@ -3,7 +3,10 @@ import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { PlatformCallContext, PlatformServices } from '../../execution.ts';
 import type { FrameError, ReplyFrame } from '../../runner/protocol.ts';
 
-/** Maximum in-flight platform calls per process. It bounds the memory that plugin code can occupy in this service. */
+/**
+ * Maximum platform calls in flight per plugin process. The limit bounds the memory that plugin code can occupy in this
+ * service.
+ */
 const MAX_IN_FLIGHT = 64;
 
 /** A call of a platform service by plugin code, read from a validated `call` frame. */
@@ -19,8 +22,8 @@ export interface CallRouter {
 }
 
 /**
- * Answers the platform calls of one process. Service and method names come from plugin code, so inherited properties
- * such as `constructor` must not be found.
+ * Creates a router that answers the platform calls of one process. Service and method names come from plugin code, so
+ * inherited properties such as `constructor` must not be found.
  */
 export function createCallRouter(deps: {
   services: PlatformServices;
@@ -54,7 +57,7 @@ export function createCallRouter(deps: {
     { request, signal }: PlatformCallContext,
   ): FrameError {
     const error = toRemoteError(thrown);
-    // Cancelling a call often causes internal errors. They are not logged, because no caller waits for a result.
+    // Cancelling a call often causes internal errors. Such errors are not logged, because no caller waits for a result.
     if (error.code === 'INTERNAL_ERROR' && !signal.aborted) {
       logger.error(`${call.service}.${call.method} failed`, {
         pluginId: request.plugin.id,

@@ -3,16 +3,19 @@ import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import type { RunOptions, StreamSink } from '../../execution.ts';
 import type { ExecuteFrame } from '../../runner/protocol.ts';
 
-/** An execution requested from a backend. It settles once, and only the first `resolve` or `reject` has an effect. */
+/** A requested execution. It settles once, so only the first call of `resolve` or `reject` has an effect. */
 export interface Call {
   readonly request: ExecutionRequest;
-  /** The serialized execute frame. It is created on arrival, because the queue limits the total size of its frames. */
+  /**
+   * Serialized `execute` frame. It is created when the call arrives, because the queue limits the total size of the
+   * frames of its calls.
+   */
   readonly frame: string;
   readonly timeoutMs: number;
   readonly promise: Promise<CommandResult>;
   readonly isSettled: boolean;
   readonly stream: StreamSink | undefined;
-  /** Called when the handler starts. If it is set, the call waits in the queue without a time limit. */
+  /** Called when the handler starts. If this function is set, the call waits in the queue without a time limit. */
   readonly onBegun: (() => void) | undefined;
   resolve(result: CommandResult): void;
   reject(error: PlatformError): void;
@@ -23,7 +26,7 @@ export interface Call {
   cancelWith(run: () => void): void;
 }
 
-/** Throws VALIDATION_ERROR when the request is not serializable as JSON. */
+/** Creates a call with its serialized frame. Throws VALIDATION_ERROR if the input cannot be serialized as JSON. */
 export function createCall(request: ExecutionRequest, options: RunOptions): Call {
   const { signal, stream, inputText, onBegun } = options;
   const frame = executeFrame(request, { stream, onBegun }, inputText);
@@ -63,7 +66,7 @@ function executeFrame(
   inputText: string | undefined,
 ): string {
   try {
-    // Each frame is one line, so JSON text with line breaks cannot be used as it is.
+    // Each frame is one line, so an `inputText` with line breaks is replaced with the serialized input.
     const text = inputText === undefined || inputText.includes('\n') ? JSON.stringify(input) : inputText;
     const streams = stream ? { streams: true as const } : {};
     const begun = onBegun ? { tellsBegun: true as const } : {};
@@ -100,7 +103,7 @@ export function cancelled(request: ExecutionRequest): PlatformError {
   );
 }
 
-/** Returns SERVICE_UNAVAILABLE for a call that never ran and is therefore safe to retry. */
+/** Returns a SERVICE_UNAVAILABLE error for a call that never ran and is therefore safe to retry. */
 export function unavailable(
   message: string,
   retryAfterSeconds: number,

@@ -1,6 +1,6 @@
 import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 
-/** Why the service ended a process. */
+/** Reason for which the service ended a process. */
 export type EndReason =
   | { kind: 'memory'; usedMb: number; limitMb: number }
   | { kind: 'protocol'; what: string }
@@ -10,12 +10,11 @@ export type EndReason =
   | { kind: 'idle' }
   | { kind: 'closing' };
 
-/** How a process ended. */
 export interface ProcessExit {
   code: number | null;
   signal: string | null;
   ended: EndReason | null;
-  /** The error that ended the process, if the runner could still report it. */
+  /** The error that ended the process, if the runner was able to report it. */
   fatal: { reason: string; message: string } | null;
   /** Last part of the process's stderr output. */
   stderr: string;
@@ -28,14 +27,14 @@ export interface ProcessExit {
 const HEAP_EXHAUSTED = /heap out of memory|Allocation failed|FatalProcessOutOfMemory/i;
 
 /**
- * Returns the error of a call whose process ended. `details.interrupted` marks calls that may not have caused the end,
- * because the process was running other calls too (`shared`).
+ * Returns the error of a call whose process ended. `details.interrupted` marks a call that might not have caused the
+ * end, because the process was also running other calls (`shared`).
  */
 export function lostProcess(exit: ProcessExit, pluginId: string, shared = false): PlatformError {
   if (!exit.wasReady) return startFailure(exit, pluginId);
   const { message, details } = describeExit(exit);
   const phase = exit.hadLoaded || exit.ended ? {} : { diedLoading: true };
-  // If a process is ended because one of its calls timed out or was cancelled, its other calls are interrupted.
+  // If a process is ended because one of its calls timed out or was cancelled, its other calls count as interrupted.
   const wasInterrupted = shared || exit.ended?.kind === 'timeout' || exit.ended?.kind === 'cancelled';
   return new PlatformError('EXECUTION_ERROR', `The process of plugin ${pluginId} ${message}`, {
     details: { ...details, ...phase, ...(wasInterrupted ? { interrupted: true } : {}) },
@@ -53,8 +52,8 @@ function startFailure(exit: ProcessExit, pluginId: string): PlatformError {
     `The sandbox of plugin ${pluginId} could not be started: its process ${why} Its stderr output is in the log.`,
     {
       details: { exitCode: exit.code, signal: exit.signal },
-      // Output of plugin code may only appear in the log. Callers get the message and details, so the output is the
-      // cause.
+      // Output of plugin code must appear only in the log. Callers receive the message and details, so the output is
+      // passed as the cause.
       ...(said ? { cause: new Error(`The process wrote to stderr: ${said}`) } : {}),
     },
   );
@@ -94,7 +93,9 @@ export function describeExit(exit: ProcessExit): { message: string; details: Rec
   };
 }
 
-/** Wraps errors that occur before the process starts. A `PlatformError` is returned unchanged. */
+/**
+ * Wraps an error that occurred before the process started in a SANDBOX_ERROR. A `PlatformError` is returned unchanged.
+ */
 export function asSandboxError(error: unknown, pluginId: string): PlatformError {
   if (error instanceof PlatformError) return error;
   return new PlatformError(

@@ -8,27 +8,33 @@ import type { ToRunner } from '../../runner/protocol.ts';
 import { parseUntrusted } from '../../untrusted-json.ts';
 import { asFrame, type RawFrame } from './frames.ts';
 
-/** Maximum bytes of replies that the process has not read yet. Processes above this limit are ended. */
+/** Maximum bytes of replies that a process has not read yet. Processes that exceed this limit are ended. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /**
- * Read budget of one process in bytes per second. Each frame costs its size plus 1 KiB, and an invalid frame 16 KiB
- * more. Reading pauses while the budget is used up, so that a plugin that sends too much slows down only itself.
+ * Read budget of one process in bytes per second. Each frame costs its size plus 1 KiB, and an invalid frame another 16
+ * KiB. Reading pauses while the budget is used up, so that a plugin that sends too much slows down only itself.
  */
 const COST_PER_SECOND = 64 * 1024 * 1024;
 const COST_AT_ONCE = 32 * 1024 * 1024;
 const FRAME_COST = 1024;
 const INVALID_FRAME_COST = 16 * 1024;
 
-/** Parsing larger frames has a time budget, so that one process uses at most a quarter of this thread's time. */
+/**
+ * Frames longer than this limit have a time budget for parsing, so that one process uses at most a quarter of this
+ * thread's time.
+ */
 const LARGE_CHARS = 64 * 1024;
 const LARGE_MS_PER_SECOND = 250;
 const LARGE_MS_AT_ONCE = 500;
 
 export interface FrameChannelEvents {
-  /** Handles a frame; `length` is in characters. Returns false when the frame was invalid. */
+  /** Handles a frame of `length` characters. Returns false if the frame is invalid. */
   onFrame(frame: RawFrame, length: number): boolean;
-  /** Returns the characters of the largest input of a running call. Large inputs raise the limits for results. */
+  /**
+   * Returns the length of the largest input of a running call, in characters. Large inputs raise the limits for
+   * results.
+   */
   inputChars(): number;
   /** Called on the first protocol violation, with a text such as "sent an invalid frame". Later frames are ignored. */
   onFault(what: string): void;

@@ -4,14 +4,14 @@ import { boundedDetails } from '../../../kit/errors/bounded-details.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { PlatformCall } from './call-router.ts';
 
-/** An unvalidated frame from the runner. */
+/** An unvalidated frame from the runner process. */
 export type RawFrame = Record<string, unknown>;
 
 const MESSAGE_CHARS = 4000;
 
 /**
- * Error codes that a runner may report. Other codes become EXECUTION_ERROR, because plugin code must not forge platform
- * errors.
+ * Error codes that a runner is allowed to report. Other codes become EXECUTION_ERROR, because plugin code must not
+ * forge platform errors.
  */
 const REPORTABLE = new Set<PlatformCode>([
   'ADAPTER_NOT_CONFIGURED',
@@ -39,7 +39,9 @@ export function readResult(frame: RawFrame): CommandResult {
   });
 }
 
-/** Returns the error of an `error` frame. The handler's stack is kept in `cause`, which is logged but never sent. */
+/**
+ * Returns the error of an `error` frame. The handler's stack trace is kept in `cause`, which is logged but never sent.
+ */
 export function readError(frame: RawFrame): PlatformError {
   const error = isRecord(frame.error) ? frame.error : {};
   const code = readText(error.code);

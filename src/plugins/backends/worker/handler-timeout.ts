@@ -1,12 +1,15 @@
 import { type Clock, systemClock } from '../../../kit/time/clock.ts';
 import type { Call } from './call.ts';
 
-/** Time between the abort of `ctx.signal` and the end of the process. */
+/** Time for a handler to stop after `ctx.signal` was aborted. */
 const GRACE_MS = 500;
-/** Minimum time limit for loading the plugin's code. It applies to calls whose own limit excludes loading. */
+/** Minimum time limit for loading plugin code, used for calls whose own time limit does not include loading. */
 const LOAD_MS = 15_000;
 
-/** The timer of one call. It limits in turn the loading of code, the handler, and the grace period after an abort. */
+/**
+ * Timer of one call. It first limits the loading of code, then the handler, and finally the grace period after an
+ * abort.
+ */
 export class HandlerTimeout {
   readonly #clock: Clock;
   readonly #call: Call;
@@ -19,7 +22,10 @@ export class HandlerTimeout {
     this.#onTimeout = onTimeout;
   }
 
-  /** Limits the loading of the plugin's code. Without `call.onBegun`, the handler's time limit includes loading. */
+  /**
+   * Starts the time limit for loading the plugin's code. Without `call.onBegun`, the handler's time limit includes
+   * loading.
+   */
   limitLoading(): void {
     const { onBegun, timeoutMs } = this.#call;
     this.#limit(onBegun ? Math.max(timeoutMs, LOAD_MS) : timeoutMs);
@@ -29,7 +35,10 @@ export class HandlerTimeout {
     this.#limit(this.#call.timeoutMs);
   }
 
-  /** Starts the grace period of an aborted handler, in real time because it protects this service. */
+  /**
+   * Starts the grace period of an aborted handler. The timer runs in real time, even with a test clock, because it
+   * protects this service.
+   */
   startGracePeriod(onEnd: () => void): void {
     this.stop();
     this.#stopTimer = systemClock.after(GRACE_MS, onEnd);

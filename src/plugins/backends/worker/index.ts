@@ -40,15 +40,18 @@ export interface WorkerBackendDeps {
   services: PlatformServices;
   logger: Logger;
   clock: Clock;
-  /** Path of the project's data folder (`.svc`), which no plugin may read. */
+  /** Path of the project's data folder (`.svc`), which plugins must not read. */
   dataDir: string;
-  /** Additional files and folders that no plugin may read. */
+  /** Additional files and folders that plugins must not read. */
   secrets?: readonly string[];
-  /** Environment from which plugins receive the variables in `permissions.env`. The default is that of this process. */
+  /**
+   * Environment from which plugins receive the variables in `permissions.env`. The default is the environment of this
+   * process.
+   */
   environment?: NodeJS.ProcessEnv;
-  /** Called with the sandbox chosen for a plugin's processes, or with the reason why none works. */
+  /** Called with the sandbox chosen for a plugin's processes, or with the reason why no sandbox works. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
-  /** Returns the original code of a plugin version whose files have changed since it was loaded. */
+  /** Returns the original code of a plugin version whose files have changed since the version was loaded. */
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
   limits?: Partial<RunnerLimits>;
   /** Maximum queued calls per pool. Further calls fail with SERVICE_UNAVAILABLE. The default is 512. */
@@ -58,8 +61,9 @@ export interface WorkerBackendDeps {
 type Plugin = ExecutionRequest['plugin'];
 
 /**
- * Runs plugin code in reusable sandboxed processes. A process runs one call at a time, so that a crash affects no other
- * call, unless `permissions.quotas.concurrency` allows more. @spec docs/operations.md "Where plugin code runs"
+ * Runs plugin code in reusable sandboxed processes. By default, a process runs one call at a time, so that a crash
+ * affects no other call. `permissions.quotas.concurrency` can allow more calls at a time. @spec docs/operations.md
+ * "Where plugin code runs"
  */
 export class WorkerBackend implements ExecutionBackend {
   readonly name = 'worker';
@@ -84,12 +88,12 @@ export class WorkerBackend implements ExecutionBackend {
     return this.#poolFor(request, isShared && options.alone === true).run(request, options);
   }
 
-  /** Returns the sandbox in use. Throws SANDBOX_ERROR when the config requires a sandbox that does not work. */
+  /** Returns the sandbox in use. Throws SANDBOX_ERROR if the config requires a sandbox that does not work. */
   sandbox(): Promise<SandboxInForce> {
     return sandboxInForce(this.#deps.config.sandbox);
   }
 
-  /** Returns one entry per plugin version and permission set with running processes. */
+  /** Returns one entry for each pair of plugin version and permission set that has running processes. */
   stats(): PoolStats[] {
     return this.#allPools()
       .map((pool) => pool.stats())
@@ -97,8 +101,8 @@ export class WorkerBackend implements ExecutionBackend {
   }
 
   /**
-   * Replaces the processes of plugins that are not current, for example after an update. Their calls finish on the old
-   * code, and later calls start new processes.
+   * Retires the processes of plugins for which `isCurrent` returns false, for example after an update. Their calls
+   * finish on the old code, and later calls start new processes.
    */
   retire(isCurrent: (plugin: Plugin) => boolean): void {
     for (const [key, { plugin, pool }] of this.#pools) {
@@ -188,7 +192,10 @@ export class WorkerBackend implements ExecutionBackend {
   }
 }
 
-/** Returns the real path of the plugin's folder. Throws SANDBOX_ERROR when it does not exist. */
+/**
+ * Returns the path of the plugin's folder with symbolic links resolved. Throws SANDBOX_ERROR if the folder does not
+ * exist.
+ */
 export async function realRoot(plugin: ExecutionRequest['plugin']): Promise<string> {
   try {
     return await realpath(plugin.root);

@@ -12,7 +12,10 @@ import { type RawFrame, readCall, readError, readResult, readText } from './fram
 import { HandlerTimeout } from './handler-timeout.ts';
 import { type OpenStream, openStream } from './open-stream.ts';
 
-/** Time for which a process with a stuck call may continue, so that its other calls can finish. */
+/**
+ * Time for which a process continues after a handler has ignored its abort, so that the other calls of the process can
+ * finish.
+ */
 const OTHER_CALLS_GRACE_MS = 10_000;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
 /** Reason for aborting platform calls that are still in flight when their handler ends. */
@@ -27,31 +30,31 @@ export interface LiveCallsDeps {
   clock: Clock;
   send(frame: ToRunner): void;
   endProcess(reason: EndReason): void;
-  /** Called when a call or its process ended and its slot is free. */
+  /** Called when the slot of a call becomes free, because the call or its process has ended. */
   onFree(call: Call): void;
 }
 
 interface LiveCall {
   call: Call;
-  /** Aborts the platform calls of the handler. Created with the first such call. */
+  /** Aborts the platform calls of the handler. Created when the handler makes its first platform call. */
   abort?: AbortController;
   timeout: HandlerTimeout;
   hasBegun?: true;
-  /** Set if the handler is still running at the end of the grace period after its abort. */
+  /** Set if the handler has ignored its abort and is still running at the end of the grace period. */
   isStuck?: true;
   /** Set once the handler has returned a stream. */
   stream?: OpenStream;
 }
 
 /**
- * The calls that run in one process, including aborted ones whose handlers have not stopped yet. Applies their timeouts
- * and handles the untrusted frames that the process sends about them.
+ * Tracks the calls that run in one process, including aborted calls whose handlers have not stopped yet. Applies the
+ * timeouts of calls, and handles the untrusted frames that the process sends about calls.
  */
 export class LiveCalls {
   readonly #deps: LiveCallsDeps;
   readonly #live = new Map<string, LiveCall>();
   readonly #router: CallRouter;
-  /** Set once a stuck call has scheduled the end of the process. */
+  /** Scheduled end of the process, set once a handler has ignored its abort. */
   #ending: { reason: EndReason; stop(): void } | null = null;
 
   constructor(deps: LiveCallsDeps) {
@@ -67,12 +70,14 @@ export class LiveCalls {
     return this.#live.size;
   }
 
-  /** Whether a handler ignores its abort. The process then accepts no more calls and ends after its other calls. */
+  /** True if a handler ignores its abort. The process then accepts no more calls, and ends after its other calls. */
   get isStuck(): boolean {
     return [...this.#live.values()].some((entry) => entry.isStuck);
   }
 
-  /** Returns false, and rejects the call, when the execution id is already running. */
+  /**
+   * Adds a call and starts its time limit. If the execution id is already running, rejects the call and returns false.
+   */
   add(call: Call): boolean {
     const { executionId } = call.request;
     if (this.#live.has(executionId)) {
@@ -95,7 +100,7 @@ export class LiveCalls {
     const entries = [...this.#live.values()];
     this.#live.clear();
     this.#ending?.stop();
-    // An exit between calls is normal, unless code that a handler left running exceeded the memory limit.
+    // An exit while no call runs is normal, unless code that a handler left running exceeded the memory limit.
     if (entries.length === 0 && exit.ended?.kind !== 'memory') return;
     const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
     logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });
@@ -149,7 +154,7 @@ export class LiveCalls {
 
   #routeCall(frame: RawFrame, entry: LiveCall): boolean {
     const call = readCall(frame);
-    // The code of an aborted handler may still run for a moment, but must not use the platform any more.
+    // The code of an aborted handler can still run for a moment, but must not use the platform any more.
     if (!call || entry.call.isSettled) return false;
     this.#router.handle(call, this.#contextOf(entry));
     return true;
@@ -159,7 +164,7 @@ export class LiveCalls {
     const { call } = entry;
     if (!call.stream || entry.stream || call.isSettled) return false;
     const { executionId } = call.request;
-    // From here on, the stream's idle timeout applies instead of the handler's time limit.
+    // From here on, the stream's idle timeout replaces the handler's time limit.
     entry.timeout.stop();
     const opened = openStream(readText(frame.contentType, 512), {
       sink: call.stream,
@@ -181,7 +186,10 @@ export class LiveCalls {
     return true;
   }
 
-  /** Resolves the call. A stream must first be read to its end, and its idle timeout still applies to a slow reader. */
+  /**
+   * Resolves the call. If the call has a stream, the stream must first be read to its end, and its idle timeout applies
+   * to a slow reader.
+   */
   #succeed({ call, stream }: LiveCall, result: CommandResult): void {
     if (!stream) call.resolve(result);
     else
@@ -231,7 +239,10 @@ export class LiveCalls {
     return true;
   }
 
-  /** Schedules the end of a process with a stuck call, so that its other calls get time to finish. */
+  /**
+   * Schedules the end of a process whose handler ignores its abort. The delay lets the other calls of the process
+   * finish.
+   */
   #overrun(entry: LiveCall, reason: EndReason): void {
     entry.isStuck = true;
     this.#ending ??= {
@@ -246,7 +257,10 @@ export class LiveCalls {
       this.#deps.endProcess(this.#ending.reason);
   }
 
-  /** Rejects the call at once and aborts its handler. The process ends if the handler ignores the grace period. */
+  /**
+   * Rejects the call at once and aborts its handler. If the handler is still running after the grace period, the
+   * process ends.
+   */
   #giveUp(entry: LiveCall, error: PlatformError, reason: EndReason): void {
     const { executionId } = entry.call.request;
     entry.call.reject(error);

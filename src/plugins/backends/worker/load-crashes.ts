@@ -2,18 +2,22 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { lostProcess, type ProcessExit } from './exit-reason.ts';
 
-/** New processes are delayed after this number of consecutive crashes while loading. */
+/** Number of consecutive crashes while loading after which new processes are delayed. */
 const MAX_CRASHES = 3;
 const FIRST_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 60_000;
 
-/** Delays new processes of a plugin that crashes while loading, because each call would otherwise start another one. */
+/**
+ * Delays new processes of a plugin that crashes while loading, because each call would otherwise start another process.
+ */
 export interface LoadCrashes {
   readonly isClean: boolean;
-  /** Records the end of a process. Returns the error with which queued calls must fail if starts are now delayed. */
+  /** Records the end of a process. If the start of new processes is now delayed, returns the error for queued calls. */
   note(exit: ProcessExit): PlatformError | undefined;
   reset(): void;
-  /** Throws SERVICE_UNAVAILABLE with Retry-After while starts are delayed. */
+  /**
+   * Throws an error with `Retry-After` and the code of the latest crash while the start of new processes is delayed.
+   */
   requireNotDelayed(): void;
 }
 

@@ -2,14 +2,14 @@ import { readFileSync, statfsSync } from 'node:fs';
 import { systemClock } from '../../../kit/time/clock.ts';
 
 const WATCH_MS = 50;
-/** Poll interval while no call runs. Code that a handler left running may still allocate memory. */
+/** Poll interval while no call runs. Code that a handler left running can still allocate memory. */
 const IDLE_WATCH_MS = 200;
-/** Idle processes that use more than this share of their memory limit are replaced. */
+/** Idle processes that use more than this fraction of their memory limit are replaced. */
 const RETIRE_SHARE = 0.8;
 
 export interface MemoryWatch {
   /**
-   * Starts polling at short intervals. Polling continues at longer intervals once the process is idle. Must be called
+   * Starts polling at short intervals. Once the process is idle, polling continues at longer intervals. Must be called
    * when a call starts.
    */
   start(): void;
@@ -18,7 +18,7 @@ export interface MemoryWatch {
 
 export interface MemoryWatchDeps {
   limitMb: number;
-  /** In-memory folders of the process. Their files count towards its memory limit. */
+  /** Folders of the process that are stored in memory. Their files count towards the memory limit of the process. */
   folders: readonly string[];
   /** Returns the pid of the process, or undefined once the process has ended or is ending. */
   pid(): number | undefined;
@@ -28,7 +28,7 @@ export interface MemoryWatchDeps {
   onFull(): void;
 }
 
-/** Polls the memory of a process, because V8's heap limit covers neither buffers nor files in memory. */
+/** Creates a poller for the memory of a process, because V8's heap limit covers neither buffers nor files in memory. */
 export function createMemoryWatch({
   limitMb,
   folders,
@@ -64,7 +64,9 @@ export function createMemoryWatch({
   };
 }
 
-/** Returns the resident memory of a process in MB, or undefined if it has ended or the system has no `/proc`. */
+/**
+ * Returns the resident memory of a process in MB, or undefined if the process has ended or the system has no `/proc`.
+ */
 function residentMb(pid: number): number | undefined {
   try {
     const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -74,7 +76,7 @@ function residentMb(pid: number): number | undefined {
   }
 }
 
-/** Returns the space in MB used in a process's tmpfs folders. Resident memory does not include it. */
+/** Returns the space in MB used in a process's tmpfs folders, which resident memory does not include. */
 function filesMb(pid: number, folders: readonly string[]): number {
   let bytes = 0;
   for (const folder of folders) {
@@ -82,7 +84,7 @@ function filesMb(pid: number, folders: readonly string[]): number {
       const { blocks, bfree, bsize } = statfsSync(`/proc/${pid}/root${folder}`);
       bytes += (blocks - bfree) * bsize;
     } catch {
-      // The process has ended, or its root is unreadable; the folder's own size limit still applies.
+      // The process has ended, or its root is unreadable. In both cases, the folder's own size limit still applies.
     }
   }
   return bytes / (1024 * 1024);

@@ -3,7 +3,10 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import { hours } from '../../../kit/time/duration.ts';
 import type { StreamSink } from '../../execution.ts';
 
-/** Maximum bytes in flight between a process and its reader. It bounds the memory that a stream uses here. */
+/**
+ * Maximum bytes in flight between a process and its reader. The limit bounds the memory that a stream uses in this
+ * service.
+ */
 const WINDOW_BYTES = 256 * 1024;
 /** Maximum duration of a stream, because each stream occupies a slot of its process. */
 const MAX_STREAM_MS = hours(1);
@@ -15,13 +18,13 @@ export interface OpenStreamDeps {
   pull(bytes: number): void;
   /** Time limit in ms for the process to send the next chunk, and for the reader to accept a chunk. */
   idleMs: number;
-  /** Maximum bytes in flight. The default is 256 KiB. */
+  /** Maximum bytes in flight between the process and the reader. The default is 256 KiB. */
   windowBytes?: number;
   onTimeout(): void;
 }
 
 export interface OpenStream {
-  /** Returns false when the process sent more than was requested. */
+  /** Forwards a chunk to the reader. Returns false if the process sent more than was requested. */
   take(piece: Buffer): boolean;
   /** Resolves once the reader has taken all chunks received so far. */
   readonly drained: Promise<void>;
@@ -56,7 +59,8 @@ export function openStream(contentType: string, deps: OpenStreamDeps): OpenStrea
       credit -= piece.length;
       moved();
       drained = drained.then(() => sink.write(piece)).then(() => addCredit(piece.length));
-      // A failed write needs no handling here: the call's abort signal already reports that the reader disconnected.
+      // A failed write needs no handling here, because the call's abort signal already reports that the reader
+      // disconnected.
       drained.catch(() => {});
       return true;
     },

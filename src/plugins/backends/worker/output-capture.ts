@@ -9,7 +9,7 @@ const BYTES_PER_SECOND = 32 * 1024 * 1024;
 const BYTES_AT_ONCE = 4 * 1024 * 1024;
 
 export interface OutputCapture {
-  /** Last part of the output. */
+  /** Returns the last part of the output. */
   tail(): string;
 }
 

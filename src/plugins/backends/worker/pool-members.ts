@@ -6,9 +6,9 @@ const TENURE_MS = 1000;
 
 export interface PoolMembersOptions {
   maxProcesses: number;
-  /** Whether each process serves only the tenant of its first call. */
+  /** If true, each process serves only the tenant of its first call. */
   separateTenants: boolean;
-  /** Concurrent calls per process. */
+  /** Maximum concurrent calls per process. */
   concurrency: number;
   idleMs: number;
   clock: Clock;
@@ -16,11 +16,11 @@ export interface PoolMembersOptions {
 
 interface Member {
   stopIdle: () => void;
-  /** Tenant that the process serves. Null if it is not bound yet, or shared by all tenants. */
+  /** Tenant to which the process is bound. Null if the process is not bound yet, or serves all tenants. */
   tenantId: string | null;
-  /** Time at which the process was bound to the tenant. */
+  /** Monotonic time in ms at which the process was bound to its tenant. */
   boundAt: number;
-  /** Whether the process accepts no more calls, and ends once its calls are done. */
+  /** True if the process accepts no more calls and ends once its current calls are done. */
   isLeaving: boolean;
 }
 
@@ -67,13 +67,16 @@ export class PoolMembers {
     for (const [process, { tenantId, isLeaving }] of this.#members) {
       if (!this.#canTake(process) || isLeaving) continue;
       if (tenantId !== null && tenantId !== tenant) continue;
-      // The newest process is preferred, so that surplus processes become idle and end.
+      // Among processes with equal load, the newest is preferred, so that surplus processes become idle and end.
       if (!best || process.load <= best.load) best = process;
     }
     return best;
   }
 
-  /** Marks the process as busy with a call of this tenant. */
+  /**
+   * Stops the idle timer of a process that gets a call. With `separateTenants`, binds the process to the tenant if it
+   * is not bound yet.
+   */
   occupy(process: RunnerProcess, tenantId: string): void {
     const member = this.#members.get(process)!;
     member.stopIdle();
@@ -82,7 +85,10 @@ export class PoolMembers {
     member.boundAt = this.#options.clock.monotonic();
   }
 
-  /** Ends a process without calls after `idleMs`, or at once if its pool is retired or it was evicted. */
+  /**
+   * Ends a process without calls after `idleMs`. If its pool is retired or the process was evicted, ends the process at
+   * once.
+   */
   endWhenIdle(process: RunnerProcess, isRetired: boolean): void {
     const { clock, idleMs } = this.#options;
     const member = this.#members.get(process);
@@ -99,8 +105,8 @@ export class PoolMembers {
   }
 
   /**
-   * Evicts the process bound to its tenant for the longest time, if all processes serve other tenants and none is about
-   * to start or end. `preparing` is the number of processes being started.
+   * Evicts the process that has been bound to its tenant for the longest time, if all processes serve other tenants and
+   * no process is about to start or end. `preparing` is the number of processes being started.
    */
   evictFor(waiting: string, preparing: number): void {
     const { clock, maxProcesses } = this.#options;

@@ -15,7 +15,9 @@ const MAX_RETRY_SECONDS = 60;
 export interface PoolDeps extends PoolMembersOptions {
   pluginId: string;
   maxQueue: number;
-  /** Prepares the sandbox. Called again whenever the pool was empty, so that changed files are noticed. */
+  /**
+   * Prepares the sandbox. After the pool was empty, the sandbox is prepared again, so that file changes take effect.
+   */
   prepare(): Promise<Launch>;
   start(launch: Launch, events: RunnerProcessEvents): RunnerProcess;
   /** Called when no process is left and the queue is empty. */
@@ -78,13 +80,13 @@ export class Pool {
     };
   }
 
-  /** Ends each process once it has no calls left. Running and queued calls still finish. */
+  /** Ends each process once all its calls have finished. Running and queued calls still finish. */
   retire(): void {
     this.#isRetired = true;
     for (const process of this.#members.all) if (process.isReady) this.#becomeFree(process);
   }
 
-  /** Rejects queued calls and kills all processes. Resolves once they have ended. */
+  /** Rejects queued calls and kills all processes. Resolves once all processes have ended. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#closing = resolve;
@@ -95,7 +97,7 @@ export class Pool {
   }
 
   #freeFor({ request: { tenantId } }: Call): RunnerProcess | undefined {
-    // A tenant that has used its share must wait, even if a process has free capacity.
+    // A tenant that has used its share of the slots must wait, even if a process has free capacity.
     return this.#shares.mayTake(tenantId) ? this.#members.freeFor(tenantId) : undefined;
   }
 
@@ -126,7 +128,7 @@ export class Pool {
     call.cancelWith(() => leave(cancelled(call.request)));
     this.#startIfNeeded();
     if (call.onBegun) return;
-    // The wait in the queue does not count towards the handler's timeout, and has a limit of its own.
+    // The wait in the queue does not count towards the handler's timeout, and has a separate limit.
     const waitMs = Math.max(call.timeoutMs, START_MS);
     const stopTimer = clock.after(waitMs, () => {
       const message = `No process of plugin ${pluginId} became free within ${waitMs} ms; all are busy.`;
@@ -163,7 +165,8 @@ export class Pool {
     const { concurrency, maxProcesses, separateTenants } = this.#deps;
     if (this.#closing || this.#queue.size === 0) return;
     const starting = this.#preparing + this.#members.starting;
-    // Calls of tenants that have used their share do not count, because a new process could not serve them.
+    // Calls of tenants that have used their share of the slots do not count, because a new process could not serve
+    // these tenants.
     const waiting = this.#queue.sizeOf((tenantId) => this.#shares.mayTake(tenantId));
     const missing = Math.ceil(waiting / concurrency) - starting;
     const slots = maxProcesses - this.#members.size - this.#preparing;
@@ -218,7 +221,7 @@ export class Pool {
     if (this.#members.size > 0 || this.#preparing > 0 || this.#queue.size > 0) return;
     this.#launch = undefined;
     this.#closing?.();
-    // The pool holds the crash count, so it must stay until the plugin has loaded successfully.
+    // The pool stores the crash count, so the pool must not be removed before the plugin has loaded successfully.
     if (this.#loadCrashes.isClean) this.#deps.onEmpty();
   }
 }

@@ -16,9 +16,9 @@ import { LiveCalls } from './live-calls.ts';
 import { createMemoryWatch, type MemoryWatch } from './memory.ts';
 import type { SpawnEvents, SpawnedRunner } from './spawn-runner.ts';
 
-/** Time limit for the runner to become ready. Plugin code is loaded later and counts towards the first call. */
+/** Time limit for a new runner process to become ready. Plugin code is loaded later, as part of the first call. */
 export const START_MS = 15_000;
-/** Grace period for a process that was asked to exit. */
+/** Grace period for a process to exit by itself after its channel was closed. */
 const LEAVE_MS = 1000;
 
 export interface RunnerProcessDeps {
@@ -31,20 +31,23 @@ export interface RunnerProcessDeps {
   sink: PluginLogSink;
   logger: Logger;
   clock: Clock;
-  /** Plugin code to run instead of the files on disk, which have changed since the code was loaded. */
+  /**
+   * Source code that was loaded before the plugin's files changed on disk. The runner executes this code instead of the
+   * files.
+   */
   code: SourceCode | undefined;
 }
 
 export interface RunnerProcessEvents {
   onReady(): void;
-  /** Called when a call or its process ended and its slot is free. */
+  /** Called when the slot of a call becomes free, because the call or its process has ended. */
   onFree(call: Call): void;
   onLoaded(): void;
-  /** Called after the process has ended and its calls were rejected. */
+  /** Called after the process has ended and all its calls were rejected. */
   onExit(exit: ProcessExit): void;
 }
 
-/** A sandboxed runner process, which the constructor starts. All frames that it sends are untrusted. */
+/** A sandboxed runner process. The constructor starts the process. All frames from the process are untrusted. */
 export class RunnerProcess {
   readonly #deps: RunnerProcessDeps;
   readonly #events: RunnerProcessEvents;
@@ -89,17 +92,17 @@ export class RunnerProcess {
     return this.#isReady;
   }
 
-  /** Whether the process was told to end or has ended, and therefore accepts no more calls. */
+  /** True if the process has ended or is being stopped. Such a process accepts no more calls. */
   get isEnding(): boolean {
     return this.#ended !== null || this.#isGone;
   }
 
-  /** Whether a handler ignores its abort. The process accepts no more calls while it runs. */
+  /** True if a handler keeps running after its abort and a grace period. The process then accepts no more calls. */
   get isStuck(): boolean {
     return this.#calls.isStuck;
   }
 
-  /** Number of calls, including aborted ones whose handlers have not stopped yet. */
+  /** Number of calls in the process, including aborted calls whose handlers have not stopped yet. */
   get load(): number {
     return this.#calls.size;
   }
@@ -108,7 +111,9 @@ export class RunnerProcess {
     return this.#runner.pid;
   }
 
-  /** Returns false, and rejects the call, when the execution id is already running. */
+  /**
+   * Assigns a call to the process. Rejects the call and returns false if a call with the same execution id is running.
+   */
   assign(call: Call): boolean {
     if (!this.#calls.add(call)) return false;
     this.#inputChars = Math.max(this.#calls.size > 1 ? this.#inputChars : 0, call.frame.length);
@@ -151,7 +156,7 @@ export class RunnerProcess {
     });
   }
 
-  /** Returns false if the frame is invalid. */
+  /** Processes a frame from the runner. Returns false if the frame is invalid. */
   #handle(frame: RawFrame, length: number): boolean {
     if (frame.type === 'ready') return this.#becomeReady();
     if (frame.type === 'loaded') return this.#becomeLoaded();

@@ -7,23 +7,26 @@ import { MEMORY_FOLDERS } from '../../sandbox/bwrap.ts';
 import type { Launch } from '../../sandbox/index.ts';
 import { captureOutput } from './output-capture.ts';
 
-/** Time limit for reading the last output of a process that has exited. */
+/** Time limit for reading the remaining output of a process that has exited. */
 const DRAIN_MS = 200;
-/** Time limit for bwrap to exit after Node was killed. After this time, bwrap is killed too. */
+/** Time limit for bwrap to exit after Node was killed. When the limit expires, bwrap is killed too. */
 const REAP_MS = 1000;
 
 export interface SpawnEvents {
   onLine(stream: 'stdout' | 'stderr', line: string): void;
-  /** Called once, after the process has exited and its output was read. `error` is set if it could not be started. */
+  /**
+   * Called once, after the process has exited and its output was read. `error` is set if the process could not be
+   * started.
+   */
   onExit(code: number | null, signal: string | null, error?: Error): void;
 }
 
 export interface SpawnedRunner {
-  /** The frame channel: file descriptor 3 of the child. */
+  /** Stream for protocol frames, on file descriptor 3 of the child process. */
   readonly channel: Duplex;
-  /** Process id of Node, not of bwrap. Undefined until bwrap has reported it. */
+  /** Process id of Node, not of bwrap. Undefined until bwrap has reported the id. */
   readonly pid: number | undefined;
-  /** In-memory folders of the process. Their files count towards its memory limit. */
+  /** In-memory folders of the process. Files in these folders count towards the memory limit of the process. */
   readonly memoryFolders: readonly string[];
   stderrTail(): string;
   /** Closes the channel, which makes the runner exit. */
@@ -63,7 +66,8 @@ export function spawnRunner(launch: Launch, events: SpawnEvents): SpawnedRunner 
         child.kill('SIGKILL');
         return;
       }
-      // Killing bwrap could leave a zombie, so Node is killed. Its pid cannot be reused before bwrap has reaped it.
+      // Kills Node instead of bwrap, because killing bwrap could leave a zombie. Node's pid cannot be reused before
+      // bwrap has reaped Node.
       killPid(pid);
       systemClock.after(REAP_MS, () => {
         if (!isGone()) child.kill('SIGKILL');
@@ -86,22 +90,22 @@ function watchExit(child: ChildProcess, usesBwrap: boolean, { onExit }: SpawnEve
     if (child.pid === undefined) finish(null, null, error);
   });
   child.on('close', finish);
-  // Processes started by the plugin may keep the pipes open. They must not delay the reported exit.
+  // Child processes of the plugin can keep the pipes open. They must not delay the exit event.
   child.on('exit', (code, signal) => systemClock.after(DRAIN_MS, () => finish(code, signal)));
   return () => isGone || child.exitCode !== null || child.signalCode !== null;
 }
 
-/** Returns the signal that ended Node, which bwrap reports as 128 plus the signal's number. */
+/** Returns the signal that ended Node. bwrap reports the signal as exit code 128 plus the signal's number. */
 function signalOf(code: number): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
 }
 
-/** Makes the kernel kill plugins before services when the machine runs out of memory. */
+/** Raises the OOM score of a plugin process, so that the kernel kills plugins before services when memory runs out. */
 function offerToOomKiller(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, '500');
   } catch {
-    // The system has no `/proc`, or the process has already exited.
+    // This error is expected if the system has no `/proc` or the process has already exited.
   }
 }
 
@@ -109,13 +113,13 @@ function killPid(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // The process has already exited.
+    // This error is expected if the process has already exited.
   }
 }
 
 /**
- * Reads the pid of bwrap's child from the first JSON document only. bwrap writes it before plugin code runs, so plugin
- * code cannot make the platform kill another process.
+ * Reads the pid of bwrap's child process. Uses only the first JSON document, which bwrap writes before plugin code
+ * runs, so that plugin code cannot make the platform kill another process.
  */
 function readChildPid(status: Readable, found: (pid: number | undefined) => void): void {
   let text = '';
@@ -125,7 +129,7 @@ function readChildPid(status: Readable, found: (pid: number | undefined) => void
     text += piece;
     if (!text.includes('}') && text.length < 4096) return;
     status.off('data', read);
-    // The pipe stays open, because bwrap writes the exit status there and a closed pipe would kill it.
+    // Keeps the pipe open, because bwrap later writes the exit status to the pipe. A closed pipe would kill bwrap.
     status.resume();
     const pid = Number(/"child-pid":\s*(\d+)/.exec(text)?.[1]);
     found(Number.isInteger(pid) && pid > 1 ? pid : undefined);

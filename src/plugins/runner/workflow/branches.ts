@@ -5,30 +5,35 @@ import { RunnerFailure } from '../failure.ts';
 /** A sequential part of a workflow function: the main part (trunk), or a branch that `ctx.all` runs concurrently. */
 export interface Branch {
   /**
-   * Id of the branch: empty for the trunk, `1-0` for the first branch of the first `ctx.all`, and `1-0.2-1` for a
-   * branch nested in `1-0`.
+   * Id of the branch. The id is empty for the main part, `1-0` for the first branch of the first `ctx.all`, and
+   * `1-0.2-1` for a branch nested in `1-0`.
    */
   id: string;
   /** Number of steps that the branch has reached so far. */
   place: number;
   /** Number of `ctx.all` calls that the branch has made so far. */
   forks: number;
-  /** Id of the step that the branch awaits, `ctx.all` while child branches run, or null. */
+  /**
+   * Id of the step that the branch awaits. The value is `ctx.all` while child branches run, and null if the branch
+   * awaits nothing.
+   */
   busyWith: string | null;
-  /** End time of the branch's latest step, which `ctx.now` returns in the branch. */
+  /** End time of the branch's latest step. `ctx.now` returns this time in the branch. */
   now: number;
   draws: number;
-  /** Whether the branch got a CancelledError, after which its new steps belong to the clean-up. */
+  /** True after the branch received a CancelledError. Later steps of the branch belong to the workflow's clean-up. */
   isCancelled: boolean;
   shields: number;
-  /** Number of uses of each step name in the branch, to make step ids unique. */
+  /** Number of uses of each step name in the branch. Used to make step ids unique. */
   names: Map<string, number>;
 }
 
-/** The current branch, and the step whose function is running, if any. */
+/**
+ * The current branch, and the id of the step whose function is running. `inStep` is null while no step function runs.
+ */
 const place = new AsyncLocalStorage<{ branch: Branch; inStep: string | null }>();
 
-/** Creates a branch, which inherits the clean-up state of its parent. */
+/** Creates a branch that inherits the clean-up state of its parent branch. */
 export function newBranch(
   id: string,
   now: number,
@@ -44,8 +49,8 @@ export const runInStep = <T>(branch: Branch, inStep: string, work: () => T): T =
 export const currentBranch = (trunk: Branch): Branch => place.getStore()?.branch ?? trunk;
 
 /**
- * Returns the current branch. Throws inside a step, because a nested step would repeat with each attempt and be
- * recorded twice.
+ * Returns the current branch. Throws an error inside a step function, because a nested step would repeat with each
+ * attempt and be recorded twice.
  */
 export function branchFor(trunk: Branch, what: string): Branch {
   const found = place.getStore();
@@ -59,14 +64,17 @@ export function branchFor(trunk: Branch, what: string): Branch {
   return found?.branch ?? trunk;
 }
 
-/** Returns the id of a step: `charge`, or `charge:2` for the second step of that name, or `charge@1-0` in a branch. */
+/**
+ * Returns the id of a step, such as `charge`. The id is `charge:2` for the second step of that name, and `charge@1-0`
+ * in the branch `1-0`.
+ */
 export function stepId(branch: Branch, name: string): string {
   const nth = (branch.names.get(name) ?? 0) + 1;
   branch.names.set(name, nth);
   return `${name}${nth === 1 ? '' : `:${nth}`}${branch.id === '' ? '' : `@${branch.id}`}`;
 }
 
-/** Returns 32 deterministic pseudo-random bytes, which are the same in each replay. */
+/** Returns 32 pseudo-random bytes that are the same in each replay. */
 export function draw(seed: string, branch: Branch): Buffer {
   return createHash('sha256')
     .update(`${seed}\n${branch.id}\n${branch.draws++}`)

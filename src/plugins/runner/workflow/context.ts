@@ -16,8 +16,8 @@ import type { StepRequest } from './replay-link.ts';
 import { StepFactory, wrong } from './step-factory.ts';
 
 /**
- * Builds a workflow function's context, which is a handler's context with steps. `unstarted` lists steps that were
- * created but not awaited.
+ * Builds the context of a workflow function, which adds steps to the context of a handler. `unstarted` returns the
+ * names of steps that were created but not awaited.
  */
 export function createWorkflowContext(
   base: PluginContextV3,
@@ -37,7 +37,7 @@ export function createWorkflowContext(
   return { context: context as unknown as WorkflowContext, unstarted: () => steps.unstarted };
 }
 
-/** Creates the steps that need no other plugin or workflow: functions and waits. */
+/** Creates the context methods for steps that call no command and no child workflow, such as functions and waits. */
 function localSteps(steps: StepFactory, workflow: WorkflowParts) {
   return {
     step: (name: string, run: (step: StepInfo) => unknown, options: StepOptions = {}) => {
@@ -66,7 +66,7 @@ function localSteps(steps: StepFactory, workflow: WorkflowParts) {
   };
 }
 
-/** Creates the steps that call commands and child workflows. */
+/** Creates the context methods for steps that call commands and child workflows. */
 function calledSteps(steps: StepFactory, { steps: defaults }: WorkflowParts) {
   return {
     invoke: (
@@ -126,8 +126,8 @@ function replayedValues({ trunk }: Replay, seed: string) {
 }
 
 /**
- * Returns a function that validates a signal's payload again, because the schema may have changed since the signal was
- * accepted.
+ * Returns a function that validates a signal's payload again, because the schema could have changed since the signal
+ * was accepted.
  */
 function payloadReader(workflow: WorkflowParts, name: string): StepRequest['decode'] {
   const schema = signalSchema(workflow, name);
@@ -147,8 +147,8 @@ function payloadReader(workflow: WorkflowParts, name: string): StepRequest['deco
 }
 
 /**
- * Adds the workflow's default options to the options of a step. An inherited `retry` is marked, because only a step's
- * own `retry` declares that the step is safe to repeat.
+ * Adds the workflow's default options to a step's options. Marks an inherited `retry`, because only a step's own
+ * `retry` declares that the step is safe to repeat.
  */
 function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'options' | 'inheritsRetry'> {
   const { retry = defaults.retry } = options;
@@ -159,7 +159,7 @@ function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'o
   };
 }
 
-/** Wraps a log and suppresses lines that an earlier replay has already written. */
+/** Wraps a log and suppresses lines that were already written in an earlier replay. */
 function quietLog(log: PluginLog, isQuiet: () => boolean): PluginLog {
   const levels = Object.keys(log) as Array<keyof PluginLog>;
   return Object.fromEntries(
@@ -182,7 +182,7 @@ function timeOf(until: SleepUntil): Record<string, unknown> {
   );
 }
 
-/** Returns the default name of a step that calls a command: `charge` for `@acme/shop/charge`. */
+/** Returns the default name of a step that calls a command, such as `charge` for the command `@acme/shop/charge`. */
 function nameOf(ref: unknown): string {
   return String(ref)
     .split('/')

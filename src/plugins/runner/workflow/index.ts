@@ -19,7 +19,7 @@ import { Replay } from './replay.ts';
 import type { ReplayLink } from './replay-link.ts';
 import { faultOf, WorkflowStepError } from './step-failure.ts';
 
-/** Connects a replay to its workflow run. Throws HOST_MISMATCH when the caller is not a workflow run. */
+/** Connects a replay to its workflow run. Throws HOST_MISMATCH if the caller is not a workflow run. */
 export function workflowLink(
   { hostContext, handler }: RunnerRequest,
   signal: AbortSignal,
@@ -46,8 +46,8 @@ export function workflowLink(
 }
 
 /**
- * Replays a workflow function from its start. The function's result or error ends the run. When every branch waits, the
- * replay ends, and a new replay continues the run later.
+ * Runs a workflow function from its start and replays recorded steps. The function's result or error ends the run. If
+ * every branch waits, this replay ends, and a later replay continues the run.
  */
 export async function runWorkflow(
   { ref, workflow, execute }: Handler,
@@ -108,14 +108,16 @@ function threw(thrown: unknown): ReplayEnd {
   const { error } = faultOf(thrown);
   if (thrown instanceof CancelledError) return { end: 'threw', error, cancelled: true };
   if (thrown instanceof WorkflowStepError) return { end: 'threw', error, step: thrown.step };
-  // An error of the function itself must not look like a failed step, so the code STEP_FAILED is replaced.
+  // An error of the workflow function must not be reported as a failed step, so the code STEP_FAILED is replaced.
   return {
     end: 'threw',
     error: error.code === 'STEP_FAILED' ? { ...error, code: 'EXECUTION_ERROR' } : error,
   };
 }
 
-/** Throws if a step was not awaited, because the end of the function would interrupt the step at an arbitrary point. */
+/**
+ * Throws if a step was not awaited. The end of the workflow function would interrupt such a step at an arbitrary point.
+ */
 function requireAllAwaited(unstarted: readonly string[], unfinished: string | undefined): void {
   const [first] = unstarted;
   if (first === undefined && unfinished === undefined) return;

@@ -1,8 +1,8 @@
 import { messageOf, RunnerFailure } from '../failure.ts';
 
 /**
- * Serializes a value as JSON for later replays. Throws VALIDATION_ERROR for values that JSON would silently drop, such
- * as maps, sets, functions, symbols and non-finite numbers.
+ * Serializes a value as JSON for later replays. Throws VALIDATION_ERROR for values that JSON would silently drop or
+ * change, such as maps, sets, functions, symbols and non-finite numbers.
  */
 export function keptText(value: unknown, what: string): string {
   const lost = (kind: string, key: string): RunnerFailure =>

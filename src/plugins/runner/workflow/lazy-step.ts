@@ -1,4 +1,7 @@
-/** A step that starts when it is awaited or passed to `ctx.all`, so that steps without `await` can be detected. */
+/**
+ * A step that starts only when code awaits the step or passes the step to `ctx.all`. Steps without `await` can be
+ * detected because they never start.
+ */
 export class LazyStep<Result> implements Promise<Result> {
   readonly [Symbol.toStringTag] = 'WorkflowStep';
   readonly name: string;
@@ -14,7 +17,7 @@ export class LazyStep<Result> implements Promise<Result> {
     return this.#started !== undefined;
   }
 
-  /** Starts the step with the given function, unless the step has already started. */
+  /** Starts the step with the function `start`, unless the step has already started. */
   startAs(start: () => Promise<Result>): Promise<Result> {
     this.#started ??= start();
     return this.#started;

@@ -1,6 +1,6 @@
 import type { EnterStep, RecalledStep, StepAnswer } from '../../../contracts/index.ts';
 
-/** Steps of earlier replays that were fetched for this replay and that the function has not reached yet. */
+/** Recorded steps of earlier replays that the workflow function has not reached yet in this replay. */
 export class Recalled {
   readonly #steps = new Map<string, RecalledStep>();
 
@@ -9,8 +9,8 @@ export class Recalled {
   }
 
   /**
-   * Returns the recorded answer to a step, or undefined if the step is new or differs from the recorded step. The run
-   * reports a difference as changed code.
+   * Returns the recorded answer for a step. Returns undefined if the step is new or differs from the recorded step. The
+   * workflow run reports a different step as changed code.
    */
   take({ id, branch, place, uses }: EnterStep): StepAnswer | undefined {
     const step = this.#steps.get(id);
@@ -19,13 +19,13 @@ export class Recalled {
     return step.answer;
   }
 
-  /** Id of the first unreached step, in the order in which earlier replays reached the steps. */
+  /** Returns the id of the first unreached step, in the order in which earlier replays reached the steps. */
   missed(): string | undefined {
     const [first] = this.#steps.keys();
     return first;
   }
 
-  /** Id of the unreached step that ended first. */
+  /** Returns the id of the unreached step that ended first in earlier replays. */
   missedByEnd(): string | undefined {
     let first: { id: string; order: number } | undefined;
     for (const { id, answer } of this.#steps.values())

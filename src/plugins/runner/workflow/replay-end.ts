@@ -4,8 +4,5 @@ export type Halt =
   | { end: 'strayed'; missed?: string | undefined }
   | { end: 'broke'; message: string };
 
-/**
- * A promise that never resolves. The code of a replay that has ended awaits this promise, because the code must not
- * continue.
- */
+/** A promise that never resolves. Code of an ended replay awaits this promise, so that the code does not continue. */
 export const NEVER = new Promise<never>(() => {});

@@ -8,11 +8,11 @@ import type {
 } from '../../../contracts/index.ts';
 import type { StepInfo } from '../../../contracts/workflow-context.ts';
 
-/** Calls from a replay to its workflow run. */
+/** Calls that a replay makes to its workflow run. */
 export interface ReplayLink {
   replay: ReplayContext;
   signal: AbortSignal;
-  /** Reports that the function begins. */
+  /** Reports that the workflow function starts. */
   begin(): Promise<unknown>;
   recall(after: number): Promise<RecalledSteps>;
   enter(step: EnterStep): Promise<StepAnswer>;
@@ -20,16 +20,16 @@ export interface ReplayLink {
   watch(): Promise<ReadySteps>;
 }
 
-/** Request of a workflow function for a step. `run` is set if the step's work is a function in the workflow's code. */
+/** A step that a workflow function requests. `run` is set if the step's work is a function in the workflow's code. */
 export interface StepRequest {
   uses: string;
   with: Record<string, unknown>;
   options: object;
-  /** Set if the step itself is passed to `ctx.all`, instead of a function. */
+  /** Set if a step, instead of a function, was passed to `ctx.all`. */
   joint?: true;
   /** Set if the retry option is inherited from the workflow's defaults. */
   inheritsRetry?: true;
   run?: ((step: StepInfo) => unknown) | undefined;
-  /** Converts the stored output to the value that the function gets. */
+  /** Converts the stored output to the value that the workflow function receives. */
   decode?: ((output: unknown) => Promise<unknown>) | undefined;
 }

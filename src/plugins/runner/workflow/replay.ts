@@ -9,7 +9,7 @@ import { StepCalls } from './step-calls.ts';
 import { failureOf } from './step-ends.ts';
 import { Turns } from './turns.ts';
 
-/** Delay before the next poll of the run if a poll reported nothing new. */
+/** Delay before the next poll of the workflow run if the last poll reported no change. */
 const WATCH_PAUSE_MS = 100;
 const NOTHING_READY: ReadySteps = { ready: [], stop: [] };
 
@@ -21,10 +21,10 @@ export class Replay {
   readonly #steps: StepCalls;
   readonly #recalled = new Recalled();
   readonly #turns = new Turns();
-  /** Callbacks of waiting branches, by the id of the step that each branch waits for. */
+  /** Callbacks that continue waiting branches, keyed by the id of the step that the branch waits for. */
   readonly #waiting = new Map<string, () => void>();
   readonly #branches = new Set<Branch>();
-  /** Number of branches that neither wait nor have forked. */
+  /** Number of running branches. Branches that wait for a step or for child branches are not counted. */
   #active = 1;
   /** Number of finished steps that this replay has reached. */
   #reached = 0;
@@ -36,22 +36,22 @@ export class Replay {
     this.trunk = this.#openBranch('', link.replay.startedAt, { isCancelled: false, shields: 0 });
   }
 
-  /** Resolves when the replay ends before its function has returned. */
+  /** Resolves if the replay ends before its workflow function returns. */
   get halted(): Promise<Halt> {
     return this.#run.halted;
   }
 
-  /** Whether the function still has to reach steps that were recorded before this replay. */
+  /** True until the workflow function has reached all steps that were recorded before this replay. */
   get isReplaying(): boolean {
     return this.#reached < this.#link.replay.remembered;
   }
 
-  /** Id of a step that an earlier replay recorded and that the function has not reached. */
+  /** Id of a step that an earlier replay recorded and that the workflow function has not reached in this replay. */
   get missed(): string | undefined {
     return this.#recalled.missed();
   }
 
-  /** Id of a step that was started but whose end the function has not awaited. */
+  /** Id of a step that was started and whose end the workflow function has not awaited. */
   get unfinished(): string | undefined {
     return [...this.#branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined;
   }
@@ -88,8 +88,8 @@ export class Replay {
   }
 
   /**
-   * Runs branches concurrently until all have ended. Rejects with a CancelledError if a branch was cancelled, or else
-   * with the first failure in branch order.
+   * Runs branches concurrently until all have ended. Rejects with a CancelledError if a branch was cancelled.
+   * Otherwise, a failed branch causes a rejection with the first failure in branch order.
    */
   async fork(
     parent: Branch,
@@ -110,7 +110,7 @@ export class Replay {
           return await body(branch);
         } finally {
           parent.now = Math.max(parent.now, branch.now);
-          // The parent continues in place of the branch that ends last.
+          // When the last child branch ends, the parent branch continues in place of that child branch.
           this.#turns.end(branch, --open === 0 ? parent : null);
           if (open > 0) this.#leave();
         }
@@ -136,7 +136,7 @@ export class Replay {
     return this.#run.halt(why);
   }
 
-  /** Resolves once all step completions with a lower order were delivered to their branches. */
+  /** Resolves when all step completions with a lower `order` have been delivered to their branches. */
   async #awaitTurn(order: number, branch: Branch): Promise<void> {
     const turn = this.#turns.wait(order, branch);
     void this.#turns.give().then(() => this.#waiting.size === 0 && this.#endStray());
@@ -145,21 +145,21 @@ export class Replay {
   }
 
   /**
-   * Halts the replay if all active branches wait for the completion of a step that the changed function no longer
-   * reaches.
+   * Halts the replay if all active branches wait for a step that the workflow function no longer reaches, because the
+   * function's code has changed.
    */
   #endStray(): void {
     if (this.#run.isOver || this.#turns.held === 0 || this.#turns.held !== this.#active) return;
     void this.#halt({ end: 'strayed', missed: this.#recalled.missedByEnd() });
   }
 
-  /** Marks an ended branch as inactive, and halts the replay if no other branch can continue. */
+  /** Marks an ended branch as inactive. Halts the replay if no other branch can continue. */
   #leave(): void {
     if (--this.#active === 0) void this.#halt({ end: 'suspended' });
     else if (this.#waiting.size === 0) this.#endStray();
   }
 
-  /** Resolves when the branch may continue. If no other branch is active, suspends the replay and never resolves. */
+  /** Resolves when the branch can continue. If no other branch is active, suspends the replay and never resolves. */
   #blocked(id: string): Promise<void> {
     if (this.#active === 1) return this.#halt({ end: 'suspended' });
     this.#active--;
@@ -194,7 +194,10 @@ export class Replay {
     wake();
   }
 
-  /** Requests a step again after each wait, until the step has ended. */
+  /**
+   * Returns the final answer for a step. Requests the step from the run again after each wait, until the step has
+   * ended.
+   */
   async #outlast(
     branch: Branch,
     step: EnterStep,

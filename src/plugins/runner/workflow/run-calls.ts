@@ -4,9 +4,9 @@ import { Semaphore } from './semaphore.ts';
 
 /** Maximum number of in-flight requests to the workflow run. */
 const MAX_CALLS = 16;
-/** Codes of errors that the function causes and may catch. All other errors end the replay. */
+/** Codes of errors that the workflow function causes and can catch. All other errors end the replay. */
 const FUNCTION_FAULTS = new Set(['PERMISSION_DENIED', 'VALIDATION_ERROR', 'PAYLOAD_TOO_LARGE']);
-/** Error codes of the run after which the replay must stop. */
+/** Error codes from the workflow run that stop the replay. */
 const RUN_ENDED = new Set(['CONFLICT', 'WORKFLOW_DEFINITION_CHANGED']);
 
 /** Sends the calls of one replay to its workflow run. Calls never resolve once the replay has ended. */
@@ -15,7 +15,7 @@ export class RunCalls {
   readonly #halted = Promise.withResolvers<Halt>();
   #isOver = false;
 
-  /** Resolves when the replay is halted before its function has returned. */
+  /** Resolves if the replay is halted before its workflow function returns. */
   get halted(): Promise<Halt> {
     return this.#halted.promise;
   }
@@ -24,7 +24,7 @@ export class RunCalls {
     return this.#isOver;
   }
 
-  /** Ends the replay. The returned promise never resolves, so that the function does not continue. */
+  /** Ends the replay. The returned promise never resolves, so that the workflow function does not continue. */
   halt(why: Halt): Promise<never> {
     this.close();
     this.#halted.resolve(why);
@@ -35,7 +35,9 @@ export class RunCalls {
     this.#isOver = true;
   }
 
-  /** Calls the run. Throws only errors that the function may catch. All other errors end the replay. */
+  /**
+   * Calls the workflow run. Throws only errors that the workflow function can catch. All other errors end the replay.
+   */
   async ask<T>(call: () => Promise<T>): Promise<T> {
     if (this.#isOver) return NEVER;
     try {

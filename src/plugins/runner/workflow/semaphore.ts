@@ -1,5 +1,5 @@
 /**
- * Limits how many tasks run concurrently. Other tasks wait in FIFO order. If a permit is free, a task starts
+ * Limits the number of concurrent tasks. Further tasks wait in FIFO order. If a permit is free, a task starts
  * synchronously, because a later start, as with p-limit, would change the order of steps.
  */
 export class Semaphore {

@@ -7,25 +7,31 @@ import { Semaphore } from './semaphore.ts';
 import { outcomeOf } from './step-ends.ts';
 import { faultOf } from './step-failure.ts';
 
-/** Maximum number of concurrent step functions, because each can make platform calls, whose number is limited too. */
+/**
+ * Maximum number of concurrent step functions. Each step function can make platform calls, which have a limit of their
+ * own.
+ */
 const MAX_STEP_FUNCTIONS = 32;
-/** Time between a step's timeout and the abort of its signal. The run's own timeout must end the attempt first. */
+/**
+ * Delay between a step's timeout and the abort of its signal. The delay lets the run's own timeout end the attempt
+ * first.
+ */
 const SIGNAL_LAG_MS = 100;
-/** Delay after which the run is polled for the cancellation of a running step. Most steps end sooner. */
+/** Delay before the run is polled for the cancellation of a running step. Most steps end before this delay. */
 const WATCH_AFTER_MS = 50;
 
 type StepFunction = NonNullable<StepRequest['run']>;
 
-/** Requests steps from the run. Runs a step's function if the run answers with the state `run`. */
+/** Requests steps from the workflow run. Runs a step's function if the run replies with the state `run`. */
 export class StepCalls {
   readonly #link: ReplayLink;
   readonly #run: RunCalls;
   readonly #watch: () => void;
   readonly #permits = new Semaphore(MAX_STEP_FUNCTIONS);
-  /** Abort controllers of running step functions, by step id. */
+  /** Abort controllers of running step functions, keyed by step id. */
   readonly #running = new Map<string, AbortController>();
 
-  /** `watch` starts polling the run for cancellations. */
+  /** The callback `watch` starts to poll the workflow run for cancellations. */
   constructor(link: ReplayLink, run: RunCalls, watch: () => void) {
     this.#link = link;
     this.#run = run;
@@ -41,8 +47,8 @@ export class StepCalls {
   }
 
   /**
-   * Requests a step from the run. A step with a function first waits for a permit, because the step's timeout starts
-   * with the request.
+   * Requests a step from the workflow run. A step with a function first waits for a permit, because the step's timeout
+   * starts with the request.
    */
   enter(branch: Branch, step: EnterStep, run: StepRequest['run']): Promise<StepAnswer> {
     if (!run) return this.#run.ask(() => this.#link.enter(step));
@@ -75,7 +81,7 @@ export class StepCalls {
     try {
       return await this.#settle({ id, attempt, outcome } as SettleStep);
     } catch (error) {
-      // If the output is too large to send, only the step fails, and the function continues.
+      // An output that is too large to send fails only the step. The workflow function continues.
       return this.#settle({ id, attempt, outcome: faultOf(error) } as SettleStep);
     }
   }

@@ -5,7 +5,7 @@ import type { Branch } from './branches.ts';
 import { keptText } from './kept.ts';
 import { faultOf, WorkflowStepError } from './step-failure.ts';
 
-/** Runs a step's function and returns its outcome in the form that the run expects. */
+/** Runs a step's function and returns the outcome in the form that the workflow run expects. */
 export async function outcomeOf(id: string, run: () => unknown): Promise<unknown> {
   try {
     const { exitCode, result, error } = toCommandResult(await run());
@@ -18,7 +18,7 @@ export async function outcomeOf(id: string, run: () => unknown): Promise<unknown
 }
 
 /**
- * Converts a failed step to the error that its branch gets. If the step was cancelled, later steps of the branch belong
+ * Converts a failed step to the error that its branch receives. After a cancellation, later steps of the branch belong
  * to the clean-up.
  */
 export function failureOf(

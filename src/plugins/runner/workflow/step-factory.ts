@@ -5,7 +5,7 @@ import { LazyStep } from './lazy-step.ts';
 import type { Replay } from './replay.ts';
 import type { StepRequest } from './replay-link.ts';
 
-/** Creates the steps of one replay. Each step starts when it is awaited. */
+/** Creates the steps of one replay. Each step starts when the workflow function awaits the step. */
 export class StepFactory {
   readonly #replay: Replay;
   readonly #unstarted = new Set<LazyStep<unknown>>();
@@ -20,7 +20,7 @@ export class StepFactory {
     return [...this.#unstarted].map(({ name }) => name);
   }
 
-  /** Creates a step. `what` is the called method, for error messages. */
+  /** Creates a step. `what` is the name of the called method, used in error messages. */
   make(what: string, name: string, request: StepRequest): Promise<never> {
     const branch = branchFor(this.#replay.trunk, `${what}("${name}")`);
     if (!isStepName(name))
@@ -34,15 +34,15 @@ export class StepFactory {
   }
 
   /**
-   * Returns the function that a branch of `ctx.all` runs for an item. An item is a function or a step. A step keeps the
-   * id that it has in the parent branch.
+   * Returns the function that a branch of `ctx.all` runs for an item. An item is a function or a step. For a step, the
+   * id from the parent branch is used.
    */
   bodyOf(parent: Branch, item: unknown, index: number): (branch: Branch) => Promise<unknown> {
     if (item instanceof LazyStep) {
       const id = stepId(parent, item.name);
       const request = this.#requests.get(item)!;
-      // `joint` delays the next replay until all items of `ctx.all` have ended. A step with its own function needs a
-      // replay to run, so the step is not joint.
+      // `joint` delays the next replay until all items of `ctx.all` have ended. A step with a function is not joint,
+      // because the function can run only during a replay.
       const asked: StepRequest = request.run ? request : { ...request, joint: true };
       return (branch) => item.startAs(() => this.#begin(item, branch, id, asked));
     }

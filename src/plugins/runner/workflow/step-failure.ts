@@ -3,7 +3,7 @@ import { isRecord } from '../../../kit/data/is-record.ts';
 import { messageOf } from '../failure.ts';
 import { classOfThrown } from '../thrown-class.ts';
 
-/** Thrown when a step has failed after all retries. Workflow functions may catch the error and continue. */
+/** Thrown when a step has failed after all retries. Workflow functions can catch this error and continue. */
 export class WorkflowStepError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
@@ -20,7 +20,7 @@ export class WorkflowStepError extends Error {
   }
 }
 
-/** Failure of a step's function, as reported to the run. The run decides whether to retry the step. */
+/** Failure of a step's function, as reported to the workflow run. The run decides whether to retry the step. */
 export interface StepFault {
   error: RunError;
   errorClass?: string;
@@ -28,7 +28,7 @@ export interface StepFault {
 }
 
 /**
- * Converts a value thrown by a step's function to a StepFault. An error may set `errorClass` and `retryAfterMs`,
+ * Converts a value thrown by a step's function to a StepFault. An error can set `errorClass` and `retryAfterMs`,
  * directly or in its `details`.
  */
 export function faultOf(thrown: unknown): StepFault {
@@ -42,8 +42,8 @@ export function faultOf(thrown: unknown): StepFault {
 }
 
 /**
- * Returns the details as JSON, or an empty object if they have no JSON form, so that the failure itself is still
- * reported.
+ * Returns the details as JSON values. Returns an empty object if JSON cannot represent the details, so that the failure
+ * itself is reported in any case.
  */
 function jsonOf(details: Record<string, unknown>): Record<string, unknown> {
   try {

@@ -2,22 +2,21 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import type { Branch } from './branches.ts';
 
 /**
- * Maximum time to wait until a branch reaches its next step. A branch that waits for another branch may not reach a
- * step at all.
+ * Longest wait for a branch to reach its next step. A branch that waits for another branch might never reach a step.
  */
 const LONGEST_REST_MS = 20;
 
 /**
- * Delivers step completions to the function in their recorded order, one at a time, so that all replays
+ * Delivers step completions to the workflow function in their recorded order, one at a time, so that all replays
  * interleave branches identically.
  */
 export class Turns {
-  /** Completions that wait for earlier completions, by order number. */
+  /** Completions that wait for earlier completions, keyed by order number. */
   readonly #held = new Map<number, { branch: Branch; resolve(): void }>();
   #given = 0;
   #isGiving = false;
   #isOver = false;
-  /** The branch that got the latest completion, or null once that branch has reached its next step or ended. */
+  /** The branch that received the latest completion. Null after this branch has reached its next step or ended. */
   #going: Branch | null = null;
   #arrived = (): void => {};
 
@@ -33,7 +32,7 @@ export class Turns {
     return promise;
   }
 
-  /** Delivers the queued completions in order, up to the first missing number. */
+  /** Delivers the queued completions in order, up to the first missing order number. */
   async give(): Promise<void> {
     if (this.#isGiving) return;
     this.#isGiving = true;
@@ -55,7 +54,7 @@ export class Turns {
     this.#arrived();
   }
 
-  /** Called when the branch has ended. If `next` is given, the branch `next` continues instead. */
+  /** Called when the branch has ended. If `next` is given, the branch `next` continues instead of the ended branch. */
   end(branch: Branch, next: Branch | null): void {
     if (this.#going !== branch) return;
     if (next) this.#going = next;
@@ -66,7 +65,7 @@ export class Turns {
     this.#isOver = true;
   }
 
-  /** Waits until the branch with the latest completion reaches its next step, for at most LONGEST_REST_MS. */
+  /** Waits until the branch with the latest completion reaches its next step, for at most `LONGEST_REST_MS`. */
   async #rest(): Promise<void> {
     await nextTurn();
     if (this.#going === null) return;

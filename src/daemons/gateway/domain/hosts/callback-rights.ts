@@ -4,8 +4,8 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 type Right = 'workflows' | 'dispatch';
 
 /**
- * The API paths that containers may call, with the permission under `permissions.platform` that each requires. Jobs
- * require `dispatch`, because the API, unlike `ctx.jobs`, can submit jobs of any plugin.
+ * API path prefixes that containers are allowed to call, each with the permission that is required in
+ * `permissions.platform`. Jobs require `dispatch`, because the HTTP API can submit jobs of any plugin.
  */
 const AREAS: ReadonlyArray<[prefix: string, right: Right]> = [
   ['/api/v1/workflows', 'workflows'],

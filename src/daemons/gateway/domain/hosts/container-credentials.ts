@@ -15,34 +15,34 @@ const EXTRA_SECONDS = 60;
 const KEY_PREFIX = 'container-pass:';
 const PAGE = 100;
 
-/** A token whose container may still run. */
+/** Token of a container that might still be running. */
 interface ActiveToken {
   refusedUntil: number;
-  /** Fence of the gateway that issued the token. Entries written by earlier versions have no owner. */
+  /** Fence token of the gateway that issued the container token. Entries of earlier versions have no owner. */
   owner?: number;
 }
 
-/** Credentials with which the container of one execution calls the platform. */
+/** Credentials of the container of one execution, for calls to the platform. */
 export interface ContainerCredential {
   /** A JWT that identifies the execution. */
   token: string;
-  /** Value for `X-Internal-Secret`. The value is accepted only together with the token. */
+  /** Value of the `X-Internal-Secret` header, which is accepted only together with the token. */
   internalSecret: string;
   end(): Promise<void>;
 }
 
 export interface ContainerCredentials {
   issue(request: ExecutionRequest): Promise<ContainerCredential>;
-  /** Revokes the tokens of gateways that ended without revoking them. Returns the number of tokens. */
+  /** Revokes orphaned tokens, whose gateway ended without revoking the tokens. Returns the number of revoked tokens. */
   revokeOrphans(): Promise<number>;
-  /** Whether this internal secret was issued for the execution. */
+  /** Returns whether this internal secret was issued for the execution. */
   isOwn(internalSecret: string, executionId: string): boolean;
 }
 
 export interface ContainerCredentialsDeps {
   jwts: Jwts;
   revocations: Revocations;
-  /** Stores active tokens. After a crash, the next gateway revokes them. */
+  /** Cache that stores active tokens, so that the next gateway can revoke these tokens after a crash. */
   cache: KeyValueStore;
   members: Pick<MemberStore, 'unended'>;
   fence: Fence;
@@ -52,8 +52,8 @@ export interface ContainerCredentialsDeps {
 }
 
 /**
- * Issues credentials for containers. Each execution has its own internal secret, which is derived from the platform's
- * secret. A container that had the platform's secret could omit its token and dispatch for any namespace. @spec
+ * Issues credentials for containers. Each execution gets its own internal secret, which is derived from the platform's
+ * secret. With the platform's secret itself, a container could omit its token and dispatch for any namespace. @spec
  * Authentication 6, 7; docs/decisions/0040
  */
 export function createContainerCredentials(deps: ContainerCredentialsDeps): ContainerCredentials {
@@ -63,8 +63,8 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
     createHmac('sha256', key).update(executionId).digest('base64url');
 
   /**
-   * Revokes tokens and then deletes their cache entries. After a crash between the two, the next gateway repeats the
-   * revocation.
+   * Revokes tokens before their cache entries are deleted, so that after a crash between the two steps, the next
+   * gateway repeats the revocation.
    */
   async function revoke(tokens: readonly RevokedToken[]): Promise<void> {
     await revocations.revokeTokens(tokens);
@@ -82,7 +82,8 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
         ttlSeconds: Math.ceil(timeoutMs / 1000) + EXTRA_SECONDS,
       });
       const refusedUntil = expiresAt + LIMITS.jwtClockToleranceSeconds * 1000;
-      // The token is stored before the container gets it, so that it can be revoked after a crash.
+      // The token is stored before the container receives the token, so that a gateway can revoke the token after a
+      // crash.
       const entry: ActiveToken = { refusedUntil, owner };
       await cache.set(PLATFORM_SCOPE, KEY_PREFIX + jti, { ...entry }, refusedUntil - clock.now());
       return {
@@ -105,7 +106,8 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
       for (let after: string | undefined; ; ) {
         const range = { prefix: KEY_PREFIX, limit: PAGE, ...(after ? { after } : {}) };
         const page = await cache.scan(PLATFORM_SCOPE, range);
-        // Read after the scan. Otherwise tokens of a gateway that starts during the scan would count as orphans.
+        // The running gateways are read after the scan. Otherwise tokens of a gateway that starts during the scan would
+        // count as orphans.
         const unended = page.length === 0 ? [] : await members.unended('gateway');
         const orphans = page.flatMap(({ key, value }) => {
           const { refusedUntil, owner } = value as unknown as ActiveToken;
@@ -122,7 +124,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
   };
 }
 
-/** Returns the execution id of a container, which is a part of its host id. */
+/** Extracts the execution id from the host id of a container. */
 export function executionOf({ hostId }: { hostId: string }): string {
   return hostId.slice(CONTAINER_HOST_PREFIX.length);
 }

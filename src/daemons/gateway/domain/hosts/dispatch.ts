@@ -5,11 +5,11 @@ import { declaredPermissions, type RunOptions, requireDeclaredHost } from '../..
 import type { PluginRuntime } from '../../../plugin-runtime/runtime.ts';
 import type { ExecutionClaims } from './execution-claims.ts';
 
-/** The caller of a dispatch: a service, which may act for any namespace, or a container, limited to its namespace. */
+/** Caller of a dispatch. A service can act for any namespace. A container can act only for its own namespace. */
 export interface Dispatcher {
-  /** The namespace that the caller may dispatch for; null for any. */
+  /** Namespace for which the caller is allowed to dispatch, or null for all namespaces. */
   namespaceId: string | null;
-  /** Whether the caller itself records events, metrics and spans of its executions. */
+  /** Whether the caller records the events, metrics and spans of its executions. */
   records: boolean;
 }
 
@@ -23,7 +23,10 @@ export type NamedRequest = DispatchRequest &
   Record<'executionId' | 'requestId' | 'traceId' | 'spanId', string>;
 
 export interface Dispatch {
-  /** Throws CONFLICT if the execution id is already running, and any error of the execution. */
+  /**
+   * Runs the handler. Throws CONFLICT if an execution with this id is already running, and rethrows errors of the
+   * execution.
+   */
   run(
     request: NamedRequest,
     by: Dispatcher,
@@ -32,9 +35,8 @@ export interface Dispatch {
 }
 
 /**
- * Runs plugin handlers for other services and for containers. Callers choose the handler and its input. The plugin's
- * folder, configuration and permissions are taken from the plugin registry, because requests could forge them.
- * @spec Internal dispatch
+ * Runs plugin handlers for other services and for containers. The plugin's folder, configuration and permissions come
+ * from the plugin registry, because callers could forge these values. @spec Internal dispatch
  */
 export function createDispatch({ plugins, claims }: DispatchDeps): Dispatch {
   return {
@@ -92,14 +94,16 @@ function namespaceOf({ tenantId }: DispatchRequest, { namespaceId }: Dispatcher)
   );
 }
 
-/** Ignores the user if a container sent the request, because containers must not act for users. */
+/**
+ * Returns the user of the request, or null if a container sent the request, because containers must not act for users.
+ */
 function userOf({ user }: DispatchRequest, { namespaceId }: Dispatcher): DispatchRequest['user'] {
   return namespaceId === null ? user : null;
 }
 
 /**
- * Returns the permissions that the manifest declares for the handler. A manifest may declare a handler several times
- * with different permissions; the request must then contain one of these sets.
+ * Returns the permissions that the manifest declares for the handler. If the manifest declares the handler several
+ * times with different permissions, the request must contain one of these permission sets.
  */
 function permissionsOf(manifest: ManifestV3, { handler, host, permissions }: DispatchRequest): Permissions {
   requireDeclaredHost(manifest, handler, host);

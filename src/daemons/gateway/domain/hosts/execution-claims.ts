@@ -6,7 +6,7 @@ import type { Fence } from '../../../membership/membership.ts';
 
 /** Claims on execution ids, so that an id runs only once at a time. */
 export interface ExecutionClaims {
-  /** Returns a function that releases the claim. Throws CONFLICT while the id is claimed. */
+  /** Claims the id and returns a function that releases the claim. Throws CONFLICT if the id is already claimed. */
   take(executionId: string): Promise<() => void>;
 }
 

@@ -22,21 +22,24 @@ import {
 import { reported } from './failures.ts';
 import type { AgentFrameOf } from './frames.ts';
 
-/** The agent enforces the handler's timeout. The gateway waits this much longer for its answer. */
+/** Time that the gateway waits for the agent's result after the handler's timeout, which the agent enforces. */
 const GRACE_MS = seconds(2);
 /** Time for the agent to fetch a missing plugin and to start a process, in addition to the handler's timeout. */
 const PREPARE_MS = seconds(60);
-/** Maximum time in the queue of the host. Applies only if the caller is notified when the handler starts. */
+/**
+ * Maximum time that an execution waits in the queue of the host. The limit applies only if the caller is notified when
+ * the handler starts.
+ */
 const QUEUE_MS = days(1);
-/** Assumed minimum transfer rate in bytes per ms, by which timeouts are extended for large inputs and results. */
+/** Assumed minimum transfer rate in bytes per ms, used to extend timeouts for large inputs and results. */
 const MIN_BYTES_PER_MS = 256;
 
-/** The connection to an agent, as executions use it. */
+/** Operations on the connection to an agent that executions need. */
 export interface HostLink {
   readonly hostId: string;
   /** Number of bytes that are not yet flushed to the network. */
   readonly backlog: number;
-  /** Returns false if the frame is too large. Frames with the same execution id stay in order. */
+  /** Sends a frame. Returns false if the frame is too large. Frames with the same execution id keep their order. */
   send(frame: GatewayFrame, executionId?: string): boolean;
   /** Discards unsent frames of an execution. */
   withdraw(executionId: string): void;
@@ -51,14 +54,14 @@ export interface HostExecutionDeps {
   logger: Logger;
 }
 
-/** Frames of agents that belong to an execution. */
+/** Frames that an agent sends for an execution. */
 export type ExecutionFrame = AgentFrameOf<
   'progress' | 'begun' | 'log' | 'call' | 'stream' | 'chunk' | 'result' | 'error'
 >;
 
 type ReplyOutcome = Extract<GatewayFrame, { type: 'reply' }>['outcome'];
 
-/** An execution in flight on a host. Each execution settles exactly once. */
+/** Execution in flight on a host. Each execution settles exactly once. */
 export class HostExecution {
   readonly request: ExecutionRequest;
   readonly #deps: HostExecutionDeps;
@@ -67,7 +70,7 @@ export class HostExecution {
   readonly #settled = Promise.withResolvers<CommandResult>();
   readonly #abort = new AbortController();
   readonly #calls: CallRouter;
-  /** Called once, when the handler starts. Undefined afterwards, or if the caller needs no notification. */
+  /** Called once, when the handler starts. Undefined after this call, or if the caller needs no notification. */
   #onBegun: (() => void) | undefined;
   /** Set once the handler has returned a stream. */
   #stream: OpenStream | undefined;
@@ -120,7 +123,7 @@ export class HostExecution {
     else this.reject(reported(frame.error, this.#deps.link.hostId));
   }
 
-  /** Extends the timeout when a long frame, which may be the result, begins to arrive. */
+  /** Extends the timeout when a large frame starts to arrive, because the frame might contain the result. */
   expectLong(): void {
     // The timeout is extended only once. Otherwise an agent could delay the timeout forever.
     if (this.#stream || this.#hasLongFrame) return;
@@ -149,7 +152,7 @@ export class HostExecution {
     this.#abort.abort();
   }
 
-  /** Returns false if the execution was already settled. */
+  /** Marks the execution as settled. Returns false if the execution was already settled. */
   #settle(): boolean {
     if (this.#isOver) return false;
     this.#isOver = true;
@@ -189,7 +192,7 @@ export class HostExecution {
     this.#armTimer(this.request.timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
   }
 
-  /** Starts the handler's timeout at the first `begun` frame. Later `begun` frames do not extend it. */
+  /** Starts the handler's timeout at the first `begun` frame. Later `begun` frames do not extend the timeout. */
   #begin(): void {
     const onBegun = this.#onBegun;
     this.#onBegun = undefined;
@@ -225,7 +228,8 @@ export class HostExecution {
   #takeResult(frame: AgentFrameOf<'result'>): void {
     try {
       const result = readResult({ result: frame.result });
-      // Agents of earlier releases do not send `begun` frames, so the notification may still be due.
+      // Agents of earlier releases do not send `begun` frames, so the caller is notified here if no such frame has
+      // arrived.
       this.#onBegun?.();
       const drained = this.#stream?.drained;
       if (!drained) this.#resolve(result);

@@ -5,7 +5,10 @@ import { type ExecutionFrame, HostExecution, type HostExecutionDeps, writeLog } 
 import { alreadySent, lost, tooLarge } from './failures.ts';
 import { createLateReports, type ReportLate } from './late-answers.ts';
 
-/** Maximum number of ended executions that are kept to tell late results from results for unknown execution ids. */
+/**
+ * Maximum number of ended executions that are kept, to distinguish late results from results with unknown execution
+ * ids.
+ */
 const MAX_ENDED = 1024;
 
 /** The executions of one host session. All in-flight executions fail when the session ends. */
@@ -60,15 +63,16 @@ export class HostExecutions {
   }
 
   /**
-   * Must be called when a long frame, which may be the result of the execution, begins to arrive. Extends the timeout.
+   * Extends the timeout of the execution. Must be called when a large frame, which might contain the result, starts to
+   * arrive.
    */
   expectLong(executionId: string): void {
     this.#live.get(executionId)?.expectLong();
   }
 
   /**
-   * Rejects in-flight executions with HOST_UNAVAILABLE. They are not retried on another host, because the handlers may
-   * already have had side effects.
+   * Rejects in-flight executions with HOST_UNAVAILABLE. The executions are not retried on another host, because their
+   * handlers might already have caused side effects.
    */
   failAll(why: string): void {
     for (const execution of [...this.#live.values()])
@@ -81,11 +85,11 @@ export class HostExecutions {
     this.#ended.set(executionId, { ...request, input: undefined, hostContext: {}, params: {} });
   }
 
-  /** Handles a frame for an ended or unknown execution. Results are dropped, and reported as diagnostics. */
+  /** Handles a frame for an ended or unknown execution. Results are dropped and reported as diagnostics. */
   #takeLate(frame: ExecutionFrame): void {
     const { services, link } = this.#deps;
     const request = this.#ended.get(frame.executionId);
-    // Log messages of a cancelled handler are still written, because they may tell why the handler stops.
+    // Log messages of a cancelled handler are written too, because the messages can explain why the handler stopped.
     if (frame.type === 'log' && request) writeLog(services, frame, request, AbortSignal.abort());
     if (frame.type === 'result' || frame.type === 'error')
       this.#reportLate(frame.type, frame.executionId, request !== undefined);

@@ -8,7 +8,7 @@ import { boundedDetails } from '../../../../kit/errors/bounded-details.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { AgentFrameOf } from './frames.ts';
 
-/** Error codes that an agent may report. Other codes are replaced by EXECUTION_ERROR. */
+/** Error codes that an agent is allowed to report. Other codes are replaced by EXECUTION_ERROR. */
 const REPORTABLE = new Set<PlatformCode>([
   'ADAPTER_NOT_CONFIGURED',
   'EXECUTION_ERROR',
@@ -47,7 +47,8 @@ export function alreadySent({ executionId }: ExecutionRequest, hostId: string): 
 }
 
 /**
- * Converts an error that an agent reported. Error codes are restricted, so that agents cannot forge platform errors.
+ * Converts an error that an agent reported to a PlatformError. Error codes are restricted, so that agents cannot forge
+ * platform errors.
  */
 export function reported(error: AgentFrameOf<'error'>['error'], hostId: string): PlatformError {
   const { code, message, details = {} } = error;

@@ -13,22 +13,27 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { createFrameJoiner, parseUntrusted } from '../../../../plugins/index.ts';
 
 export type AgentFrameOf<Type extends AgentFrameType> = z.infer<(typeof AGENT_FRAMES)[Type]>;
-/** A frame that is not a part frame. It may have been joined from part frames. */
+/** Complete frame, received as one message or joined from several part frames. */
 export type WholeFrame = Exclude<AgentFrame, PartFrame>;
 
 export interface FrameReaderDeps {
   clock: Clock;
   onFrame(frame: WholeFrame): void;
-  /** Called when the first part of a split frame arrives, with its execution id if it belongs to an execution. */
+  /**
+   * Called when the first part of a split frame arrives. `executionId` is undefined if the frame does not belong to an
+   * execution.
+   */
   onBegun(executionId: string | undefined): void;
-  /** Called for frames of an unknown type, which newer agents may send. */
+  /** Called for frames of an unknown type, which newer agents might send. */
   onUnknown(type: string): void;
-  /** Called for an invalid message. The session must then close the socket with this close code. */
+  /** Called for an invalid message. The session must then close the socket with the close code `code`. */
   onFault(code: number, why: string): void;
 }
 
 export interface FrameReader {
-  /** Monotonic time at which the latest part of an incomplete frame arrived; null if no frame is incomplete. */
+  /**
+   * Monotonic time at which the latest part of an incomplete frame arrived, or null if there is no incomplete frame.
+   */
   readonly latestPartAt: number | null;
   /** Reads one text message of the agent. Never throws. */
   read(text: string): void;
@@ -71,8 +76,8 @@ export function createFrameReader({
 }
 
 /**
- * Input size from which the complexity limit of JSON results is derived. 1 MB is the default maximum size of webhook
- * bodies, which a result may repeat.
+ * Input size that determines the complexity limit of JSON results. The value is the default maximum size of webhook
+ * bodies, because a result can repeat the body.
  */
 const MAX_INPUT_CHARS = 1024 * 1024;
 

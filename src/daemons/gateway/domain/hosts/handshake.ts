@@ -19,7 +19,7 @@ export function protocolFault({ protocol }: Hello): HelloFault | undefined {
   };
 }
 
-/** Returns a fault if the host is revoked, or if the agent does not prove that it has the private key of the host. */
+/** Returns a fault if the host is revoked, or if the agent does not prove possession of the host's private key. */
 export function identityFault(
   { proof }: Hello,
   found: HostRecord,

@@ -11,7 +11,10 @@ import type { DispatchClient } from '../../../plugin-runtime/gateway-dispatch.ts
 import { fitsTarget } from './fits-target.ts';
 import type { HostSessions } from './sessions.ts';
 
-/** Maximum number of candidates to read from the store. Any matching host will do, so more are not needed. */
+/**
+ * Maximum number of candidate hosts to read from the store. More candidates are not needed, because any matching host
+ * can run the execution.
+ */
 const MAX_CANDIDATES = 1000;
 
 export interface OwnerCallsDeps {
@@ -27,7 +30,10 @@ interface Owned {
   url: string;
 }
 
-/** Runs executions on hosts that are connected to other gateways of the store, through those gateways. */
+/**
+ * Runs executions on hosts that are connected to other gateways of the same store. The requests go through those
+ * gateways.
+ */
 export class OwnerCalls {
   readonly #deps: OwnerCallsDeps;
   /** Number of calls, for round robin among matching hosts. */
@@ -38,9 +44,8 @@ export class OwnerCalls {
   }
 
   /**
-   * Returns a function that runs the execution on a matching host, or undefined if no other gateway has a matching
-   * host. The execution is sent only once, because the handler may have run even if the connection to the gateway
-   * failed.
+   * Returns a function that runs the execution on a matching host of another gateway, or undefined if no host matches.
+   * The function sends the execution only once, because the handler might have run even if the connection failed.
    */
   async find(
     request: ExecutionRequest,
@@ -72,8 +77,8 @@ export class OwnerCalls {
 }
 
 /**
- * Runs an execution on a host of this gateway if a host can take it. Otherwise runs the execution on a host of another
- * gateway.
+ * Returns a function that runs an execution on a host of this gateway if a host is available, and otherwise on a host
+ * of another gateway.
  */
 export function runOnAnyGateway(sessions: HostSessions, owners: OwnerCalls | undefined): HostSessions['run'] {
   return async (request, plugin, target, options) => {

@@ -12,18 +12,23 @@ import { type AgentFrameOf, createFrameReader, type FrameReader, type WholeFrame
 import { type HelloFault, identityFault, protocolFault } from './handshake.ts';
 import { createSessionReports, type SessionReports } from './session-reports.ts';
 
-/** The session is closed above this number of unsent bytes, because the agent does not read its socket. */
+/**
+ * Maximum number of unsent bytes. Above this limit the session is closed, because the agent does not read its socket.
+ */
 const MAX_BACKLOG_BYTES = 128 * 1024 * 1024;
-/** The session gets no new executions above this number of unsent bytes. */
+/** Number of unsent bytes above which the session gets no new executions. */
 const BUSY_BACKLOG_BYTES = 32 * 1024 * 1024;
 const SILENT_MS = HOST_SOCKET.heartbeatMs * HOST_SOCKET.maxMissedHeartbeats;
-/** Interval for storing `lastSeenAt`. Storing each heartbeat would be too many writes with five thousand agents. */
+/** Interval for storing `lastSeenAt`. With five thousand agents, storing each heartbeat would cause too many writes. */
 const SEEN_EVERY_MS = minutes(1);
 const MAX_REASON_CHARS = 120;
 
 /** The WebSocket of an agent. */
 export interface Wire extends OutboxWire {
-  /** Starts the close handshake. If the agent does not complete it within a second, the connection is destroyed. */
+  /**
+   * Starts the close handshake. If the agent does not complete the handshake within a second, the connection is
+   * destroyed.
+   */
   close(code: number, reason: string): void;
 }
 
@@ -33,17 +38,17 @@ export interface HostSessionDeps {
   /** The principal of the upgrade request. */
   principal: Principal;
   store: HostStore;
-  /** Returns the fence of this gateway, which owns the session. Throws if the gateway has lost its lease. */
+  /** Returns the fence token of this gateway, which owns the session. Throws if the gateway has lost its lease. */
   owner(): number;
   /** Resolves once the other gateways have read the changes so far. */
   spread(): Promise<void>;
   services: PlatformServices;
   clock: Clock;
   logger: Logger;
-  /** Resolves with the token's principal; rejects for an invalid token. */
+  /** Resolves with the principal of the token. Rejects if the token is invalid. */
   authenticate(accessToken: string): Promise<Principal>;
   isRevoked(principal: Principal): boolean;
-  /** Called when the agent has proved its identity. From then on, the session can get executions. */
+  /** Called when the agent has proved its identity. After this call, the session can get executions. */
   onOpen(session: HostSession): void;
   /** Called once, before the session's executions fail. */
   onClosed(session: HostSession): void;
@@ -115,7 +120,7 @@ export class HostSession {
     return this.#capabilities;
   }
 
-  /** Whether the session can get executions: its agent is authenticated and not draining. */
+  /** Whether the session can get executions, because its agent is authenticated and not draining. */
   get isOpen(): boolean {
     return this.#phase === 'open' && !this.#isDraining;
   }
@@ -137,12 +142,13 @@ export class HostSession {
     this.#reader.read(text);
   }
 
-  /** Closes the session if a time limit has passed (hello, heartbeat, token), or if the host was revoked. */
+  /** Closes the session if a time limit (hello, heartbeat or token expiry) has passed, or if the host was revoked. */
   tick(): void {
     const { clock, isRevoked } = this.#deps;
     const now = clock.monotonic();
     if (this.#isOver) return;
-    // Also checked before `hello`, so that a revoked host is disconnected without waiting for the `hello` timeout.
+    // The revocation is also checked before `hello`, so that a revoked host is disconnected without waiting for the
+    // `hello` timeout.
     if (isRevoked(this.#principal)) this.close(HOST_CLOSE.revoked, 'revoked');
     else if (clock.now() >= this.#principal.expiresAt)
       this.close(HOST_CLOSE.unauthenticated, 'the token has expired');
@@ -160,7 +166,7 @@ export class HostSession {
     this.#leave(reason);
   }
 
-  /** Called after the socket has closed. */
+  /** Must be called after the socket has closed. */
   ended(): void {
     if (this.#isOver) return;
     this.#reports.connectionLost();
@@ -185,7 +191,7 @@ export class HostSession {
     this.#note(store.disconnect(this.hostId, this.sessionId, clock.now()));
   }
 
-  /** Closes the session if the host has connected to another gateway since. */
+  /** Closes the session if the host has a newer connection. */
   async #keepAlive(seen: Promise<boolean>): Promise<void> {
     if (await seen) return;
     this.close(HOST_CLOSE.replaced, 'replaced by a newer connection of the host');
@@ -238,7 +244,8 @@ export class HostSession {
     if (fault) return this.#refuse(fault);
     this.#challenge = undefined;
     this.#host = found;
-    // Capabilities in `hello` are ignored, because an agent could claim more than an administrator has registered.
+    // Capabilities in `hello` are ignored, because an agent could claim capabilities that no administrator has
+    // registered.
     this.#capabilities = new Set(found.capabilities);
     const isElsewhere = await store.connect(this.hostId, this.sessionId, clock.now(), this.#deps.owner());
     // Until the other gateway closes the previous session, it may send executions there.

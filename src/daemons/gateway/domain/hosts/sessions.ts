@@ -14,7 +14,7 @@ import { fitsTarget } from './fits-target.ts';
 import type { HostSession } from './session.ts';
 
 /**
- * Interval of one timer for all sessions, because a timer for each of five thousand sessions would cost more CPU time.
+ * Interval at which one timer checks all sessions. Separate timers for five thousand sessions would cost more CPU time.
  */
 const SWEEP_MS = seconds(1);
 /** Maximum time for in-flight executions to finish when the gateway stops. */
@@ -27,7 +27,7 @@ export class HostSessions {
   /** Sessions that have not been authenticated yet. */
   readonly #greeting = new Set<HostSession>();
   readonly #byHost = new Map<string, HostSession>();
-  /** Number of the latest execution of each session, for round robin between sessions with equal load. */
+  /** Sequence number of each session's latest execution, for round robin between sessions with equal load. */
   readonly #lastGiven = new WeakMap<HostSession, number>();
   #given = 0;
   #isDraining = false;
@@ -52,7 +52,7 @@ export class HostSessions {
     this.#greeting.add(session);
   }
 
-  /** Makes this session the current one of its host. The previous session of the host is closed with code 4409. */
+  /** Makes this session the current session of its host, and closes the previous session of the host with code 4409. */
   adopt(session: HostSession): void {
     this.#greeting.delete(session);
     const former = this.#byHost.get(session.hostId);
@@ -62,13 +62,13 @@ export class HostSessions {
 
   remove(session: HostSession): void {
     this.#greeting.delete(session);
-    // The host may already have a newer session.
+    // The host might already have a newer session, which must stay registered.
     if (this.#byHost.get(session.hostId) === session) this.#byHost.delete(session.hostId);
   }
 
   /**
-   * Runs an execution on the least loaded matching host of the namespace. Throws HOST_UNAVAILABLE if there is no such
-   * host or the connection is lost, and SERVICE_UNAVAILABLE if all matching hosts are busy.
+   * Runs an execution on the least loaded matching host of the namespace. Throws HOST_UNAVAILABLE if no matching host
+   * is connected or the connection is lost, and SERVICE_UNAVAILABLE if all matching hosts are busy.
    */
   async run(
     request: ExecutionRequest,
@@ -81,12 +81,14 @@ export class HostSessions {
     return session.executions.run(request, plugin, options);
   }
 
-  /** Whether a matching host of the namespace is connected to this process and can take an execution now. */
+  /** Returns whether a matching host of the namespace is connected to this process and can take an execution now. */
   canRun(request: ExecutionRequest, target: HostTarget): boolean {
     return this.#search(request, target).best !== undefined;
   }
 
-  /** Closes sessions whose hosts have connected to other gateways since. `hostIds` is null for all hosts. */
+  /**
+   * Closes the sessions of hosts that have reconnected to another gateway. If `hostIds` is null, all hosts are checked.
+   */
   async closeReplaced(hostIds: readonly string[] | null, store: Pick<HostStore, 'find'>): Promise<void> {
     const hosts = hostIds ?? [...this.#byHost.keys()];
     await Promise.all(hosts.map((hostId) => this.#closeIfReplaced(hostId, store)));

@@ -4,8 +4,8 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Admins } from './admins.ts';
 
 /**
- * Returns the caller with the namespace it acts for. Administrators may choose another namespace by the header
- * `x-svc-namespace`. Other callers that set this header get 403.
+ * Returns the caller with the namespace for which it acts. Administrators can select another namespace with the
+ * `x-svc-namespace` header. Other callers get 403 if the header names another namespace.
  */
 export function actingNamespace<Who extends Caller>(
   headers: IncomingHttpHeaders,

@@ -1,19 +1,22 @@
 import { type Caller, ChosenHostId } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 
-/** Decides which callers may act outside their own namespace. @spec docs/decisions/0035 */
+/**
+ * Decides which callers are administrators, who are allowed to act outside their own namespace. @spec
+ * docs/decisions/0035
+ */
 export interface Admins {
   is(caller: Caller): boolean;
   /** Throws FORBIDDEN unless the caller is an administrator. */
   require(caller: Caller): void;
   /**
-   * Returns the namespace that a call acts on: `asked`, or by default the caller's own namespace. Throws FORBIDDEN if
-   * `asked` is another namespace and the caller is no administrator.
+   * Returns the requested namespace `asked`, or the caller's own namespace by default. Throws FORBIDDEN if `asked` is
+   * another namespace and the caller is not an administrator.
    */
   scope(caller: Caller, asked: string | undefined): string;
   /**
-   * Returns the namespace that a list is restricted to. Returns undefined for all namespaces if an administrator names
-   * no namespace.
+   * Returns the namespace to which a list is restricted. Returns undefined, which means all namespaces, if an
+   * administrator requests no specific namespace.
    */
   listScope(caller: Caller, asked: string | undefined): string | undefined;
 }

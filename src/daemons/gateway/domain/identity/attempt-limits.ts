@@ -4,24 +4,25 @@ import type { CreateLimiter } from '../../../../kit/limits/rate-limiter.ts';
 import { minutes } from '../../../../kit/time/duration.ts';
 
 /**
- * Maximum failed attempts per minute. The limit per address is higher, because a whole office may share one address.
+ * Maximum failed login attempts per minute. The limit per address is higher, because a whole office can share one IP
+ * address.
  */
 const PER_ADDRESS = 30;
 const PER_CLIENT_AND_ADDRESS = 10;
-/** Maximum concurrent attempts per address, equal to the number of scrypt threads. */
+/** Maximum concurrent login attempts per IP address, equal to the number of scrypt threads. */
 const MAX_CONCURRENT_ATTEMPTS = 4;
 
 export interface AttemptLimits {
   /**
-   * Runs a login attempt. Failures count for the address, and for the client at this address, so that others cannot
-   * lock a client out. Throws RATE_LIMIT_EXCEEDED without an attempt if a limit is reached.
+   * Runs a login attempt. Failures count for the IP address and for the client at this address, so that other senders
+   * cannot lock out a client. Throws RATE_LIMIT_EXCEEDED without running the attempt if a limit is reached.
    */
   guard<T>(ip: string, clientId: string | null, attempt: () => Promise<T>): Promise<T>;
 }
 
 /**
- * Creates limits that slow down guessing and bound the CPU time that unauthenticated clients spend on scrypt.
- * @spec docs/security.md "Guessing"
+ * Creates limits that slow down password guessing and bound the CPU time that unauthenticated clients can spend on
+ * scrypt. @spec docs/security.md "Guessing"
  */
 export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits {
   const failures = createLimiter('login attempts', { windowMs: minutes(1) });
@@ -48,8 +49,8 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 
   return {
     guard(ip, clientId, attempt) {
-      // The client's limit is checked first, so that one misconfigured program does not exhaust the limit of its whole
-      // office.
+      // The client's limit is checked first, so that one misconfigured client does not exhaust the limit of all clients
+      // at its address.
       const keys: Array<[string, number]> = [[ip, PER_ADDRESS]];
       if (clientId !== null) keys.unshift([`${ip} ${clientId}`, PER_CLIENT_AND_ADDRESS]);
       return concurrency.run(ip, () => counted(keys, attempt));
@@ -58,8 +59,8 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 }
 
 /**
- * Limits concurrent attempts per key. Further attempts wait. Attempts in flight count as failures until they succeed,
- * so without this limit fifty agents that log in at once would exceed the failure limit.
+ * Limits concurrent attempts per key and queues further attempts. Attempts in flight count as failures, so without this
+ * limit fifty agents that log in at the same time would exceed the failure limit.
  */
 class ConcurrencyPerKey {
   readonly #keys = new Map<string, { limit: LimitFunction; users: number }>();

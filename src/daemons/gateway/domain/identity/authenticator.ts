@@ -14,15 +14,15 @@ import type { StaticTokens } from './static-tokens.ts';
 /** An authenticated caller, with data of its token. */
 export interface Principal extends Caller {
   kind: 'static' | 'access' | 'container' | 'oauth';
-  /** Id of the JWT, if it has one. */
+  /** Id of the JWT, or null if the token has no id. */
   jti: string | null;
-  /** Id of the login that an access token belongs to, if any. */
+  /** Id of the login to which an access token belongs, or undefined if there is no login. */
   sid?: string | undefined;
-  /** Expiry in epoch ms; infinite for static tokens. */
+  /** Expiry in epoch ms, or `Infinity` for static tokens. */
   expiresAt: number;
 }
 
-/** The request data that authentication uses. */
+/** Request data that authentication uses. */
 export interface Subject {
   rawHeaders: readonly string[];
   requestId: string;
@@ -32,8 +32,8 @@ export interface Subject {
 
 export interface Authenticator {
   /**
-   * Authenticates the caller, synchronously if the token is cached. Throws or rejects with UNAUTHORIZED, and logs the
-   * reason.
+   * Authenticates the caller. Returns synchronously if the token is cached. If the authentication fails, throws or
+   * rejects with UNAUTHORIZED and logs the reason.
    */
   authenticate(subject: Subject): Principal | Promise<Principal>;
   /** Clears the cache, so that each token is verified again at its next use. */
@@ -46,26 +46,27 @@ export interface AuthenticatorDeps {
   revocations: { isRevoked(principal: Principal): boolean };
   /** Throws SERVICE_UNAVAILABLE while revocations by other processes cannot be read. */
   requireFresh(): void;
-  /** Verifies tokens of the issuer in `gateway.oauth`, if configured. */
+  /** Verifies tokens of the issuer in `gateway.oauth`. Undefined if no issuer is configured. */
   verifyOAuth: VerifyOAuth | undefined;
   clock: Clock;
   logger: Logger;
 }
 
 const REMEMBERED_TOKENS = 10_000;
-/** Cache TTL for credentials that can be revoked out of band: static tokens, an issuer's keys. */
+/**
+ * Cache TTL for credentials that can be revoked out of band, which are static tokens and the keys of an OAuth issuer.
+ */
 const RECHECK_MS: Partial<Record<Principal['kind'], number>> = { static: seconds(30), oauth: minutes(1) };
 
 interface Remembered {
   principal: Principal;
-  /** Time at which the token is verified again, on the monotonic clock. */
+  /** Monotonic time at which the token is verified again. */
   recheckAt: number;
 }
 
 /**
- * Resolves callers by static token or JWT. Verified tokens are cached by their header value, so that proxied calls need
- * no signature check. Each hit checks the expiry; revocations clear the cache.
- * @spec Authentication 1
+ * Authenticates callers by static token or JWT. Verified tokens are cached by header value, so that repeated calls need
+ * no signature check. Each cache hit checks the expiry, and revocations clear the cache. @spec Authentication 1
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { staticTokens, jwts, revocations, requireFresh, verifyOAuth, clock, logger } = deps;
@@ -85,7 +86,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (token === undefined) throw refused('MALFORMED_AUTHORIZATION', subject);
     const principal = await resolve(token);
     if (typeof principal === 'string') throw refused(principal, subject);
-    // No `await` may separate this check and the caching: a revocation in between would be missed.
+    // There must be no `await` between this check and the caching, because a revocation in between would be missed.
     if (revocations.isRevoked(principal)) throw refused('TOKEN_REVOKED', subject, principal);
     const recheckMs = RECHECK_MS[principal.kind];
     const recheckAt = recheckMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + recheckMs;
@@ -117,7 +118,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   };
 }
 
-/** The response is the same for most faults, so that it does not help attackers. The exact fault is only logged. */
+/** Most faults have the same response, so that the response does not help attackers. The exact fault is only logged. */
 const INVALID = 'The token is not valid; get a new one with POST /auth/token or `svc login`.';
 const MESSAGES: Record<AuthFault, string> = {
   MISSING_AUTHORIZATION: 'This request needs a token; send it as "Authorization: Bearer <token>".',
@@ -134,7 +135,8 @@ const MESSAGES: Record<AuthFault, string> = {
 };
 
 /**
- * Verifies a token of the OAuth issuer. The verifier's messages contain the issuer and claims, so they are only logged.
+ * Verifies a token of the OAuth issuer. Messages of the verifier contain the issuer and claims, so these messages are
+ * only logged.
  */
 async function resolveOAuth(verifyOAuth: VerifyOAuth, token: string): Promise<Principal | AuthFault> {
   try {

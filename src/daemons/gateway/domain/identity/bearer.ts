@@ -17,32 +17,29 @@ export type AuthFault =
 const SCHEME = 'bearer ';
 
 /**
- * Returns the value of the Authorization header. A repeated header is an error, because two servers could read
- * different values: Node returns the first value and hides the others.
+ * Returns the value of the Authorization header, or REPEATED if the header occurs more than once. Two servers could
+ * read different values of a repeated header, because Node hides all values except the first.
  */
 export function authorizationOf(rawHeaders: readonly string[]): string | undefined | typeof REPEATED {
   return singleHeader(rawHeaders, 'authorization');
 }
 
-/**
- * Returns the token without its scheme. Different spellings of the scheme, such as `bearer`, thus count for the same
- * limit.
- */
+/** Returns the token without its scheme, so that requests with `Bearer` and `bearer` count for the same rate limit. */
 export function tokenText(authorization: string): string {
   return authorization.slice(SCHEME.length);
 }
 
 /**
  * Returns whether all parts of a JWT are canonical base64url. Without this check, one token would have several valid
- * spellings.
+ * encodings.
  */
 export function isCanonicalJwt(token: string): boolean {
   return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
 }
 
 /**
- * Returns the token of `Bearer <token>`; undefined if malformed. Exactly one space follows the scheme. Spaces within
- * the token belong to it.
+ * Returns the token of `Bearer <token>`, or undefined if the header is malformed. Exactly one space must follow the
+ * scheme. The token itself can contain spaces.
  */
 export function bearerToken(authorization: string): string | undefined {
   if (authorization.length > LIMITS.tokenChars + SCHEME.length) return undefined;
@@ -53,7 +50,7 @@ export function bearerToken(authorization: string): string | undefined {
 
 /**
  * Returns whether the token starts or ends with a space or tab. Other whitespace is not checked, because in Latin-1
- * header text the last byte of a UTF-8 letter may look like whitespace.
+ * header text the last byte of a UTF-8 letter can look like whitespace.
  */
 export function hasOuterBlank(token: string): boolean {
   return /^[ \t]|[ \t]$/.test(token);

@@ -27,7 +27,9 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
     }
   }
 
-  /** Verifies a client's secret. If it matches, replaces a hash of the outdated scheme. */
+  /**
+   * Verifies a client's secret. If the secret is correct and its hash uses the outdated scheme, the hash is replaced.
+   */
   async function matches(client: ClientRecord | undefined, clientSecret: string): Promise<boolean> {
     if (!(await verifySecret(clientSecret, client?.secretHash)) || !client) return false;
     const { clientId, secretHash } = client;
@@ -36,7 +38,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
   }
 
   return {
-    /** Creates a client without storing it. The result is the only place that contains the client's secret. */
+    /** Creates a client without storing the client. Only the return value contains the secret in plain text. */
     async draft(identity: Pick<ClientRecord, 'hostId' | 'namespaceId' | 'name'>) {
       const clientSecret = `svcs_${random.secret(32)}`;
       const secretHash = await hashSecret(clientSecret);
@@ -51,9 +53,9 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       return { client, clientSecret };
     },
     /**
-     * Stores the operator's client. On the only node, other operator clients are revoked, because their secrets may
-     * have leaked. With several nodes they may belong to another node. The secret is hashed only if it changed, because
-     * scrypt would add 30 ms to each start.
+     * Stores the operator's client. If this is the only node, other operator clients are revoked, because their secrets
+     * might have leaked. With several nodes, the other clients can belong to other nodes. An unchanged client is not
+     * stored again, because hashing its secret would add 30 ms to each start.
      */
     async adopt(
       client: Credentials & { hostId: string; namespaceId: string; name: string },
@@ -88,7 +90,7 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
      */
     async verify({ clientId, clientSecret }: Credentials): Promise<ClientRecord | undefined> {
       const isGenuine = await matches(await store.find(clientId), clientSecret);
-      // The client is read again, because it may have been revoked while the secret was hashed.
+      // The client is read again, because it might have been revoked while the secret was hashed.
       return isGenuine ? this.valid(clientId) : undefined;
     },
     async valid(clientId: string): Promise<ClientRecord | undefined> {

@@ -2,11 +2,11 @@ import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { SECRET_COST } from './secret-cost.ts';
 
 const KEY_BYTES = 32;
-/** Current scheme: scrypt of the secret's SHA-256 digest. */
+/** Hash prefix of the current scheme, which is scrypt of the secret's SHA-256 digest. */
 const PREFIX = 'scrypt-sha256';
 /**
- * Outdated scheme: scrypt of the secret itself. scrypt pads the secret with NUL bytes, so that `secret` and `secret\0`
- * have the same hash.
+ * Hash prefix of the outdated scheme, which is scrypt of the secret itself. scrypt pads the secret with NUL bytes, so
+ * `secret` and `secret\0` have the same hash.
  */
 const LEGACY_PREFIX = 'scrypt';
 
@@ -27,8 +27,8 @@ const DUMMY_HASH = [PREFIX, SECRET_COST.N, SECRET_COST.r, SECRET_COST.p, 'A'.rep
 );
 
 /**
- * Verifies a secret. Without a hash it returns false after the same time, so that the timing does not reveal which
- * clients exist.
+ * Verifies a secret. If `hash` is undefined, returns false after the same time, so that the timing does not reveal
+ * which clients exist.
  */
 export async function verifySecret(secret: string, hash: string | undefined): Promise<boolean> {
   const [prefix, N, r, p, salt, key] = (hash ?? DUMMY_HASH).split('$');
@@ -44,7 +44,7 @@ export async function verifySecret(secret: string, hash: string | undefined): Pr
   return timingSafeEqual(actual, expected) && hash !== undefined && !isPadded;
 }
 
-/** Whether the hash uses the outdated scheme. Such a hash is replaced when the secret is used. */
+/** Returns whether the hash uses the outdated scheme. Such a hash is replaced when the secret is used. */
 export function isOutdated(hash: string): boolean {
   return !hash.startsWith(`${PREFIX}$`);
 }

@@ -16,14 +16,17 @@ export interface ClientsDeps {
   admins: Admins;
   random: Random;
   logger: Logger;
-  /** The operator's current client. The client comes from the environment or a file, so the API cannot revoke it. */
+  /**
+   * The operator's current client, which comes from the environment or a file. The API therefore cannot revoke this
+   * client.
+   */
   operator: Pick<ClientRecord, 'clientId' | 'hostId'> | null;
   clock: Clock;
 }
 
 export type Clients = ReturnType<typeof createClients>;
 
-/** Creates the administration of client credentials. @spec docs/gateway.md "Who may call" */
+/** Creates the service that creates, lists and revokes client credentials. @spec docs/gateway.md "Who may call" */
 export function createClients({
   store,
   registry,
@@ -72,7 +75,8 @@ export function createClients({
           "This is the operator's client. Replace SVC_OPERATOR_CLIENT_ID, or delete credentials.json in the data folder, and restart first.",
         );
       }
-      // The operator's previous client shares its host id with the current client, so the host is not revoked.
+      // Previous clients of the operator have the same host id as the current client, so only the client is revoked and
+      // not the host.
       if (client.hostId === operator?.hostId) {
         await store.revoke(clientId, clock.now());
         return;

@@ -12,14 +12,14 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { type AuthFault, isCanonicalJwt } from './bearer.ts';
 import type { SigningKeys } from './signing-secrets.ts';
 
-/** A token of a container is never accepted in place of a client's token. */
+/** Type of a token. A container token is never accepted in place of an access token. */
 export type TokenType = 'access' | 'container';
 
 const ALGORITHM = 'HS256';
 
 /**
- * Times are in epoch seconds; `sid` is the id of the login. Other programs that sign tokens with the same secret may
- * omit `typ` and `jti`; the host id then determines the type. @spec JWT claims; Authentication 1
+ * Claims of a JWT. Times are in epoch seconds, and `sid` is the id of the login. Programs that sign tokens with the
+ * same secret can omit `jti` and `typ`. A missing `typ` is derived from the host id. @spec JWT claims; Authentication 1
  */
 const Claims = z
   .object({
@@ -40,9 +40,9 @@ export interface TokenGrant {
   namespaceId: string;
   typ: TokenType;
   ttlSeconds: number;
-  /** Id of the execution; set only in container tokens. */
+  /** Id of the execution. Set only in container tokens. */
   executionId?: string;
-  /** Id of the login, which is also the family of its refresh tokens. */
+  /** Id of the login, which is also the family id of the login's refresh tokens. */
   sid?: string;
 }
 
@@ -55,7 +55,7 @@ export interface MintedToken {
 
 export interface Jwts {
   mint(grant: TokenGrant): Promise<MintedToken>;
-  /** Returns the claims of a valid token, or the fault of an invalid one. */
+  /** Returns the claims of a valid token, or the fault of an invalid token. */
   verify(token: string): Promise<Claims | AuthFault>;
 }
 
@@ -118,6 +118,6 @@ function faultOf(error: unknown): AuthFault {
   if (error instanceof errors.JWTClaimValidationFailed)
     return error.claim === 'nbf' ? 'JWT_NOT_ACTIVE' : 'JWT_CLAIMS_INVALID';
   if (error instanceof errors.JWTInvalid) return 'JWT_CLAIMS_INVALID';
-  // The token is not a JWT, or has an unsupported algorithm or header.
+  // All other errors mean that the token is not a JWT, or has an unsupported algorithm or header.
   return 'UNKNOWN_TOKEN';
 }

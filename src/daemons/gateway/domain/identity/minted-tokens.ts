@@ -72,7 +72,8 @@ export function createMintedTokens({ store, jwts, revocations, admins, clock, lo
           `There is no minted token with the id "${jti}"; list all with \`svc tokens list\`. To revoke a client's tokens, use \`svc clients revoke\`.`,
         );
       }
-      // The revocation also covers the clock tolerance, within which an expired token is still accepted.
+      // The revocation is kept for the clock tolerance after the expiry, because expired tokens are accepted within
+      // this tolerance.
       await revocations.revokeToken(jti, token.expiresAt + seconds(LIMITS.jwtClockToleranceSeconds));
       logger.diagnostic({
         domain: 'auth',

@@ -4,15 +4,15 @@ import type { ChangeFeed } from '../../../membership/change-feed.ts';
 
 const PAGE = 1000;
 
-/** Fields of a caller by which it can be revoked. */
+/** Fields of a caller to which a revocation can refer. */
 export interface Revocable {
   hostId: string;
   jti: string | null;
-  /** Id of the login that the token belongs to. */
+  /** Id of the login to which the token belongs. */
   sid?: string | undefined;
 }
 
-/** A token by its `jti`, or a login by its `sid`. */
+/** Revoked token or login. `id` is the `jti` of the token or the `sid` of the login. */
 export interface RevokedToken {
   id: string;
   expiresAt: number;
@@ -21,8 +21,8 @@ export interface RevokedToken {
 export interface Revocations {
   isRevoked(caller: Revocable): boolean;
   /**
-   * Revokes a host and its tokens. All processes and nodes reject them once the promise settles. Returns false if the
-   * host was already revoked.
+   * Revokes a host and its tokens. Settles when all processes and nodes reject the tokens, or after a second. Returns
+   * false if the host was already revoked.
    */
   revokeHost(hostId: string): Promise<boolean>;
   /**
@@ -30,11 +30,11 @@ export interface Revocations {
    * `expiresAt`.
    */
   revokeToken(id: string, expiresAt: number): Promise<boolean>;
-  /** Revokes several tokens, and waits only once for other processes. */
+  /** Revokes several tokens with a single wait for the other processes. */
   revokeTokens(tokens: readonly RevokedToken[]): Promise<void>;
   /**
-   * Registers a listener that is called after each revocation by any process, once this process rejects the token or
-   * host.
+   * Registers a listener for revocations by any process. The listener is called after this process has applied the
+   * revocation.
    */
   onRevoked(listener: () => void): void;
 }
@@ -46,8 +46,8 @@ export interface RevocationsDeps {
 }
 
 /**
- * Keeps revocations in memory, so that authentication can check them synchronously. A revocation is stored before it is
- * confirmed, so that a restart cannot lose it. @spec Gateway: DELETE /api/v1/hosts
+ * Keeps revocations in memory for synchronous checks by authentication. A revocation is stored before it is confirmed,
+ * so that no restart can lose a revocation. @spec Gateway: DELETE /api/v1/hosts
  */
 export async function createRevocations({ store, feed, clock }: RevocationsDeps): Promise<Revocations> {
   const hosts = new Set<string>();

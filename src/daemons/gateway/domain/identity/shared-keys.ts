@@ -7,7 +7,7 @@ import { PLATFORM_SCOPE } from './static-tokens.ts';
 const MASTER_KEY_ENTRY = 'master-key';
 const FINGERPRINT_CHARS = 8;
 
-/** Returns fingerprints of the keys, with which nodes compare their keys. */
+/** Returns fingerprints of the keys, so that nodes can compare their keys. */
 export function keyFingerprints({
   jwtSecret,
   previousJwtSecret,
@@ -25,8 +25,8 @@ export function keyFingerprints({
 }
 
 /**
- * Returns the names of the variables whose keys differ. JWT secrets may differ as long as each node accepts the tokens
- * of the other.
+ * Returns the names of the environment variables whose keys differ. Different JWT secrets are allowed if each node
+ * accepts the tokens of the other node.
  */
 export function differingKeys(own: KeyFingerprints, other: KeyFingerprints): string[] {
   const accepts = (by: KeyFingerprints, of: KeyFingerprints): boolean =>
@@ -39,8 +39,8 @@ export function differingKeys(own: KeyFingerprints, other: KeyFingerprints): str
 }
 
 /**
- * Throws CONFLICT if the keys differ from those of the live nodes, or if the master key is not the key that encrypted
- * the store's secrets. @spec docs/decisions/0218
+ * Throws CONFLICT if the keys differ from the keys of the other live nodes, or if the master key is not the key that
+ * encrypted the store's secrets. @spec docs/decisions/0218
  */
 export async function requireSharedKeys(
   own: KeyFingerprints,
@@ -56,7 +56,7 @@ export async function requireSharedKeys(
     throw refused(['SVC_MASTER_KEY'], `the one that encrypted the store's secrets (${stored.value})`);
 }
 
-/** Stores that, after a rotation, this master key encrypts the store's secrets. */
+/** Stores the id of the master key that encrypts the store's secrets after a rotation. */
 export function noteMasterKey(cache: KeyValueStore, id: string): Promise<void> {
   return cache.set(PLATFORM_SCOPE, MASTER_KEY_ENTRY, id);
 }

@@ -5,7 +5,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 
 const MIN_BYTES = 32;
 
-/** This secret is public, so signatures with it prove nothing. */
+/** JWT secret that is used if no secret is set. The value is public, so signatures with this secret prove nothing. */
 const INSECURE_DEFAULT = 'svc-insecure-development-secret-that-everybody-knows';
 
 /** JWT keys. New tokens are signed with `sign`. Tokens are valid if they are signed with any key of `verify`. */
@@ -15,9 +15,9 @@ export interface SigningKeys {
 }
 
 /**
- * Returns the JWT keys. Without `GATEWAY_JWT_SECRET`, development warns and uses a generated secret or the known
- * default. Production throws VALIDATION_ERROR if it is missing or shorter than 32 bytes.
- * @spec Authentication 4
+ * Returns the JWT keys. If `GATEWAY_JWT_SECRET` is missing, development logs a warning and uses a generated or publicly
+ * known secret. Production throws VALIDATION_ERROR if the variable is missing or shorter than 32 bytes. @spec
+ * Authentication 4
  */
 export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger): SigningKeys {
   const problem = problemOf(keys);
@@ -42,7 +42,7 @@ export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger):
 interface Problem {
   reasonCode: 'JWT_SECRET_MISSING' | 'JWT_SECRET_GENERATED' | 'JWT_SECRET_WEAK';
   message: string;
-  /** Consequence of the insecure setting, which development logs as a warning. */
+  /** Consequence of the insecure setting. In development, the consequence is logged as a warning. */
   risk: string;
 }
 

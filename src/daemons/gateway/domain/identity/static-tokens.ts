@@ -9,8 +9,8 @@ export const PLATFORM_SCOPE = 'platform';
 const PREFIX = 'host:token:';
 const PAGE = 500;
 /**
- * Cache scope of the list of revisions that were in force; the last revision is current. FEED_SCOPES contains this
- * scope.
+ * Cache scope of the list of applied revisions of the static tokens, oldest first. FEED_SCOPES contains this scope, so
+ * changes are added to the change feed.
  */
 const REVISIONS_SCOPE = 'static-token-revisions';
 const REVISIONS_ENTRY = 'revisions';
@@ -21,13 +21,13 @@ type Entries = PlatformConfig['gateway']['staticTokens'];
 
 export interface StaticTokens {
   /**
-   * Returns the token's caller. Tokens must match exactly, including case and whitespace. Non-ASCII tokens may arrive
-   * as UTF-8 or Latin-1, because clients use both.
+   * Returns the caller of the token. Tokens must match exactly, including case and whitespace. Non-ASCII tokens can
+   * arrive as UTF-8 or as Latin-1, because clients use both encodings.
    */
   find(token: string): Promise<Caller | undefined>;
 }
 
-/** Digest of the static tokens of a config. */
+/** Returns a digest of the static tokens of a config. */
 export function staticTokensRevision(entries: Entries): string {
   const sorted = Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1));
   return hash('sha256', JSON.stringify(sorted), 'base64url').slice(0, REVISION_CHARS);
@@ -36,13 +36,13 @@ export function staticTokensRevision(entries: Entries): string {
 export interface StaticTokensDeps {
   cache: KeyValueStore;
   logger: Logger;
-  /** Revisions of other live nodes. */
+  /** Static token revisions of the other live nodes. */
   elsewhere: readonly (string | null)[];
 }
 
 /**
- * Stores the static tokens of the config as `host:token:<token>`, and deletes all others, which revokes tokens that
- * were removed from the config. A node changes nothing if another live node runs with a newer config. @spec Static
+ * Stores the static tokens of the config as `host:token:<token>` and deletes all other entries, which revokes tokens
+ * that were removed from the config. Nothing is changed if another live node runs with a newer config. @spec Static
  * token entry; Authentication 5; docs/decisions/0218
  */
 export async function syncStaticTokens(
@@ -72,16 +72,16 @@ export async function syncStaticTokens(
   return storedStaticTokens(cache);
 }
 
-/** Returns the revisions in the order in which they came into force. */
+/** Returns the applied revisions, oldest first. */
 async function appliedRevisions(cache: KeyValueStore): Promise<string[]> {
   const entry = await cache.get(REVISIONS_SCOPE, REVISIONS_ENTRY);
   return (entry?.value ?? []) as string[];
 }
 
-/** Returns the lookup for static tokens that another process of this gateway has stored. */
+/** Returns a lookup for the static tokens that are stored in the cache. */
 export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
   async function lookUp(token: string): Promise<Caller | undefined> {
-    // Text with NUL or lone surrogates cannot be a cache key, so no stored token matches it.
+    // Text with NUL or lone surrogates cannot be a cache key, so no stored token can match.
     if (token.includes('\0') || !token.isWellFormed()) return undefined;
     return callerOf((await cache.get(PLATFORM_SCOPE, PREFIX + token))?.value);
   }
@@ -90,7 +90,8 @@ export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
       const found = await lookUp(token);
       if (found) return found;
       const text = Buffer.from(token, 'latin1').toString('utf8');
-      // Invalid UTF-8 is decoded with replacement characters, which must not match a token that contains them.
+      // Decoding replaces invalid UTF-8 by replacement characters. The decoded text must not match a stored token that
+      // contains such characters.
       return text !== token && Buffer.from(text).toString('latin1') === token ? lookUp(text) : undefined;
     },
   };

@@ -70,8 +70,8 @@ export class TokenExchange {
   }
 
   /**
-   * Exchanges a refresh token for new tokens. The reuse of a spent token suggests theft, so it revokes all tokens of
-   * the login.
+   * Exchanges a refresh token for new tokens. The reuse of a spent token suggests theft, so all tokens of the login are
+   * revoked.
    */
   async refresh(refreshToken: string, sender: Sender): Promise<TokenPair> {
     const tokenHash = hashOf(refreshToken);
@@ -103,7 +103,8 @@ export class TokenExchange {
         sender,
       );
     const revoked = await this.#deps.refreshTokens.revokeFamily(familyId);
-    // The revocation also covers access tokens that were just issued, because they contain the family's id.
+    // Revoking the family id also revokes access tokens that were just issued, because these tokens contain the id as
+    // `sid`.
     await this.#deps.revocations.revokeToken(familyId, this.#deps.clock.now() + ACCESS_LIFE_MS);
     throw this.#refused(
       'REFRESH_TOKEN_REUSED',

@@ -1,6 +1,8 @@
 import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
-/** Sends requests for unencrypted HTTP on this machine with the client `near`, and all other requests with `far`. */
+/**
+ * Sends unencrypted HTTP requests to this machine with the client `near`, and all other requests with the client `far`.
+ */
 export class ChoosingClient implements UpstreamClient {
   readonly #near: UpstreamClient;
   readonly #far: UpstreamClient;

@@ -9,7 +9,7 @@ export interface UpstreamRequest {
   /** Flat list of header names and values. The upstream client adds `host`. */
   headers: string[];
   body: Readable | null;
-  /** Content-Length in bytes; null if there is no body or the body is chunked. */
+  /** Content-Length in bytes, or null for an empty or chunked body. */
   contentLength: number | null;
   /** Maximum time between the end of the request and the head of the response. */
   timeoutMs: number;

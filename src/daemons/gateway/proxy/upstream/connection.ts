@@ -9,8 +9,8 @@ export interface Exchange {
   request: UpstreamRequest;
   handler: UpstreamHandler;
   /**
-   * The `performance.now()` by which the response head must arrive. Each sent chunk of the request body extends the
-   * deadline.
+   * Value of `performance.now()` by which the response head must arrive. Each sent chunk of the request body extends
+   * the deadline.
    */
   deadline: number;
   /** Whether writing the request to the socket has begun. */
@@ -18,8 +18,8 @@ export interface Exchange {
   /** Whether the head of the response has arrived. */
   answered: boolean;
   /**
-   * The connection that carries the exchange, until the exchange ends. Stored here, because a map from exchanges to
-   * connections took an eighth of the gateway's CPU time.
+   * The connection that carries the exchange, until the exchange ends. The connection is stored here, because a map
+   * from exchanges to connections took an eighth of the gateway's CPU time.
    */
   connection: UpstreamConnection | undefined;
 }
@@ -48,7 +48,10 @@ export class UpstreamConnection implements ResponseEvents {
   #exchange: Exchange | undefined;
   #used = false;
   #gone = false;
-  /** Whether the request body was sent completely. If the response ends earlier, the connection is not reused. */
+  /**
+   * Whether the request body was sent completely. If the response ends before the request body, the connection is not
+   * reused.
+   */
   #sent = true;
 
   constructor(host: string, port: number, events: ConnectionEvents) {
@@ -63,7 +66,7 @@ export class UpstreamConnection implements ResponseEvents {
       );
   }
 
-  /** Whether the connection has completed an exchange. The upstream may close a reused connection at any time. */
+  /** Whether the connection has completed an exchange. The upstream can close a reused connection at any time. */
   get used(): boolean {
     return this.#used;
   }
@@ -102,7 +105,7 @@ export class UpstreamConnection implements ResponseEvents {
     const ended = this.#exchange!;
     this.#release();
     this.#used = true;
-    // The socket is still paused if the client was slow to read the response.
+    // The socket is paused at this point if the client reads the response slowly.
     this.#socket.resume();
     if (reusable && this.#sent) this.#events.onIdle(this);
     else this.#drop();
@@ -149,7 +152,7 @@ export class UpstreamConnection implements ResponseEvents {
   }
 
   #sendRequest(): void {
-    // The exchange may have been aborted before the end of the event loop turn.
+    // The exchange might have been aborted before the end of the event loop turn.
     if (!this.#exchange) return;
     const current = this.#exchange;
     const { request } = current;

@@ -8,8 +8,8 @@ export interface LoopbackClientOptions {
 }
 
 /**
- * Shorter than the keep-alive timeout of services (60 s). If a service closed an idle connection first, a request sent
- * at that moment would fail.
+ * This timeout is shorter than the keep-alive timeout of services (60 s). If a service closed an idle connection first,
+ * a request sent at that moment would fail.
  */
 const IDLE_TIMEOUT_MS = seconds(20);
 /** Methods of requests that can safely be sent again if the upstream closes the connection before the response. */
@@ -111,8 +111,8 @@ class ConnectionPool implements ConnectionEvents {
     if (index !== -1) this.#idle.splice(index, 1);
     if (!exchange) return;
     const { request, begun, answered, handler } = exchange;
-    // The upstream may have closed an idle connection before reading the request. The request is sent again if nothing
-    // was written yet, or if repeating the request has no side effects.
+    // The upstream might have closed an idle connection before reading the request. The request is sent again if
+    // nothing was written yet, or if repeating the request has no side effects.
     const mayRepeat = !begun || (!answered && !request.body && REPEATABLE.has(request.method));
     if (connection.used && mayRepeat) this.#dispatch(exchange, this.#connect());
     else handler.onError(error);

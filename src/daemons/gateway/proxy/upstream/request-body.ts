@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 
 export interface BodyEvents {
-  /** Returns false if the connection no longer carries this request. The sender then stops. */
+  /** Returns false if the connection no longer carries this request. The sender stops after a false result. */
   current(): boolean;
   onProgress(): void;
   onSent(): void;

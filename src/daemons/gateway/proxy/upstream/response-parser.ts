@@ -1,8 +1,8 @@
 export interface ResponseEvents {
-  /** Called once per response; interim responses (1xx) are skipped. `headers` is a flat list of names and values. */
+  /** Called once per response, but not for interim responses (1xx). `headers` is a flat list of names and values. */
   onHead(status: number, headers: string[]): void;
   onData(chunk: Buffer): void;
-  /** Called at the end of the response. `reusable` tells whether the connection can carry another request. */
+  /** Called at the end of the response. `reusable` is true if the connection can carry another request. */
   onEnd(reusable: boolean): void;
 }
 
@@ -35,14 +35,16 @@ const UNTIL_CLOSE = -2;
 
 /**
  * Parses the HTTP/1.1 responses of one connection. Rejects folded headers, bare line feeds, repeated `Content-Length`
- * headers and data after the end of a response, because accepting them would enable response splitting.
+ * headers and data after the end of a response, because such responses enable response splitting.
  */
 export class ResponseParser {
   readonly #events: ResponseEvents;
   #state: State = 'idle';
   #method = '';
   #held: Buffer | undefined;
-  /** Number of unread bytes of the body or of the current chunk, or one of `CHUNKED` and `UNTIL_CLOSE`. */
+  /**
+   * Number of unread bytes of the body or of the current chunk, or one of the constants `CHUNKED` and `UNTIL_CLOSE`.
+   */
   #left = 0;
   #keepAlive = true;
 
@@ -57,7 +59,10 @@ export class ResponseParser {
     this.#held = undefined;
   }
 
-  /** Parses received bytes. Throws ProtocolError for invalid HTTP/1.1; the caller must then close the connection. */
+  /**
+   * Parses received bytes. Throws ProtocolError for invalid HTTP/1.1. After an error, the caller must close the
+   * connection.
+   */
   push(chunk: Buffer): void {
     let bytes: Buffer | undefined = this.#held ? Buffer.concat([this.#held, chunk]) : chunk;
     this.#held = undefined;

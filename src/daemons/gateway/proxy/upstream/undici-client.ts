@@ -16,7 +16,7 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
     const undici = await import('undici');
     agent = new undici.Agent({
       connections: 256,
-      // 0 disables the timeout, because event streams may send nothing for any length of time.
+      // 0 disables the timeout, because event streams can be silent for any length of time.
       bodyTimeout: 0,
       keepAliveTimeout: seconds(10),
       connect: { timeout: Math.min(timeoutMs, seconds(10)) },

@@ -6,13 +6,13 @@ export class OverBudget extends Error {
 }
 
 /**
- * Work that an evaluation may do, in units of about 100 ns. One unit is one expression node, one item, or eight
+ * Limit for the work of one evaluation, in units of about 100 ns. One unit is one expression node, one item, or eight
  * characters that are read or written.
  */
 export class Budget {
   /**
-   * Whether the evaluation runs in a thread that limits time and memory. Work of unknown cost is allowed only in such a
-   * thread.
+   * Whether the evaluation runs in a thread with limited time and memory. Work of unpredictable cost is allowed only in
+   * such a thread.
    */
   readonly isConfined: boolean;
   #left: number;
@@ -26,23 +26,21 @@ export class Budget {
     return this.#left;
   }
 
-  /** Subtracts units from the budget. Throws OverBudget if the budget is used up. */
+  /** Subtracts units from the budget. Throws OverBudget if the budget is exhausted. */
   spend(units: number): void {
     this.#left -= units;
     if (this.#left < 0) throw new OverBudget();
   }
 
   /**
-   * Throws OverBudget unless the evaluation runs in a worker thread with limited time and memory. Must be called before
-   * work whose cost cannot be estimated from the size of its input.
+   * Throws OverBudget unless the evaluation runs in a thread with limited time and memory. Must be called before work
+   * whose cost cannot be estimated from the input size.
    */
   requireConfinement(): void {
     if (!this.isConfined) throw new OverBudget();
   }
 
-  /**
-   * Spends the cost of reading a whole value. An object that is referenced several times is charged for each reference.
-   */
+  /** Charges the cost of reading a complete value. An object is charged once per reference. */
   spendOn(value: unknown): void {
     const open: unknown[] = [value];
     while (open.length > 0) {
@@ -69,7 +67,10 @@ export class Budget {
     }
   }
 
-  /** Throws OverBudget for an oversized list before its items are pushed. */
+  /**
+   * Throws OverBudget if the list has more items than budget units are left. Called before the items are pushed to the
+   * list of values to visit.
+   */
   #requireRoomFor(items: number): void {
     if (items > this.#left) throw new OverBudget();
   }

@@ -3,33 +3,40 @@ import { type Budget, CHARS_PER_UNIT, OverBudget } from './budget.ts';
 import { toCel, toJson } from './cel-values.ts';
 
 /**
- * CEL environment of definitions. Each operation is charged to a budget before it runs. The library has no hook for
- * charges, so this module replaces the library's method that evaluates all nodes but the outermost node.
+ * CEL environment that charges each operation to a budget. The CEL library has no hook for charges, so this module
+ * replaces the library method that evaluates all nodes except the outermost node.
  */
 
 /**
- * Number of outer levels of each variable that are built again for each evaluation. For example, 2 means that `steps`
- * and `steps.<id>` are built again.
+ * Number of outer levels of each variable that are rebuilt for each evaluation. For example, 2 means that `steps` and
+ * `steps.<id>` are rebuilt.
  */
 export const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
 export type Variable = keyof typeof VARIABLES;
 
-/** Run state that `success()`, `failure()` and `cancelled()` report. */
+/** Run state for the functions `success()`, `failure()` and `cancelled()`. */
 export type ScopeState = 'success' | 'failure' | 'cancelled' | 'skipped';
 
-/** Maximum characters of one value. Repeated concatenation doubles a text each time. */
+/**
+ * Maximum length of one value, in characters. The limit is needed because repeated concatenation doubles the length of
+ * a text each time.
+ */
 export const MAX_VALUE_CHARS = 4 * 1024 * 1024;
-/** Maximum characters of a text that an expression builds on the main thread instead of a worker thread. */
+/**
+ * Maximum length of a text that an expression can build on the main thread. Longer texts are built in a worker thread.
+ */
 const MAX_CHARS_IN_PLACE = 64 * 1024;
-/** Maximum characters of a computed key. V8 keeps an interned copy of each key while an object uses it. */
+/**
+ * Maximum length of a computed key, in characters. V8 keeps an interned copy of each key while an object uses the key.
+ */
 const MAX_KEY_CHARS = 1024;
 
-/** Keys that the library silently drops from map literals. */
+/** Keys that the CEL library silently drops from map literals. */
 export const NO_KEYS: ReadonlySet<unknown> = new Set(['__proto__', 'constructor', 'prototype']);
 
 export class TooLarge extends Error {}
 
-/** A node of the library's syntax tree, with the fields that the library's `evaluate` methods use. */
+/** A syntax tree node of the CEL library, with the fields that the library's `evaluate` methods use. */
 interface Node {
   op: string;
   args: unknown;
@@ -49,7 +56,7 @@ interface Evaluator {
   tryEval(node: Node, context: unknown): unknown;
 }
 
-/** Budget and run state of the current evaluation. Evaluation is synchronous, so module variables suffice. */
+/** Budget and run state of the current evaluation. Module variables are safe, because evaluation is synchronous. */
 let budget: Budget;
 let currentState: ScopeState = 'success';
 
@@ -62,7 +69,8 @@ function createEnvironment(): Environment {
     limits: { maxAstNodes: 2000, maxDepth: 64 },
   });
   for (const name of Object.keys(VARIABLES)) env.registerVariable(name, 'dyn');
-  // JSON has one number type. Without these operators, `input.count * 2` would be a type error.
+  // These operators mix integers and doubles, because JSON has one number type. Without these operators, `input.count *
+  // 2` would be a type error.
   const mixed: Record<string, (a: number, b: number) => number> = {
     '+': (a, b) => a + b,
     '-': (a, b) => a - b,
@@ -79,7 +87,7 @@ function createEnvironment(): Environment {
   env.registerFunction('success(): bool', () => currentState === 'success');
   env.registerFunction('failure(): bool', () => currentState === 'failure');
   env.registerFunction('cancelled(): bool', () => currentState === 'cancelled');
-  // The library exposes its evaluator only as `this` of the functions that it calls.
+  // The CEL library exposes its evaluator only as `this` of registered functions.
   let evaluator: Evaluator | undefined;
   env.registerFunction('always(): bool', function (this: Evaluator) {
     evaluator ??= this;
@@ -96,7 +104,7 @@ function countOperations(evaluator: Evaluator): void {
   evaluator.run = function (node, context) {
     return counted(this, node, context);
   };
-  // `||`, `&&`, `exists` and `all` swallow errors of their operands, but an exceeded limit must end the evaluation.
+  // `||`, `&&`, `exists` and `all` ignore errors of their operands, but an exceeded limit must end the evaluation.
   evaluator.tryEval = function (node, context) {
     try {
       return this.run(node, context);
@@ -112,7 +120,10 @@ const COST_OF_ERROR = 50;
 const COST_OF_CALL = 5;
 const INDEX = new Set(['[]', '[?]']);
 const BINARY = new Set(['!=', '==', 'in', '+', '-', '*', '/', '%', '<', '<=', '>', '>=']);
-/** Functions of unknown cost: patterns may backtrack exponentially, and durations parse in quadratic time. */
+/**
+ * Functions of unpredictable cost. Regular expressions can backtrack exponentially, and parsing a duration takes
+ * quadratic time.
+ */
 const UNKNOWN_COST = new Set(['matches', 'duration']);
 const SEARCHES = new Set(['contains', 'indexOf', 'lastIndexOf', 'split', 'startsWith', 'endsWith']);
 
@@ -144,8 +155,8 @@ function index(evaluator: Evaluator, node: Node, context: unknown): unknown {
 }
 
 /**
- * Replaces the library's map literal, which does not limit keys. Reading a concatenated key materializes its whole
- * text.
+ * Evaluates a map literal with a limit for key length, which the CEL library lacks. When a concatenated text is used as
+ * a key, V8 builds the whole text in memory.
  */
 function mapLiteral(evaluator: Evaluator, node: Node, context: unknown): unknown {
   const entries = (node.args as Array<[Node, Node]>).map(([key, value]) => {
@@ -158,7 +169,10 @@ function mapLiteral(evaluator: Evaluator, node: Node, context: unknown): unknown
   return Object.fromEntries(entries.filter(([name]) => !NO_KEYS.has(name)));
 }
 
-/** Charges for the text of a key. A list that is used as a key is converted to text too. */
+/**
+ * Charges the budget for the text of a key. A list that serves as a key is also charged, because the list is converted
+ * to text.
+ */
 function spendOnKey(key: unknown): void {
   if (isScalar(key)) budget.spend(textOf(key));
   else budget.spendOn(key);
@@ -186,7 +200,9 @@ function spendOnBinary(op: string, left: unknown, right: unknown): void {
 const isScalar = (value: unknown): boolean => typeof value !== 'object' || value === null;
 const textOf = (value: unknown): number => (typeof value === 'string' ? value.length / CHARS_PER_UNIT : 0);
 
-/** Returns the number of items that `+` copies. Strings cost nothing, because V8 does not copy concatenated strings. */
+/**
+ * Returns the number of items that `+` copies. Strings count as zero, because V8 does not copy concatenated strings.
+ */
 function itemsOf(value: unknown): number {
   if (Array.isArray(value)) return value.length;
   return value instanceof Uint8Array ? value.length / CHARS_PER_UNIT : 0;
@@ -214,7 +230,7 @@ function spendOnCall(name: string, values: unknown[]): void {
     budget.spend((first.length * second.length) / (CHARS_PER_UNIT * CHARS_PER_UNIT));
 }
 
-/** Checks the length before `join` runs, because `join` writes the whole text at once. */
+/** Checks the length of the result before `join` runs, because `join` builds the whole text at once. */
 function spendOnJoin(items: unknown[], separator: unknown): void {
   let chars = typeof separator === 'string' ? separator.length * items.length : 0;
   for (const item of items) if (typeof item === 'string') chars += item.length;
@@ -225,7 +241,7 @@ function spendOnJoin(items: unknown[], separator: unknown): void {
 function comprehension(evaluator: Evaluator, node: Node, context: unknown): unknown {
   const parts = node.args as { iterable: Node };
   const items = evaluator.run(parts.iterable, context);
-  // A comprehension over a map first lists the keys of the map.
+  // The keys of a map are charged, because a comprehension over a map first lists all keys.
   if (!isScalar(items) && !Array.isArray(items)) for (const _ in items as object) budget.spend(1);
   return node.handle(items, parts, evaluator, context);
 }
@@ -246,13 +262,13 @@ export interface Program {
   run(values: Record<string, unknown>, state: ScopeState, limit: Budget): unknown;
 }
 
-/** Parses and checks CEL text. Throws the errors of the library. */
+/** Parses and type-checks CEL text. Throws the errors of the CEL library. */
 export function compileProgram(text: string): Program {
   const program = environment.parse(text);
   const { valid, error } = program.check();
   if (!valid) throw error;
   const ast = program.ast as unknown as Node;
-  // The library runs the outermost node directly, so the `evaluate` method of that node is wrapped.
+  // The CEL library runs the outermost node directly, so the `evaluate` method of that node is wrapped.
   const root = ast.meta.alternate ?? ast;
   if (root.meta.macro === undefined) {
     const own = root.meta.evaluate;

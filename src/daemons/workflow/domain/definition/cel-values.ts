@@ -1,9 +1,12 @@
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { Budget } from './budget.ts';
 
-/** Caches whether a large value contains a map with the key `constructor`. */
+/** Caches for each large value whether the value contains a map with the key `constructor`. */
 const known = new WeakMap<object, boolean>();
-/** Maximum number of items in a value whose scan result is not cached. A new scan of so few items is cheaper. */
+/**
+ * Maximum number of items in a value whose scan result is not cached, because scanning so few items again is cheaper
+ * than caching.
+ */
 const FEW = 64;
 /** Cost of scanning one item, in budget units. */
 const COST_OF_SCAN = 0.1;
@@ -12,7 +15,7 @@ let scanned = 0;
 
 /**
  * Converts JSON to CEL. A map with the key `constructor` becomes a `Map`, because the library reads
- * `value.constructor`. The outer `rebuiltLevels` levels are not cached, because each evaluation builds new objects.
+ * `value.constructor`. The outer `rebuiltLevels` levels are new objects in each evaluation and therefore not cached.
  */
 export function toCel(value: JsonValue | undefined, rebuiltLevels = 0, budget?: Budget): unknown {
   return isOdd(value, rebuiltLevels, budget) ? asMap(value) : value;
@@ -49,7 +52,7 @@ function asMap(value: JsonValue | undefined): unknown {
   return Object.hasOwn(value, 'constructor') ? new Map(entries) : Object.fromEntries(entries);
 }
 
-/** Converts CEL values to JSON: integers to numbers, timestamps to ISO text, durations to seconds. */
+/** Converts CEL values to JSON. Integers become numbers, timestamps become ISO text, and durations become seconds. */
 export function toJson(value: unknown): JsonValue {
   if (value === null || value === undefined) return null;
   if (typeof value === 'bigint') {

@@ -3,7 +3,10 @@ import { ownValue } from '../../../../kit/data/own-value.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { type Budget, CHARS_PER_UNIT } from './budget.ts';
 
-/** Keywords that are checked once per value, at a cost that follows from the size of schema and value. */
+/**
+ * JSON Schema keywords that are checked once per value. The cost of such a check depends only on the size of schema and
+ * value.
+ */
 const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
   ...['$schema', '$id', '$comment', 'title', 'description', 'examples', 'default', 'deprecated'],
   ...['type', 'enum', 'const', 'properties', 'required', 'additionalProperties', 'items'],
@@ -13,21 +16,21 @@ const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
 
 const COST_OF_VALUE = 10;
 /**
- * Cost of an enum choice that is not a string, in budget units. The library compiles each choice as a schema and
- * reports each mismatch as a fault.
+ * Cost of an enum choice that is not a string, in budget units. The schema library compiles each choice as a separate
+ * schema and reports each mismatch as a fault.
  */
 const COST_OF_CHOICE = 50;
 
 /**
- * Spends the maximum cost of a check against a JSON Schema before the check runs, including defaults and fault reports.
- * Throws OverBudget.
+ * Charges the maximum cost of a check against a JSON Schema, including defaults and fault reports. Called before the
+ * check. Throws OverBudget.
  */
 export function spendOnCheck(schema: unknown, value: JsonValue | undefined, budget: Budget): void {
   budget.spend(COST_OF_VALUE);
   if (!isRecord(schema)) return;
   const { enum: choices, const: constant, type, default: fallback, properties, required, items } = schema;
   for (const keyword in schema) if (!PLAIN_KEYWORDS.has(keyword)) budget.requireConfinement();
-  // With a list of types, each nesting level multiplies the number of possible faults, so the cost cannot be predicted.
+  // If `type` is a list, each nesting level multiplies the number of possible faults, so the cost cannot be predicted.
   if (Array.isArray(items) || (Array.isArray(type) && (properties ?? items) !== undefined))
     budget.requireConfinement();
   if (value === undefined) budget.spendOn(fallback);
@@ -52,7 +55,7 @@ function spendOnItems(items: unknown, value: JsonValue[], budget: Budget): void 
   else for (const item of value) spendOnCheck(items, item, budget);
 }
 
-/** Charges for each key that the schema declares or the object contains. */
+/** Charges the budget for each key that the schema declares or the object contains. */
 function spendOnKeys(
   { properties, additionalProperties }: Record<string, unknown>,
   value: Record<string, JsonValue>,

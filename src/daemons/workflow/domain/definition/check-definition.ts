@@ -7,11 +7,11 @@ import { readDefinition, type TextFault } from './definition-text.ts';
 export interface CheckedDefinition {
   /** The compiled workflow; undefined if the definition has faults. */
   workflow?: CompiledWorkflow;
-  /** All faults in text order. */
+  /** All faults, ordered by position in the text. */
   faults: TextFault[];
 }
 
-/** Parses and compiles a definition file, YAML or JSON. Each fault has its line and column. */
+/** Parses and compiles a definition file in YAML or JSON. Each fault contains its line and column. */
 export function checkDefinition(text: string, kindOf: KindOf): CheckedDefinition {
   const { definition, faults, locate } = readDefinition(text);
   if (faults.length > 0) return { faults };

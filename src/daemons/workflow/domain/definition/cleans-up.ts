@@ -2,8 +2,8 @@ import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { Condition } from './templates.ts';
 
 /**
- * Returns whether a started run may have clean-up work after a cancellation. A workflow in code always may have such
- * work. Other workflows have it only if an `if` calls a state function such as `always()`.
+ * Returns whether a started run can have clean-up work after a cancellation. Such work is possible in workflows written
+ * in code, and in other workflows with an `if` that calls a state function such as `always()`.
  */
 export function cleansUp({ code, jobs }: Pick<CompiledWorkflow, 'code' | 'jobs'>): boolean {
   if (code) return true;

@@ -10,11 +10,11 @@ import { invalidDefinition, schemaIssues } from './definition-faults.ts';
 import type { FoundStep } from './found-step.ts';
 import { ALWAYS, type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './templates.ts';
 
-/** Id of the only job of a workflow in code. */
+/** Id of the only job of a workflow written in code. */
 export const CODE_JOB = 'main';
 
 /**
- * Compiles a workflow in code from a plugin's manifest. Throws VALIDATION_ERROR in the same cases as
+ * Compiles a workflow written in code, as declared in a plugin's manifest. Throws VALIDATION_ERROR in the same cases as
  * `compileDefinition`.
  */
 export function compileCode(
@@ -61,7 +61,7 @@ export function compileCode(
   };
 }
 
-/** Compiles a stored workflow in code. Returns undefined for a definition with listed steps. */
+/** Compiles a stored workflow that is written in code. Returns undefined for a definition that lists its steps. */
 export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | undefined {
   if (!('handler' in body && 'plugin' in body)) return undefined;
   const { plugin, ...written } = body;
@@ -69,8 +69,8 @@ export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | und
 }
 
 /**
- * Converts a step that code requested to a compiled step. The step's values are literals, and the workflow function
- * handles its failure.
+ * Converts a step that a workflow function requested to a compiled step. The values of the step are literals, and the
+ * workflow function handles a failure of the step.
  */
 function stepOf(
   found: FoundStep,
@@ -103,8 +103,8 @@ function stepOf(
 }
 
 /**
- * Returns the behavior after an interruption. A `ctx.step` function has a stable idempotency key, so it is repeated
- * unless its options forbid a repeat.
+ * Returns the behavior after an interruption. A `ctx.step` function is repeated unless its options forbid a repeat,
+ * because the idempotency key of the step is stable.
  */
 function afterInterruption(
   kind: StepKind,
@@ -114,7 +114,7 @@ function afterInterruption(
   return kind === OWN_STEP && idempotent !== false ? { afterInterruption: 'repeat' } : {};
 }
 
-/** Step kind of `ctx.step` functions. The process that replays the workflow runs them. */
+/** Step kind of `ctx.step` functions, which run in the process that replays the workflow. */
 const OWN_STEP: StepKind = {
   name: CODE_STEP,
   mode: 'effect',

@@ -22,8 +22,8 @@ import {
 type Common = Pick<WorkflowDefinition | CodeWorkflowDefinition, 'inputs' | 'signals' | 'on' | 'concurrency'>;
 
 /**
- * Adds the faults of a definition's schedules. Stored definitions are not checked, because earlier versions accepted
- * more.
+ * Adds the faults of a definition's schedules to `issues`. Not called for stored definitions, because earlier versions
+ * accepted schedules that are now invalid.
  */
 export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIssue[]): void {
   for (const [index, plan] of on.schedule.entries()) {
@@ -37,7 +37,9 @@ export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIss
     });
 }
 
-/** Compiles the fields that workflows in code and workflows with listed steps share. Adds faults to `issues`. */
+/**
+ * Compiles the fields that all workflows have, whether written in code or with listed steps. Adds faults to `issues`.
+ */
 export function compileCommon(
   definition: Common,
   issues: DefinitionIssue[],
@@ -74,7 +76,7 @@ function compileTrigger(
   return { pluginId, event, instanceId, condition, input: template };
 }
 
-/** Returns VALIDATION_ERROR with the path of every fault in `details.issues`, such as `input.items[0].sku`. */
+/** Returns a VALIDATION_ERROR whose `details.issues` contains the path of every fault, such as `input.items[0].sku`. */
 export function invalidInput(
   issues: ReadonlyArray<{ path: Path; message: string }>,
   part: CheckedPart = 'input',
@@ -94,7 +96,7 @@ export function canonicalJson(value: unknown): string {
   );
 }
 
-/** Returns the definition text that runs are pinned to, and its hash. */
+/** Returns the canonical text of a definition, and its hash. Each run is pinned to this text. */
 export function pinned(definition: object): Pick<CompiledWorkflow, 'hash' | 'body'> {
   const body = canonicalJson(definition);
   return { body, hash: createHash('sha256').update(body).digest('hex') };

@@ -10,7 +10,7 @@ import { compileTemplate, type DefinitionIssue, MAX_ISSUES, OPENING, type Path }
 /** Maximum number of expressions in a definition. Compiling an expression blocks the event loop for about 20 µs. */
 const MAX_EXPRESSIONS = 10_000;
 
-/** Compiles a definition. Throws VALIDATION_ERROR with every fault and its path in `details.issues`. */
+/** Compiles a definition. Throws VALIDATION_ERROR, whose `details.issues` contains every fault and its path. */
 export function compileDefinition(
   written: unknown,
   kindOf: KindOf,
@@ -54,7 +54,7 @@ function compileParsed(
   };
 }
 
-/** Throws VALIDATION_ERROR for too many expressions, before any expression is compiled. */
+/** Throws VALIDATION_ERROR for too many expressions. Called before any expression is compiled. */
 function requireFewExpressions(definition: WorkflowDefinition): void {
   const text = JSON.stringify(definition);
   let count = 0;
@@ -66,8 +66,8 @@ function requireFewExpressions(definition: WorkflowDefinition): void {
 }
 
 /**
- * Returns faults of expressions, times and steps in a definition that also violates the schema, so that all faults are
- * reported together.
+ * Returns faults of expressions, times and steps in a definition that also violates the schema, so that one error
+ * reports all faults.
  */
 function issuesBeside(
   shapeIssues: readonly DefinitionIssue[],
@@ -79,7 +79,8 @@ function issuesBeside(
   const issues: DefinitionIssue[] = [];
   compileParsed(mended.definition, kindOf, issues);
   checkSchedules(mended.definition, issues);
-  // Faults of references are skipped: the repair may have removed the job or step to which a reference points.
+  // Faults of references are skipped, because the repair might have removed the job or step to which a reference
+  // points.
   return issues.filter(
     ({ path, isReference }) => !isReference && !mended.changed.some((changed) => startsWith(path, changed)),
   );

@@ -13,7 +13,7 @@ export function compileJobs(
   return inOrder(definition, issues).map((id) => compileJob(id, definition, kindOf, issues));
 }
 
-/** Returns the job ids in dependency order. */
+/** Returns the job ids in dependency order. Adds circular dependencies to `issues`. */
 function inOrder({ jobs }: WorkflowDefinition, issues: DefinitionIssue[]): string[] {
   const order: string[] = [];
   const state = new Map<string, 'open' | 'done'>();

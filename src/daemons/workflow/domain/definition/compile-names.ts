@@ -1,14 +1,14 @@
 import { addIssue, type DefinitionIssue, excerpt, type Template } from './templates.ts';
 
 /**
- * Maximum number of names that a message lists. A job may have 200 steps, and an expression may contain hundreds of
+ * Maximum number of names that a message lists. A job can have 200 steps, and an expression can contain hundreds of
  * wrong names.
  */
 const MAX_LISTED = 20;
 
 /**
- * Adds an issue for each field of `variable` that an expression reads but `known` does not contain. Misspelt steps are
- * thus found before a run fails.
+ * Adds an issue for each field of `variable` that an expression reads and that `known` does not contain, so that
+ * misspelt step ids are found before a run fails.
  */
 export function names<T extends Pick<Template, 'expressions'>>(
   template: T,
@@ -38,7 +38,7 @@ function listed(variable: string, known: readonly string[]): string {
 /** All variables that expressions can contain. */
 const VARIABLES = ['input', 'run', 'matrix', 'steps', 'needs', 'jobs', 'delivery'];
 
-/** Adds an issue for each variable that the template uses but that is not in `variables`. */
+/** Adds an issue for each variable that the template uses and that `variables` does not contain. */
 export function only<T extends Pick<Template, 'expressions'>>(
   template: T,
   { variables }: { variables: readonly string[] },

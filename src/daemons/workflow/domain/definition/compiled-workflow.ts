@@ -8,7 +8,7 @@ import type { Condition, Template } from './templates.ts';
 
 /**
  * Maximum number of steps in a run. All steps are in memory while the run is active, and each event that advances the
- * run visits all of them.
+ * run visits every step.
  */
 export const MAX_STEPS = 10_000;
 
@@ -20,17 +20,20 @@ export interface CompiledStep {
   uses: string;
   kind: StepKind;
   with: Template;
-  /** The step's `with` as written, before expressions are evaluated. */
+  /** The step's `with` value as written, before expressions are evaluated. */
   rawWith: Record<string, JsonValue>;
   condition: Condition;
   retry: StepRetry | undefined;
   timeoutMs: number;
   continueOnError: boolean;
   idempotent: boolean | undefined;
-  /** Overrides whether an interruption repeats the step. By default, `idempotent` and `idempotencyKey` decide. */
+  /**
+   * Overrides the behavior after an interruption. By default, `idempotent` and `idempotencyKey` determine whether the
+   * step is repeated.
+   */
   afterInterruption?: 'repeat' | 'ask';
   idempotencyKey: Template | null;
-  /** Whether a workflow in code requested the step as part of its clean-up. */
+  /** Whether the step is part of the clean-up of a workflow written in code. */
   cleansUp?: true | undefined;
 }
 
@@ -47,14 +50,11 @@ export interface CompiledJob {
   steps: readonly CompiledStep[];
 }
 
-/**
- * A workflow written as a function. Its only job has no listed steps, because the function requests steps while it
- * runs.
- */
+/** A workflow written as a function. Its only job lists no steps, because the function requests steps at run time. */
 export interface CompiledCode {
   pluginId: string;
   handler: HandlerRef;
-  /** Compiles a step that the function requested. */
+  /** Compiles a step that the workflow function requested. */
   stepOf(found: FoundStep, index: number): CompiledStep;
 }
 
@@ -73,7 +73,7 @@ export interface CompiledWorkflow {
   /** Definition as JSON. Runs are pinned to the hash of this text. */
   body: string;
   definition: WorkflowDefinition;
-  /** The function of a workflow in code; null for a definition with listed steps. */
+  /** Function of a workflow written in code; null for a definition with listed steps. */
   code: CompiledCode | null;
   triggers: readonly CompiledTrigger[];
   concurrencyKey: Template | null;

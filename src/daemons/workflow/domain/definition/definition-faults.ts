@@ -4,7 +4,7 @@ import { problemsOf } from '../../../../kit/data/schema-problems.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { type DefinitionIssue, formatPath, MAX_ISSUES, type Path, TemplateError } from './templates.ts';
 
-/** A fault as it appears in an API error. `line` and `column` count from 1 within the text at `path`. */
+/** A fault in an API error. `line` and `column` count from 1 within the text at `path`. */
 export interface ReportedIssue {
   path: string;
   message: string;
@@ -13,8 +13,8 @@ export interface ReportedIssue {
 }
 
 /**
- * Returns whether the error means that a definition is missing from the store or cannot be compiled. A retry does not
- * help.
+ * Returns whether the error means that a definition is missing from the store or cannot be compiled. A retry cannot fix
+ * such an error.
  */
 export function isLostDefinition(error: unknown): error is PlatformError {
   return error instanceof PlatformError && error.code !== 'STORE_ERROR';
@@ -32,7 +32,7 @@ export function schemaIssues({ issues }: z.ZodError, written: unknown, schema: z
     .map(({ path, message }) => ({ path: path as Path, message }));
 }
 
-/** Returns VALIDATION_ERROR with up to MAX_ISSUES faults and their paths in `details.issues`. */
+/** Returns a VALIDATION_ERROR whose `details.issues` contains up to `MAX_ISSUES` faults and their paths. */
 export function invalidDefinition(issues: DefinitionIssue[], written: unknown): PlatformError {
   const told = issues.slice(0, MAX_ISSUES).map((issue) => toReported(issue, written));
   const [first] = told;
@@ -57,7 +57,7 @@ function toReported({ path, message, offset }: DefinitionIssue, written: unknown
   return { path: formatPath(path), message, line: before.length, column: before.at(-1)!.length + 1 };
 }
 
-/** Converts TemplateError to the matching API error. Returns other errors unchanged. */
+/** Converts a TemplateError to the matching API error. Returns other errors unchanged. */
 export function expressionFault(error: unknown, details: Record<string, unknown> = {}): unknown {
   if (!(error instanceof TemplateError)) return error;
   const code = error.isLimit ? 'EXPRESSION_LIMIT_EXCEEDED' : 'VALIDATION_ERROR';

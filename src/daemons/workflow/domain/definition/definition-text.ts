@@ -17,28 +17,28 @@ export interface TextFault {
   message: string;
   line?: number;
   column?: number;
-  /** Content of the line with the fault, trimmed. */
+  /** Trimmed content of the line with the fault. */
   text?: string;
 }
 
-/** Position within a string value. Line and column count from 1, as in `details.issues` of an error. */
+/** Position within a string value. `line` and `column` count from 1, as in `details.issues` of an API error. */
 export interface PlaceInValue {
   line?: number | undefined;
   column?: number | undefined;
 }
 
 export interface DefinitionText {
-  /** The parsed definition; undefined when the text is neither YAML nor JSON. */
+  /** Parsed definition; undefined if the text is neither YAML nor JSON. */
   definition: unknown;
   faults: TextFault[];
-  /** Adds the position of a fault. For a missing key, the position is that of the parent. */
+  /** Adds the text position to a fault. A missing key gets the position of its parent. */
   locate(fault: { path: string | Path; message: string } & PlaceInValue): TextFault;
 }
 
-/** Maximum number of YAML aliases, because aliases may expand to far more than the size of the file. */
+/** Maximum number of YAML aliases. Aliases can expand to many times the size of the file. */
 const MAX_ALIASES = 100;
 
-/** Parses a definition as YAML, which is a superset of JSON. Every syntax error has its line and column. */
+/** Parses a definition as YAML, which is a superset of JSON. Each syntax error contains its line and column. */
 export function readDefinition(text: string): DefinitionText {
   const counter = new LineCounter();
   const document = parseDocument(text, { lineCounter: counter, prettyErrors: false });
@@ -64,7 +64,7 @@ export function readDefinition(text: string): DefinitionText {
 }
 
 /**
- * Converts parsed YAML to plain JSON: dates become strings, sets become lists. Throws for circular or too deeply
+ * Converts parsed YAML to plain JSON. Dates become strings, and sets become lists. Throws for circular or too deeply
  * nested values.
  */
 function asJson(value: unknown): unknown {
@@ -87,7 +87,7 @@ function partsOf(path: string | Path): Array<string | number> {
   );
 }
 
-/** Returns the offset in the text of the value at a path, or of a position within that value. */
+/** Returns the text offset of the value at a path, or of a position within that value. */
 function offsetOf(
   document: Document,
   text: string,
@@ -101,14 +101,14 @@ function offsetOf(
       ? offsetInScalar(node, text, line, column)
       : (keyOffset(document, parts) ?? node.range[0]);
   }
-  // A missing key has no position, so the position of its nearest ancestor is used.
+  // A missing key has no position, so the position of its nearest existing ancestor is used.
   if (parts.length > 0) return offsetOf(document, text, parts.slice(0, -1), {});
   return document.range?.[0];
 }
 
 /**
- * Returns the offset of the key that holds a map or list. Faults point to the key, because the map or list itself
- * begins after it.
+ * Returns the text offset of the key of a map or list. Faults point to the key, because the map or list itself begins
+ * after its key.
  */
 function keyOffset(document: Document, parts: Array<string | number>): number | undefined {
   const parent = document.getIn(parts.slice(0, -1), true);
@@ -119,8 +119,8 @@ function keyOffset(document: Document, parts: Array<string | number>): number | 
 }
 
 /**
- * Converts a position in a scalar's value to an offset in the text. The offset is inexact for quoted escapes and folded
- * lines.
+ * Converts a position within a scalar value to a text offset. The offset is inexact for escape sequences in quotes and
+ * for folded lines.
  */
 function offsetInScalar(node: Scalar, text: string, line: number, column: number): number {
   const start = node.range![0];

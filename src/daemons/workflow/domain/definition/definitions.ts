@@ -11,12 +11,12 @@ import { formatPath } from './templates.ts';
 import { type FindPlugin, unresolved } from './unresolved.ts';
 
 export interface FoundDefinition {
-  /** Path of the file, or id of the plugin. */
+  /** File path of the definition, or id of the plugin that declares the definition. */
   source: string;
   definition: unknown;
-  /** Plugin whose manifest holds the definition; only manifests may declare workflows in code. */
+  /** Plugin whose manifest contains the definition. Workflows written in code are allowed only in manifests. */
   pluginId?: string;
-  /** Adds the position of a fault in the file. */
+  /** Adds the position in the definition file to a fault. */
   locate?(issue: ReportedIssue): WorkflowFault;
 }
 
@@ -25,10 +25,11 @@ export interface RegisteredWorkflow {
   source: string;
 }
 
-/** Maximum workflows whose plugin id is remembered after the plugin was unloaded. */
+/** Maximum number of workflows whose plugin id is kept after the plugin was unloaded. */
 const MAX_AWAY = 10_000;
 /**
- * Maximum characters of a definition as JSON. Callers may send inline definitions, and all tenants share the memory.
+ * Maximum length of a definition as JSON, in characters. Callers can send inline definitions, and all tenants share the
+ * memory.
  */
 const MAX_DEFINITION_CHARS = 1024 * 1024;
 const REMEMBERED_CHARS = 4 * MAX_DEFINITION_CHARS;
@@ -36,22 +37,22 @@ const REMEMBERED_CHARS = 4 * MAX_DEFINITION_CHARS;
 export interface DefinitionsDeps {
   kindOf: KindOf;
   find(hash: string): Promise<DefinitionRecord | undefined>;
-  /** Finds plugins that definitions may refer to. By default any plugin id is accepted. */
+  /** Finds plugins to which definitions refer. If undefined, any plugin id is accepted. */
   findPlugin?: FindPlugin;
 }
 
 export interface DefinitionsDeps {
   kindOf: KindOf;
   find(hash: string): Promise<DefinitionRecord | undefined>;
-  /** Finds plugins that definitions may refer to. By default any plugin id is accepted. */
+  /** Finds plugins to which definitions refer. If undefined, any plugin id is accepted. */
   findPlugin?: FindPlugin;
 }
 
-/** Compiles and caches definitions, and keeps the registered workflows. */
+/** Registry and cache of compiled workflow definitions. */
 export class Definitions {
   readonly #deps: DefinitionsDeps;
   readonly #registered = new Map<string, RegisteredWorkflow>();
-  /** Plugin id of each workflow whose plugin is no longer loaded, oldest first. */
+  /** Maps the id of each workflow whose plugin is no longer loaded to the id of the plugin, oldest first. */
   readonly #away = new Map<string, string>();
   readonly #faults: WorkflowFault[] = [];
   readonly #byText = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (text) => text.length);
@@ -69,9 +70,9 @@ export class Definitions {
     return this.#faults;
   }
 
-  /** Compiles an inline definition of a request. Throws VALIDATION_ERROR. */
+  /** Compiles an inline definition of a request. Throws VALIDATION_ERROR or PAYLOAD_TOO_LARGE. */
   compile(written: unknown): CompiledWorkflow {
-    // The result is cached, because callers often send the same definition repeatedly.
+    // Compiled definitions are cached by text, because callers often send the same definition repeatedly.
     const text = JSON.stringify(written);
     const same = this.#byText.get(text);
     if (same) return same;
@@ -85,7 +86,7 @@ export class Definitions {
     return workflow;
   }
 
-  /** Replaces the registered definitions. Faulty definitions are reported and skipped. */
+  /** Replaces the registered definitions. Definitions with faults are reported and skipped. */
   register(found: readonly FoundDefinition[], other: readonly WorkflowFault[] = []): void {
     const before = new Map(this.#registered);
     this.#registered.clear();
@@ -93,18 +94,18 @@ export class Definitions {
     for (const one of found) this.#registerOne(one);
     this.#noteAway(before);
     const sources = new Set(Array.from(this.#registered.values(), ({ source }) => source));
-    // A file that was edited into a faulty state reports its faults, and its last valid definition stays registered.
+    // If an edited file has faults, the faults are reported and the last valid definition stays registered.
     for (const [id, kept] of before)
       if (!this.#registered.has(id) && !sources.has(kept.source) && isBrokenFile(kept.source, this.#faults))
         this.#registered.set(id, kept);
   }
 
-  /** Adds a fault found outside `register`. */
+  /** Adds a fault that was found outside `register`. */
   fault(fault: WorkflowFault): void {
     this.#faults.push(fault);
   }
 
-  /** Returns a registered workflow. Throws WORKFLOW_NOT_FOUND. */
+  /** Returns a registered workflow. Throws WORKFLOW_NOT_FOUND if no workflow has this id. */
   require(id: string): CompiledWorkflow {
     const found = this.#registered.get(id);
     if (found) return found.workflow;
@@ -123,12 +124,15 @@ export class Definitions {
     );
   }
 
-  /** Returns the definition with this hash if it is cached. */
+  /** Returns the cached definition with this hash, if any. */
   cached(hash: string): CompiledWorkflow | undefined {
     return this.#compiled.get(hash);
   }
 
-  /** Returns the definition with this hash from the cache or the store. */
+  /**
+   * Returns the definition with this hash from the cache or the store. Throws WORKFLOW_NOT_FOUND if neither contains
+   * the definition.
+   */
   async byHash(hash: string): Promise<CompiledWorkflow> {
     const known = this.#compiled.get(hash);
     if (known) return known;
@@ -141,7 +145,7 @@ export class Definitions {
     const body = JSON.parse(record.body);
     const workflow =
       pinnedCode(body, this.#deps.kindOf) ?? compileDefinition(body, this.#deps.kindOf, { isStored: true });
-    // The cache key is the hash stored with the run, because this version of svc may serialize the definition
+    // The cache key is the hash stored with the run, because this version of svc might serialize the definition
     // differently.
     this.#compiled.set(hash, workflow);
     return workflow;
@@ -177,7 +181,7 @@ export class Definitions {
         this.#faults.push({ ...(locate?.(issue) ?? { source, ...issue }), unresolved: true });
       }
     } catch (error) {
-      // Every error is caught, because one faulty definition must not block other definitions or the start of the
+      // All errors are caught, because one faulty definition must not block other definitions or the start of the
       // service.
       const issues =
         error instanceof PlatformError ? (error.details.issues as ReportedIssue[] | undefined) : undefined;
@@ -190,7 +194,7 @@ export class Definitions {
     return this.#deps.findPlugin?.(pluginId) !== undefined;
   }
 
-  /** Remembers the plugin ids of workflows that are no longer registered because their plugin was unloaded. */
+  /** Stores the plugin ids of workflows that are no longer registered because their plugin was unloaded. */
   #noteAway(before: ReadonlyMap<string, RegisteredWorkflow>): void {
     for (const [id, pluginId] of this.#away)
       if (this.#registered.has(id) || this.#isLoaded(pluginId)) this.#away.delete(id);

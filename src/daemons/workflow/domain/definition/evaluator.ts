@@ -13,36 +13,37 @@ export type ConfinedTask =
 
 /** Worker threads for expensive evaluations. */
 export interface ConfinedThreads {
-  /** Runs a task. Rejects with TemplateError. Tenants are scheduled round robin. */
+  /** Runs a task in a worker thread. Tasks are scheduled round robin by tenant. Rejects with TemplateError. */
   run(task: ConfinedTask, tenantId: string): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** Evaluates synchronously within a budget. Throws TemplateError and OverBudget. */
+/** Evaluates synchronously within a budget. Throws TemplateError or OverBudget. */
 export type EvaluateWithin = <Value>(what: Evaluable<Value>, scope: Scope, budget: Budget) => Value;
 
 export const evaluateWithin: EvaluateWithin = (what, scope, budget) => what.evaluate(scope, budget);
 
-/** Evaluates cheap expressions synchronously, and other expressions in a thread with limited time and memory. */
+/** Evaluates cheap expressions synchronously, and expensive expressions in a thread with limited time and memory. */
 export interface Evaluator {
   /**
-   * Evaluates within a budget of the caller. `unitsLeft` returns the rest of the budget in this event-loop turn, and
-   * `spend` uses units.
+   * Evaluates within a budget that the caller provides. `unitsLeft` returns the units left in this event loop turn, and
+   * `spend` subtracts units from this number.
    */
   within: EvaluateWithin;
   unitsLeft(): number;
   spend(units: number): void;
-  /** Returns the value, or undefined if evaluating it synchronously would be too expensive. Throws TemplateError. */
+  /** Returns the value, or undefined if a synchronous evaluation would be too expensive. Throws TemplateError. */
   now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined;
-  /** Returns the value from a worker thread. Rejects with TemplateError. */
+  /** Evaluates in a worker thread and resolves with the value. Rejects with TemplateError. */
   later<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): Promise<Value>;
   /**
-   * Returns the value synchronously if evaluating it is cheap, and otherwise a promise. Throws or rejects with
+   * Returns the value synchronously if the evaluation is cheap, or otherwise a promise. Throws or rejects with
    * TemplateError.
    */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): MaybePromise<Value>;
   /**
-   * Checks a value against its schema. Uses a worker thread if the check may be expensive. Rejects with TemplateError.
+   * Checks a value against its schema. Uses a worker thread if the check might be expensive. Rejects with
+   * TemplateError.
    */
   check(
     schema: InputSchema,
@@ -51,9 +52,9 @@ export interface Evaluator {
   ): MaybePromise<CheckedInput>;
 }
 
-/** Maximum cost of one synchronous evaluation: about half a millisecond. */
+/** Maximum cost of one synchronous evaluation, in budget units. The limit corresponds to about half a millisecond. */
 export const UNITS_PER_EVALUATION = 5000;
-/** Maximum cost of all synchronous evaluations in one turn of the event loop. */
+/** Maximum cost of all synchronous evaluations in one event loop turn, in budget units. */
 const UNITS_IN_A_TURN = 100_000;
 
 export function createEvaluator(threads: ConfinedThreads): Evaluator {
@@ -69,7 +70,7 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
   }
 
   /**
-   * Runs work within the budget that is left for this turn of the event loop. Returns undefined when the work exceeds
+   * Runs work synchronously within the remaining budget of this event loop turn. Returns undefined if the work exceeds
    * the budget.
    */
   function atOnce<Value>(work: (budget: Budget) => Value): { value: Value } | undefined {
@@ -116,7 +117,7 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
   };
 }
 
-/** Returns only the values of a scope that the expressions use, because a run may hold megabytes of other data. */
+/** Returns only those values of a scope that the expressions use, because a run can hold megabytes of other data. */
 function neededOf({ expressions }: Evaluable<unknown>, scope: Scope): Partial<Scope> {
   const needed = new Map<Variable, Set<string> | 'all'>();
   for (const { expression } of expressions)

@@ -20,21 +20,21 @@ export interface Scope {
   input: JsonValue;
   run: Record<string, JsonValue>;
   matrix: Record<string, JsonValue>;
-  /** `{status, output, error}` of each step, by step id. */
+  /** Maps the id of each step to `{status, output, error}`. */
   steps: Record<string, JsonValue>;
-  /** `{status, outputs}` of each job that this job depends on, by job id. */
+  /** Maps the id of each job that this job depends on to `{status, outputs}`. */
   needs: Record<string, JsonValue>;
   jobs: Record<string, JsonValue>;
-  /** The webhook delivery, for expressions of `on.webhook` only. */
+  /** The webhook delivery. Available only to expressions in `on.webhook`. */
   delivery?: JsonValue;
-  /** Run state that `success()`, `failure()` and `cancelled()` report. */
+  /** Run state for the functions `success()`, `failure()` and `cancelled()`. */
   state: ScopeState;
 }
 
 /** A fault in the text or the result of an expression. `offset` is the number of characters before the fault. */
 export class ExpressionError extends Error {
   readonly offset: number;
-  /** Whether the expression exceeded a limit. The same expression may succeed with other data. */
+  /** Whether the expression exceeded a limit. The same expression can succeed with other data. */
   readonly isLimit: boolean;
   constructor(message: string, offset: number, isLimit = false) {
     super(message);
@@ -44,25 +44,27 @@ export class ExpressionError extends Error {
   }
 }
 
-/** Fields of a variable that an expression reads; `all` if a field name is computed. */
+/** Fields of a variable that an expression reads, or `all` if the expression computes a field name at run time. */
 export type UsedNames = 'all' | ReadonlySet<string>;
 
 export interface Expression {
-  /** Returns the value of the expression. Throws ExpressionError and OverBudget. */
+  /** Returns the value of the expression. Throws ExpressionError or OverBudget. */
   evaluate(scope: Scope, budget: Budget): JsonValue;
   /**
-   * Returns the fields of a variable that the text reads. For example, `steps.build.output` reads the field `build` of
-   * `steps`.
+   * Returns the fields of a variable that the expression reads. For example, `steps.build.output` reads the field
+   * `build` of `steps`.
    */
   namesOf(variable: string): Array<{ name: string; offset: number }>;
   readonly uses: ReadonlyMap<Variable, UsedNames>;
-  /** Whether the text calls a state function, which turns off the implied `success()`. */
+  /**
+   * Whether the expression calls a state function such as `failure()`. Such a call disables the implied `success()`.
+   */
   readonly asksForState: boolean;
 }
 
 const STATE_FUNCTIONS = new Set(['success', 'failure', 'cancelled', 'always']);
 
-/** Parses and checks CEL text. Throws ExpressionError. */
+/** Parses and type-checks CEL text. Throws ExpressionError. */
 export function compileExpression(text: string): Expression {
   let program: Program;
   try {
@@ -102,7 +104,8 @@ export function compileExpression(text: string): Expression {
         const values: Record<string, unknown> = {};
         for (const name of uses.keys()) values[name] = toCel(scope[name], VARIABLES[name], budget);
         const found = program.run(values, scope.state, budget);
-        // A path such as `steps.a.output` returns an existing value of the scope, so its size is not charged.
+        // A path such as `steps.a.output` returns an existing value of the scope, so the size of the value is not
+        // charged.
         if (path && [...uses.keys()].every((name) => values[name] === scope[name]))
           return (found ?? null) as JsonValue;
         budget.spendOn(found);
@@ -123,12 +126,12 @@ function isPath({ op, args }: ASTNode): boolean {
   return op === '[]' && isPath(args[0]) && args[1].op === 'value';
 }
 
-/** Throws ExpressionError for a value above the size limit of an expression, because all runs share the memory. */
+/** Throws ExpressionError for a value above the size limit. The limit exists because all runs share the memory. */
 export function requireSize(value: JsonValue): void {
   if (isLongerThan(value, MAX_VALUE_CHARS)) throw expressionError(tooLarge());
 }
 
-/** Throws ExpressionError for a map key that the library would silently drop. */
+/** Throws ExpressionError for a map key that the CEL library would silently drop. */
 function requireKey({ op, args, start }: ASTNode): void {
   if (op === 'value' && NO_KEYS.has(args))
     throw new ExpressionError(`a map that an expression writes cannot have the key "${args}"`, start);
@@ -145,7 +148,8 @@ function visit(node: unknown, see: (node: ASTNode) => void): void {
 function expressionError(thrown: unknown): ExpressionError {
   if (thrown instanceof ExpressionError) return thrown;
   if (thrown instanceof TooLarge) return new ExpressionError(thrown.message, 0, true);
-  // RangeError is thrown for values nested too deeply for the stack, and for texts beyond the maximum string length.
+  // JavaScript throws RangeError for values nested too deeply for the stack, and for texts beyond the maximum string
+  // length.
   if (thrown instanceof RangeError) return new ExpressionError(thrown.message, 0, true);
   const { summary, message, range } = thrown as {
     summary?: string;

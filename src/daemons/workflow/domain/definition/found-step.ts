@@ -1,9 +1,9 @@
 import type { EnterStep } from '../../../../contracts/index.ts';
 import type { StepRecord } from '../../../../store/ports/index.ts';
 
-/** A step that the function of a workflow in code requested. */
+/** A step that the function of a workflow written in code requested. */
 export interface FoundStep extends EnterStep {
-  /** Seed and start time of the original run, if a rerun took over the step. */
+  /** Seed and start time of the original run, if this run is a rerun that reuses the step. */
   origin?: { seed: string; startedAt: number } | undefined;
 }
 

@@ -10,32 +10,36 @@ import type { DefinitionIssue, Path } from './templates.ts';
 /** Maximum size of an input in characters of JSON, including defaults. */
 export const MAX_INPUT_CHARS = 1024 * 1024;
 
-/** Maximum faults reported for one input. */
+/** Maximum number of faults reported for one input. */
 const MAX_FAULTS = 100;
 
 /** Kind of value that a schema checks: the input of a run, or the payload of a signal. */
 export type CheckedPart = 'input' | 'payload';
 
-/** Result of a check: the value with defaults filled in, or its faults. */
+/**
+ * Result of a check: the value with defaults filled in, the faults of the value, or `tooLarge` if the value exceeds the
+ * size limit.
+ */
 export type CheckedInput =
   | { value: JsonValue }
   | { issues: ReadonlyArray<{ path: Path; message: string }> }
   | { tooLarge: true };
 
 export interface InputSchema {
-  /** The JSON Schema as written, so that a worker thread can compile it. */
+  /** JSON Schema as written in the definition, so that a worker thread can compile the schema again. */
   readonly written: object;
   /** Checks an input and fills in defaults. Throws RangeError if the input is nested too deeply. */
   check(input: JsonValue): CheckedInput;
-  /** Spends the maximum cost of a check. Throws OverBudget. */
+  /** Charges the maximum cost of a check to the budget. Throws OverBudget. */
   spendOnCheck(input: JsonValue, budget: Budget): void;
 }
 
-/** Compiles a JSON Schema. Throws an error for an unusable schema. */
+/** Compiles a JSON Schema. Throws an error with the reason if the schema is unusable. */
 export function compileInputSchema(schema: object, count?: PartCount): InputSchema {
   const fault = schemaFault(schema, count);
   if (fault) throw new Error(fault);
-  // The global registry of the library is not used, because it would keep each schema with an "id" forever.
+  // A separate registry is used, because the global registry of the library would keep each schema with an `id`
+  // forever.
   const registry = z.registry<z.core.GlobalMeta>();
   const compiled = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0], { registry });
   return {
@@ -52,8 +56,8 @@ export function compileInputSchema(schema: object, count?: PartCount): InputSche
 }
 
 /**
- * Compiles the schema at a path of a definition. Adds an issue and returns null if the schema is unusable. `count` is
- * shared by all schemas of the definition.
+ * Compiles the schema at a path of a definition. If the schema is unusable, adds an issue and returns null. All schemas
+ * of a definition share `count`, the number of nested schemas.
  */
 export function schemaAt(
   path: Path,

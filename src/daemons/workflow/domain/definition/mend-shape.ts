@@ -3,18 +3,18 @@ import { valueAt } from '../../../../kit/data/schema-problems.ts';
 import { schemaIssues } from './definition-faults.ts';
 import type { DefinitionIssue, Path } from './templates.ts';
 
-/** A definition whose faulty values were removed or replaced, so that the rest can be checked. */
+/** A definition whose faulty values were removed or replaced, so that the remaining values can be checked. */
 export interface MendedDefinition {
   definition: WorkflowDefinition;
-  /** Paths at which the definition differs from the original. */
+  /** Paths at which the repaired definition differs from the original definition. */
   changed: Path[];
 }
 
-/** Maximum repair rounds. A round may uncover new faults, for example when a removed value was required. */
+/** Maximum number of repair rounds. A round can uncover new faults, for example if a removed value was required. */
 const MAX_ROUNDS = 4;
 const STEP = { uses: 'set' };
 const STEPS = [STEP];
-/** Placeholders for required keys. */
+/** Placeholders for missing required keys. */
 const STAND_INS: Readonly<Record<string, unknown>> = {
   id: 'unnamed',
   uses: STEP.uses,
@@ -22,7 +22,7 @@ const STAND_INS: Readonly<Record<string, unknown>> = {
   jobs: { unnamed: { steps: STEPS } },
 };
 
-/** Repairs a definition with faults in its shape. Returns undefined if the repair fails. */
+/** Repairs a definition that violates the schema. Returns undefined if the repair fails. */
 export function mendShape(
   written: unknown,
   issues: readonly DefinitionIssue[],
@@ -45,7 +45,7 @@ function mend(root: unknown, path: Path): Path[] {
   if (key === undefined) return [];
   const parent = valueAt(root, path.slice(0, -1));
   if (typeof parent !== 'object' || parent === null) return mend(root, path.slice(0, -1));
-  // A list item is not removed, because removing it would shift the following items.
+  // A list item is not removed, because its removal would shift the following items.
   if (Array.isArray(parent)) {
     if (path.at(-2) !== 'steps') return mend(root, path.slice(0, -1));
     parent[Number(key)] = STEP;
@@ -54,7 +54,7 @@ function mend(root: unknown, path: Path): Path[] {
   const fields = parent as Record<string, unknown>;
   if (Object.hasOwn(fields, key)) {
     delete fields[key];
-    // `with` is checked against `uses`, so its path counts as changed too.
+    // `with` is checked against `uses`, so the path of `with` counts as changed too.
     return key === 'uses' ? [path, [...path.slice(0, -1), 'with']] : [path];
   }
   if (!Object.hasOwn(STAND_INS, key)) return mend(root, path.slice(0, -1));

@@ -5,7 +5,7 @@ import { ownValue } from '../../../../kit/data/own-value.ts';
 const MAX_PARTS = 1000;
 const MAX_DEPTH = 100;
 
-/** Keywords whose listed schemas apply to the value itself and not to its properties or items. */
+/** JSON Schema keywords with a list of schemas that apply to the value itself, not to its properties or items. */
 const IN_PLACE_LISTS = ['allOf', 'anyOf', 'oneOf'];
 const MAPS = ['properties', 'patternProperties'];
 const OTHERS = [
@@ -25,8 +25,8 @@ export interface PartCount {
 }
 
 /**
- * Returns the reason why a JSON Schema cannot be compiled, or cannot be checked at a predictable cost. Returns
- * undefined for a usable schema. Each nested schema is visited once.
+ * Returns undefined for a usable JSON Schema, or the reason why the schema cannot be compiled or cannot be checked at a
+ * predictable cost. Each nested schema is visited once.
  */
 export function schemaFault(root: object, count: PartCount = { parts: 0 }): string | undefined {
   const what = count.parts === 0 ? 'it has' : 'with it the schemas of the definition have';
@@ -48,20 +48,20 @@ interface Walk {
   parts: Set<Schema>;
   refs: Set<string>;
   count: PartCount;
-  /** Subject of the message about too many nested schemas. */
+  /** Start of the error message about too many nested schemas. */
   what: string;
 }
 
 /**
- * Visits nested schemas as the compiler does. A target to which references refer with different spellings is compiled
- * once per spelling.
+ * Visits nested schemas in the same way as the compiler, which compiles the target of references once for each spelling
+ * of the reference.
  */
 function collect(schema: unknown, depth: number, walk: Walk): void {
   if (!isRecord(schema)) return;
   if (depth > MAX_DEPTH) throw new SchemaFault(`it nests deeper than ${MAX_DEPTH} levels`);
   const { $ref, type, enum: choices } = schema;
   walk.parts.add(schema);
-  // The compiler turns an enum with choices other than strings into one schema per choice.
+  // The compiler creates one schema per choice for an enum with choices other than strings.
   const isMixed = Array.isArray(choices) && choices.some((choice) => typeof choice !== 'string');
   walk.count.parts += isMixed ? choices.length : 1;
   if (walk.count.parts > MAX_PARTS) throw new SchemaFault(`${walk.what} more than ${MAX_PARTS} parts`);
@@ -88,8 +88,8 @@ function inPlace(schema: Schema): unknown[] {
 }
 
 /**
- * Throws if a schema refers to itself without descending into the value, because checking such a schema would never
- * end.
+ * Throws if a schema refers to itself without descending to a property or item, because a check against such a schema
+ * would never end.
  */
 function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
   const states = new Map<Schema, 'open' | 'done'>();
@@ -99,7 +99,7 @@ function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
     const target = typeof $ref === 'string' ? resolve(root, $ref) : undefined;
     for (const next of [target, ...inPlace(schema)]) {
       if (!isRecord(next)) continue;
-      // Every cycle of schemas contains a reference.
+      // The error names the `$ref`, because every cycle of schemas contains a reference.
       if (states.get(next) === 'open')
         throw new SchemaFault(`"$ref": "${$ref}" refers to itself without an end`);
       if (!states.has(next)) visit(next);
@@ -109,7 +109,10 @@ function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
   for (const part of parts) if (!states.has(part)) visit(part);
 }
 
-/** Resolves a local reference to the root or one of its definitions. */
+/**
+ * Resolves a local reference to the root schema or to one of its definitions. Returns undefined if the target does not
+ * exist.
+ */
 function resolve(root: object, ref: string): unknown {
   if (ref === '#') return root;
   const [, keyword, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];

@@ -8,7 +8,7 @@ import {
   type Scope,
 } from './expressions.ts';
 
-/** Path of a value in a definition: `['jobs', 'build', 'steps', 0, 'if']`. */
+/** Path of a value in a definition, for example `['jobs', 'build', 'steps', 0, 'if']`. */
 export type Path = ReadonlyArray<string | number>;
 
 /** A fault of a definition. `offset` is the number of characters before the fault in the text at `path`. */
@@ -17,31 +17,31 @@ export interface DefinitionIssue {
   message: string;
   offset?: number;
   /**
-   * Whether the fault is a reference to an unknown job, step or output. Such a fault may only be a consequence of
-   * another fault.
+   * Whether the fault is a reference to an unknown job, step or output. Such a fault can be the consequence of another
+   * fault.
    */
   isReference?: true;
 }
 
-/** Maximum faults reported per definition. A small text can have a hundred thousand faults. */
+/** Maximum number of faults reported per definition. A small text can have a hundred thousand faults. */
 export const MAX_ISSUES = 100;
 
 export function addIssue(issues: DefinitionIssue[], issue: DefinitionIssue): void {
   if (issues.length < MAX_ISSUES) issues.push(issue);
 }
 
-/** A compiled value that may contain expressions. */
+/** A compiled value that can contain expressions. */
 export interface Evaluable<Value> {
-  /** Returns the value with all expressions evaluated. Throws TemplateError and OverBudget. */
+  /** Returns the value with all expressions evaluated. Throws TemplateError or OverBudget. */
   evaluate(scope: Scope, budget: Budget): Value;
   readonly expressions: ReadonlyArray<{ expression: Expression; path: Path; offset: number }>;
-  /** The value as written, so that a worker thread can compile it. */
+  /** Value as written in the definition, so that a worker thread can compile the value again. */
   readonly written: Written;
 }
 
 export type Written = { kind: 'template' | 'condition'; value: JsonValue; path: Path };
 
-/** JSON whose strings may hold `${{ expression }}`. */
+/** JSON value whose strings can contain `${{ expression }}`. */
 export type Template = Evaluable<JsonValue>;
 
 export class TemplateError extends Error {
@@ -68,8 +68,8 @@ type Node = (scope: Scope, budget: Budget) => JsonValue;
 /** Compiles a template. If faults are added to `issues`, the result must not be used. */
 export function compileTemplate(value: JsonValue, path: Path, issues: DefinitionIssue[]): Template {
   const expressions: Array<{ expression: Expression; path: Path; offset: number }> = [];
-  // All values share one path, which is copied only for expressions. Copies for each value of a deep list would take
-  // gigabytes.
+  // All nested values share one path array, which is copied only for expressions. A copy for each value of a deeply
+  // nested list would take gigabytes.
   const here = [...path];
 
   function compileAt(key: string | number, child: JsonValue): Node | undefined {
@@ -121,7 +121,10 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
   };
 }
 
-/** Limits the size of the whole result, because many small expressions can add up to a large one. */
+/**
+ * Returns the value. Throws TemplateError if the whole value exceeds the size limit, because many small expressions can
+ * add up to a large value.
+ */
 function sized<Value extends JsonValue>(value: Value, path: Path): Value {
   try {
     requireSize(value);
@@ -196,7 +199,7 @@ function closingAt(text: string, start: number): number {
       else if (char === quote) quote = '';
     } else if (char === '"' || char === "'") quote = char;
     else if (char === '}' && text[i + 1] === '}') {
-      // A map literal may end directly before the closing braces: `${{ {"a": {"b": 1}}}}`.
+      // A map literal can end directly before the closing braces, as in `${{ {"a": {"b": 1}}}}`.
       let end = i;
       while (text[end + 2] === '}') end++;
       return end;
@@ -213,12 +216,15 @@ export function formatPath(path: Path): string {
   );
 }
 
-/** A CEL condition with or without `${{ }}`. `success()` is implied unless the condition calls a state function. */
+/**
+ * A CEL condition with or without `${{ }}`. `success()` is implied unless the condition calls a state function such as
+ * `always()`.
+ */
 export type Condition = Evaluable<boolean>;
 
 export const WHEN_SUCCESSFUL: Condition = fixedCondition(true, []);
 
-/** Condition of steps that a workflow in code requested. It always holds. */
+/** Condition of the steps that a workflow written in code requests. The condition is always true. */
 export const ALWAYS: Condition = { ...WHEN_SUCCESSFUL, evaluate: () => true };
 
 function fixedCondition(value: boolean, path: Path): Condition {

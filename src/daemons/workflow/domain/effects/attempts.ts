@@ -14,7 +14,7 @@ import type { ChildRequest } from '../starts/child-runs.ts';
 import type { StepCall } from '../steps/step-kind.ts';
 import type { Inspections } from './inspections.ts';
 
-/** Time that a step has to settle after an abort. After this time, its work is abandoned. */
+/** Time that a step has to settle after an abort, in ms. Afterwards, the work of the step is abandoned. */
 const ABORT_GRACE_MS = seconds(10);
 
 const TIMED_OUT = new PlatformError('EXECUTION_TIMEOUT', 'The step did not end in time.');
@@ -29,7 +29,7 @@ export interface AttemptDeps {
   inspections: Inspections;
   startChild(request: ChildRequest): Promise<string>;
   dispatch(event: RunEvent): void;
-  /** Called when an attempt has ended, before the run receives the event of its end. */
+  /** Called when an attempt has ended, before the run receives the event for the end of the attempt. */
   over(step: StepKey): void;
 }
 
@@ -39,8 +39,7 @@ interface InFlight {
 }
 
 /**
- * Performs attempts of steps, with their timeout and abort. Steps whose function is part of the workflow are performed
- * by the replay instead.
+ * Runs step attempts with timeout and abort. Steps whose function is part of the workflow run in the replay instead.
  */
 export class Attempts {
   readonly #deps: AttemptDeps;
@@ -74,7 +73,7 @@ export class Attempts {
     this.#inFlight.get(step)?.controller.abort(how === 'cancelled' ? CANCELLED : RUN_TIMED_OUT);
   }
 
-  /** Stops the timeout of an ended attempt and removes it from the attempts in flight. */
+  /** Stops the timeout of an ended attempt and removes the attempt from the attempts in flight. */
   release(step: StepKey): void {
     this.#inFlight.get(step)?.stopTimeout();
     this.#inFlight.delete(step);
@@ -101,7 +100,7 @@ export class Attempts {
     }
   }
 
-  /** Starts the timeout together with the work, so that time in a queue does not count. */
+  /** Starts the timeout when the work begins, so that time in a queue does not count. */
   #begin({ step, attempt }: Attempt, one: InFlight): void {
     const { program, clock, dispatch } = this.#deps;
     const compiled = program.stepAt(step);
@@ -113,7 +112,8 @@ export class Attempts {
   }
 
   /**
-   * Returns a promise that rejects a grace period after the abort, so that work that ignores its signal is abandoned.
+   * Returns a promise that rejects when the grace period after the abort is over. Work that ignores its abort signal is
+   * thereby abandoned.
    */
   #afterAbort(signal: AbortSignal): Promise<never> {
     return new Promise((_, reject) => {

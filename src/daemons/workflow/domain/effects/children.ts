@@ -11,18 +11,18 @@ export interface ChildrenDeps {
   clock: Clock;
   logger: Logger;
   inspections: Inspections;
-  /** Returns the given runs that have ended. */
+  /** Returns the runs among `ids` that have ended. */
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
-  /** Returns the ids of a run's unfinished children. */
+  /** Returns the ids of the unfinished child runs of a run. */
   openChildren(runId: string): Promise<string[]>;
-  /** Cancels a child run. The cancellation is durable once the promise resolves. Resolves to false on failure. */
+  /** Cancels a child run. Resolves to true once the cancellation is durable, or to false on failure. */
   cancelChild(runId: string): Promise<boolean>;
   dispatch(event: RunEvent): void;
 }
 
 const PAUSE_AFTER_FAILURE_MS = seconds(1);
 
-/** Looks up and cancels child runs. */
+/** Finds and cancels child runs. */
 export class Children {
   readonly #deps: ChildrenDeps;
   #due: Array<{ step: StepKey; runId: string }> = [];
@@ -31,14 +31,15 @@ export class Children {
     this.#deps = deps;
   }
 
-  /** Looks up a child run. All lookups of one event-loop turn share one read. */
+  /** Finds a child run. All calls in one event loop turn share one read of the store. */
   find(step: StepKey, runId: string): void {
     this.#due.push({ step, runId });
     if (this.#due.length === 1) queueMicrotask(() => void this.#findDue());
   }
 
   /**
-   * Cancels a child run. The cancellation is durable before the step records it, so that a crash loses no cancellation.
+   * Cancels a child run. The step records the cancellation only after the store has persisted the change, so that a
+   * crash cannot lose the cancellation.
    */
   async cancel(runId: string, step: StepKey | null): Promise<void> {
     const isCancelled = await this.#deps.cancelChild(runId);
@@ -74,7 +75,7 @@ export class Children {
       dispatch({ type: 'children.found', found });
     } catch (error) {
       logger.error('The ended child runs could not be read; the next attempt follows in a second', { error });
-      // The lookups stay in flight during the pause, so that the run is not parked.
+      // The lookups count as in flight during the pause, so that the run stays in memory.
       await this.#pause();
       dispatch({ type: 'children.unknown', steps: due.map(({ step }) => step) });
     }

@@ -21,7 +21,7 @@ import { ReplayRunner } from './replay-runner.ts';
 import { RunSlots } from './run-slots.ts';
 import { Timers } from './timers.ts';
 
-/** Dependencies of effects that all runs share. */
+/** Dependencies of effects, shared by all runs. */
 export interface EffectDeps {
   clock: Clock;
   random: Random;
@@ -34,7 +34,7 @@ export interface EffectDeps {
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   openChildren(runId: string): Promise<string[]>;
   cancelChild(runId: string): Promise<boolean>;
-  /** Starts the child run of a step. Resolves with the id of the child. */
+  /** Starts the child run of a step. Resolves with the id of the child run. */
   startChild(request: ChildRequest): Promise<string>;
 }
 
@@ -45,7 +45,7 @@ export interface OfRun {
   dispatch(event: RunEvent): void;
 }
 
-/** Effect that removes the run from memory. The owner of the run performs it. */
+/** Effect that removes the run from memory. `ActiveRun` performs this effect. */
 type Leave = Extract<Effect, { type: 'leave' }>;
 
 /** Performs the effects of a run. The result of each effect is dispatched as an event. */
@@ -121,7 +121,9 @@ export class EffectRunners {
     }
   }
 
-  /** Stops timers and releases slots when the run leaves memory. In-flight work releases its slot when it settles. */
+  /**
+   * Stops timers and releases slots when the run leaves memory. In-flight work releases its slot when the work settles.
+   */
   close(): void {
     this.#timers.close();
     this.slots.close((owner) =>

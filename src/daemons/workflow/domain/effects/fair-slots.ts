@@ -2,14 +2,16 @@ import { createFairQueue } from '../../../../kit/limits/fair-queue.ts';
 import { createFairShares } from '../../../../kit/limits/fair-shares.ts';
 
 /**
- * A concurrency limit with fair shares and round robin, so that no tenant waits behind thousands of requests of
- * another.
+ * Concurrency limit with fair shares and round robin by tenant, so that no tenant waits behind thousands of requests of
+ * another tenant.
  */
 export interface FairSlots {
   available(tenantId: string): number;
-  /** Takes a slot. Returns false if none is available to the tenant. */
+  /** Takes a slot. Returns false if no slot is available to the tenant. */
   tryTake(tenantId: string): boolean;
-  /** Queues a request. `granted` is called after the slot was taken. The returned function withdraws the request. */
+  /**
+   * Queues a request for a slot. Calls `granted` after the slot was taken. The returned function withdraws the request.
+   */
   ask(tenantId: string, granted: () => void): () => void;
   grant(): void;
   release(tenantId: string): void;
@@ -19,7 +21,7 @@ export function createFairSlots(count: number): FairSlots {
   const shares = createFairShares(count);
   const waiting = createFairQueue<() => void>();
 
-  /** Takes a slot for the next queued request whose tenant has not reached its share. */
+  /** Takes a slot for the next queued request of a tenant that has not reached its fair share. */
   const next = () => waiting.next((tenantId) => shares.take(tenantId));
 
   function grant(): void {

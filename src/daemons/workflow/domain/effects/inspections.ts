@@ -7,7 +7,7 @@ import { PluginAway } from '../steps/plugin-away.ts';
 import { toStepFailure } from '../steps/retry-policy.ts';
 import type { PluginWaits } from './plugin-waits.ts';
 
-/** Looks up properties of steps that depend on the loaded plugins. */
+/** Determines properties of steps that depend on the loaded plugins. */
 export class Inspections {
   readonly #program: Program;
   readonly #pluginWaits: Pick<PluginWaits, 'pauseMs'>;
@@ -17,7 +17,7 @@ export class Inspections {
     this.#pluginWaits = pluginWaits;
   }
 
-  /** Returns an event that says whether an interrupted step may run again. */
+  /** Returns an event with the data that determines whether an interrupted step can run again. */
   inspect(step: StepKey): RunEvent {
     const compiled = this.#program.stepAt(step);
     const away = compiled.kind.away?.(compiled.uses);

@@ -2,7 +2,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../../kit/time/duration.ts';
 
-/** If no run has waited for a plugin for this time, the next wait counts as a new outage. */
+/** Time without waiting runs after which the next wait for a plugin counts as a new outage, in ms. */
 const NEW_OUTAGE_AFTER_MS = minutes(1);
 const MIN_PAUSE_MS = seconds(5);
 const MAX_PAUSE_MS = minutes(10);
@@ -10,9 +10,9 @@ const MAX_PAUSE_MS = minutes(10);
 export interface PluginWaitsDeps {
   clock: Clock;
   logger: Logger;
-  /** Time from the first wait to the first alert, and between two alerts. */
+  /** Time from the first wait to the first alert, and between two alerts, in ms. */
   alertMs: number;
-  /** Reports the number of runs that wait for the plugin. */
+  /** Called with the number of runs that wait for the plugin. */
   counted(pluginId: string, runs: number): void;
 }
 
@@ -25,8 +25,8 @@ interface Away {
 }
 
 /**
- * Tracks runs that wait for unavailable plugins. Logs a warning at the first wait for a plugin, and alerts after a
- * time limit.
+ * Tracks runs that wait for unavailable plugins. Logs a warning at the first wait for a plugin, and an alert after
+ * `alertMs`.
  */
 export class PluginWaits {
   readonly #deps: PluginWaitsDeps;
@@ -46,8 +46,8 @@ export class PluginWaits {
   }
 
   /**
-   * Returns the backoff until a run retries the plugin without a reload, in ms. The backoff grows with the duration of
-   * the outage.
+   * Returns the backoff until a run retries the plugin without a plugin reload, in ms. The backoff grows with the
+   * duration of the outage.
    */
   pauseMs(pluginId: string): number {
     const away = this.#outageOf(pluginId);

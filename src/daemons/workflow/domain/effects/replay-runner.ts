@@ -21,11 +21,14 @@ export interface ReplayRunnerDeps {
   random: Random;
   inspections: Inspections;
   dispatch(event: RunEvent): void;
-  /** Called when the replay has ended, before the run receives the event of its end. */
+  /** Called when the replay has ended, before the run receives the event for the end of the replay. */
   over(): void;
 }
 
-/** Time limit of a `watch` request. After this time, the request is answered even if no step has changed. */
+/**
+ * Maximum duration of a `watch` request for changed steps, in ms. Afterwards, the request is answered even if no step
+ * has changed.
+ */
 const WATCH_MS = seconds(20);
 
 type Reply = StepAnswer | RecalledSteps | ReadySteps | { begun: true };
@@ -41,8 +44,8 @@ interface Current {
 }
 
 /**
- * Runs the replays of a function one at a time. Each call that the function makes is dispatched as an event and waits
- * for a reply.
+ * Runs the replays of a workflow function one at a time. Each call that the function makes to the engine is dispatched
+ * as an event and waits for a reply.
  */
 export class ReplayRunner {
   readonly #deps: ReplayRunnerDeps;
@@ -94,7 +97,7 @@ export class ReplayRunner {
     this.#current?.requests.delete(request);
   }
 
-  /** Runs one replay. Returns failures instead of throwing them. */
+  /** Runs one replay. Returns a failure instead of throwing an error. */
   async #run({ controller: { signal } }: Current, start: ReplayStart, token: string): Promise<ReplayOutcome> {
     const { run, code, replays, random, inspections, dispatch } = this.#deps;
     const { jobKey, seed, startedAt, remembered, recalls, marksBegin, timeoutMs, isAlone } = start;
@@ -156,7 +159,7 @@ export class ReplayRunner {
   }
 }
 
-/** Returns a retryable failure for a function that lost the connection to its run. */
+/** Returns a retryable failure for a workflow function that lost the connection to its run. */
 function brokenReplay(message: string): StepFailure {
   return new StepFailure('network', { code: 'UPSTREAM_UNAVAILABLE', message, details: {} });
 }

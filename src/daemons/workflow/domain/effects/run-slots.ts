@@ -21,7 +21,7 @@ export class RunSlots {
     return this.#slots.available(this.#tenantId);
   }
 
-  /** Takes a slot that was reported to the transition as free. */
+  /** Takes a slot that was free when the state transition was computed. */
   take(owner: Owner): void {
     if (!this.#slots.tryTake(this.#tenantId)) throw new Error('An offered slot was taken by another run.');
     this.#held.add(owner);
@@ -34,18 +34,21 @@ export class RunSlots {
       this.#granted(owner);
     });
     this.#requests.set(owner, withdraw);
-    // Slots may have become free after the transition found none, so queued requests are granted now.
+    // Slots might have become free since the state transition was computed, so queued requests are granted now.
     this.#slots.grant();
   }
 
-  /** Releases the owner's slot, or withdraws the request for it. */
+  /** Releases the owner's slot, or withdraws the owner's request for a slot. */
   release(owner: Owner): void {
     this.#requests.get(owner)?.();
     this.#requests.delete(owner);
     if (this.#held.delete(owner)) this.#slots.release(this.#tenantId);
   }
 
-  /** Releases all slots except those of work in flight, which are released when the work settles. */
+  /**
+   * Withdraws all requests and releases all slots, except slots of work in flight. Such a slot is released when the
+   * work settles.
+   */
   close(isInFlight: (owner: Owner) => boolean): void {
     for (const owner of [...this.#requests.keys()]) this.release(owner);
     for (const owner of [...this.#held]) if (!isInFlight(owner)) this.release(owner);

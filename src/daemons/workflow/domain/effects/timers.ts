@@ -12,7 +12,7 @@ export class Timers {
     this.#dispatch = dispatch;
   }
 
-  /** Sets a timer, and replaces any timer of the same name. */
+  /** Sets a timer and replaces any timer with the same name. */
   set(name: string, ms: number, event: RunEvent): void {
     this.clear(name);
     const stop = this.#clock.after(ms, () => {

@@ -9,10 +9,13 @@ import { transition } from '../transition/transition.ts';
 import { RunWriter, type RunWriterDeps } from './run-writer.ts';
 import { WriteBuffer } from './write-buffer.ts';
 
-/** How a run left the engine. `lost` means that another boot holds the run. */
+/**
+ * Reason why a run left memory. `parked` means that the run waits outside memory, and `lost` that another process of
+ * the workflow service owns the run.
+ */
 export type Departure = 'ended' | 'parked' | 'lost' | 'abandoned';
 
-/** Changes that other components report to a run: a new inbox entry, or the ids of child runs that have ended. */
+/** Changes that other components report to a run: a new inbox entry, or the ids of ended child runs. */
 export interface RunNews {
   entry?: InboxRecord;
   endedChildren?: Iterable<string>;
@@ -23,12 +26,15 @@ export interface ActiveRunDeps extends EffectDeps, RunWriterDeps {
   jobEnded(): void;
 }
 
-/** Events whose writes may be delayed. A short attempt ends soon after its begin, so one write covers both. */
+/**
+ * Events whose writes can be delayed. A short attempt ends soon after its begin event, so that one write covers both
+ * events.
+ */
 const LAZY_EVENTS: ReadonlySet<RunEvent['type']> = new Set(['attempt.begun', 'replay.begun']);
 
 /**
- * A run in memory, advanced until the run ends or has no work in flight. Each event changes the state at once. The
- * writes of several events are persisted together, and their effects start afterwards.
+ * A run in memory, which advances until it ends or has no work in flight. Events change the state immediately. The
+ * writes of several events are persisted together, and the effects start afterwards.
  */
 export class ActiveRun {
   readonly run: RunRecord;
@@ -40,9 +46,9 @@ export class ActiveRun {
   readonly #effects: EffectRunners;
   readonly #buffer = new WriteBuffer();
   readonly #gone = Promise.withResolvers<Departure>();
-  /** Effects of events not yet persisted. */
+  /** Effects of events that are not persisted yet. */
   #pending: Effect[] = [];
-  /** Resolves once the buffered writes are durable, or to false when another boot holds the run. */
+  /** Resolves to true once the buffered writes are durable, or to false if another process owns the run. */
   #durable: PromiseWithResolvers<boolean> | null = null;
   #isCommitting = false;
   #isAdvanceDue = false;
@@ -68,18 +74,19 @@ export class ActiveRun {
     this.#dispatch({ type: 'claimed' });
   }
 
-  /** Whether an event was dropped because the run was leaving memory. The engine must then check the run again. */
+  /** Whether an event was dropped because the run was leaving memory. The engine must then wake the run again. */
   get missedNews(): boolean {
     return this.#missedNews;
   }
 
-  /** Time until the next wake-up of a parked run, in ms; Infinity without one. */
+  /** Time until the next wake-up of a run that waits outside memory, in ms; Infinity if no wake-up is planned. */
   get wakesInMs(): number {
     return this.#wakesInMs;
   }
 
   /**
-   * Maps each wall-clock deadline to the same moment on the monotonic clock. The next claim of the run gets the map.
+   * Maps each wall-clock deadline to the same moment on the monotonic clock. The map is passed to the next claim of the
+   * run.
    */
   get deadlines(): ReadonlyMap<number, number> {
     return this.#state.deadlines;
@@ -91,19 +98,19 @@ export class ActiveRun {
     return { total: jobs.length, failed: failed.length };
   }
 
-  /** Delivers a new inbox entry or ended children, if there are any, and advances the run. */
+  /** Delivers a new inbox entry or ended child runs, if any, and advances the run. */
   poke({ entry, endedChildren = [] }: RunNews = {}): void {
     this.#dispatch({ type: 'news', entry: entry ?? null, endedChildren: [...endedChildren] });
   }
 
-  /** Retries all waits for plugins after a plugin reload. */
+  /** Retries all work that waits for a plugin. Called after a plugin reload. */
   pluginsChanged(): void {
     this.#dispatch({ type: 'plugins.changed' });
   }
 
   /**
-   * Cancels the run. The cancellation is durable once the promise resolves. Resolves to false if the run has ended, was
-   * parked or is already being cancelled.
+   * Cancels the run. Resolves to true once the cancellation is durable, or to false if the run has ended, waits outside
+   * memory or is already being cancelled.
    */
   async cancel(): Promise<boolean> {
     if (this.#departure || this.#state.phase !== 'active' || this.run.status === 'cancelling') return false;
@@ -113,12 +120,15 @@ export class ActiveRun {
     return promise;
   }
 
-  /** Drops the run: aborts its in-flight work and writes nothing more. */
+  /** Removes the run from memory, aborts its in-flight work and writes nothing more. */
   abandon(): void {
     if (!this.#departure) this.#quit('abandoned');
   }
 
-  /** Starts no new work, and parks the run when its in-flight work has settled. The next daemon resumes the run. */
+  /**
+   * Starts no new work, and removes the run from memory when its in-flight work has settled. The next process of the
+   * workflow service resumes the run.
+   */
   drain(): void {
     this.#dispatch({ type: 'drain' });
   }
@@ -148,7 +158,7 @@ export class ActiveRun {
     else void this.#commit();
   }
 
-  /** Advances the run once for all steps that settle in the same event-loop turn. */
+  /** Advances the run once for all steps that settle in the same event loop turn. */
   #advanceSoon(): void {
     if (this.#isAdvanceDue) return;
     this.#isAdvanceDue = true;

@@ -1,8 +1,8 @@
 import type { EngineDeps } from './ports.ts';
 
 /**
- * Renews the lease of a boot. Calls `lost` when another boot has fenced this boot. The returned function stops the
- * renewal.
+ * Renews the lease of this service process. Calls `lost` if another process has fenced this process. The returned
+ * function stops the renewal.
  */
 export function keepLease(
   {

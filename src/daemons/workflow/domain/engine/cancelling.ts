@@ -16,10 +16,10 @@ export interface CancellingDeps {
   logger: Logger;
   active: ReadonlyMap<string, ActiveRun>;
   /**
-   * Runs that are being loaded from the store. Each promise settles when the run has moved to `active` or was dropped.
+   * Runs that are being loaded from the store. Each promise settles when the run was added to `active` or was dropped.
    */
   opening: ReadonlyMap<string, Promise<void>>;
-  /** Returns a run's definition. Throws if it can no longer be read or compiled. */
+  /** Returns the definition with this hash. Throws if the definition cannot be read or compiled. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   changed(runId: string): void;
   host: Pick<EngineHost, 'offer' | 'requestTick' | 'isWorking' | 'ended'>;
@@ -28,7 +28,7 @@ export interface CancellingDeps {
 const MAX_TRIES = 50;
 const RETRY_MS = seconds(1);
 
-/** Cancels runs together with their children, whether they are in memory, being read, or only stored. */
+/** Cancels runs and their child runs, whether the runs are in memory, being loaded or only stored. */
 export class Cancelling {
   readonly #deps: CancellingDeps;
 
@@ -36,7 +36,7 @@ export class Cancelling {
     this.#deps = deps;
   }
 
-  /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED. Throws CONFLICT if the run changed during each attempt. */
+  /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED, or CONFLICT if the run changed during each attempt. */
   async cancel(run: RunRecord): Promise<CancelResult> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const result = await this.#tryCancel(run);
@@ -46,8 +46,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels the children of an ended run. Failures are only logged, because the next boot cancels the remaining
-   * children.
+   * Cancels the child runs of an ended run. Failures are only logged, because the next start of the service cancels the
+   * remaining child runs.
    */
   async cancelChildren(id: string): Promise<void> {
     try {
@@ -58,8 +58,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels a child, or a run superseded under its concurrency key. Returns false on failure, and then retries until
-   * the cancellation succeeds, because other runs wait for the end of this run.
+   * Cancels a child run, or a run superseded under its concurrency key. On failure, returns false and retries in the
+   * background, because other runs wait for the end of this run.
    */
   async cancelById(id: string): Promise<boolean> {
     const { store, clock, logger, host } = this.#deps;
@@ -79,8 +79,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels runs superseded under their concurrency key. The store has recorded the cancellations before, so that a
-   * crash loses none.
+   * Cancels runs superseded under their concurrency key. The store has already recorded the cancellations, so that a
+   * crash cannot lose any cancellation.
    */
   async supersede(ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.cancelById(id);
@@ -92,12 +92,12 @@ export class Cancelling {
     await opening.get(id);
     const one = active.get(id);
     if (one && (await one.cancel())) return { cancelled: true, status: one.run.status };
-    // The run is parked, ended or about to leave memory, so its stored status decides.
+    // The run has ended, waits outside memory or is about to leave memory, so its stored status is used.
     if (one && !['cancelling', 'cancelled'].includes(one.run.status)) await one.left;
     const run = await store.runs.find(tenantId, id);
     if (!run || run.status === 'cancelled' || (run.status === 'cancelling' && run.ending === 'cancelled'))
       throw alreadyCancelled(id);
-    // Here, the status `cancelling` means that the run timed out and is already cleaning up.
+    // At this point, the status `cancelling` means that the run timed out and is already cleaning up.
     if (run.status === 'cancelling' || isFinal(run.status)) return { cancelled: false, status: run.status };
     if (run.startedAt !== null && (await this.#endsLater(run))) {
       if (!(await store.runs.beginCleanUp(run.seq, clock.now()))) return undefined;
@@ -114,7 +114,7 @@ export class Cancelling {
     return { cancelled: true, status: 'cancelled' };
   }
 
-  /** Returns whether the run has clean-up steps or children, which must end before the run can end. */
+  /** Returns whether the run has clean-up steps or unfinished child runs, which must end before the run can end. */
   async #endsLater({ id, definitionHash }: RunRecord): Promise<boolean> {
     try {
       const workflow = await this.#deps.definitionOf(definitionHash);

@@ -16,7 +16,7 @@ import type { EngineDeps, EngineHost } from './ports.ts';
 import { ReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { Suspects } from './suspects.ts';
 
-/** Maximum number of parked runs that have a timer, and of parked runs whose deadlines stay in memory. */
+/** Maximum number of timers, and of cached deadline maps, for runs that wait outside memory. */
 const MAX_SHORT_WAITS = 10_000;
 const CLAIMABLE: ReadonlySet<string> = new Set(['queued', 'waiting', 'cancelling']);
 
@@ -24,18 +24,18 @@ const CLAIMABLE: ReadonlySet<string> = new Set(['queued', 'waiting', 'cancelling
 export class Claims {
   readonly active = new Map<string, ActiveRun>();
   /**
-   * Runs that are being loaded from the store. Each promise settles when the run has moved to `active` or was dropped.
+   * Runs that are being loaded from the store. Each promise settles when the run was added to `active` or was dropped.
    */
   readonly opening = new Map<string, Promise<void>>();
   readonly #deps: EngineDeps;
   readonly #host: EngineHost;
-  /** Slots for runs in memory. Each run in `opening` or `active` holds a slot of its tenant. */
+  /** Concurrency slots for runs in memory. Each run in `opening` or `active` holds a slot of its tenant. */
   readonly #runSlots: FairShares;
   readonly #stepSlots: FairSlots;
   readonly #suspects: Suspects;
   readonly #ready: ReadyQueue;
   readonly #due: DueRuns;
-  /** Monotonic deadlines of parked runs. */
+  /** Deadlines of runs that wait outside memory, on the monotonic clock, by run id. */
   readonly #deadlines: BoundedCache<ReadonlyMap<number, number>> = createBoundedCache(MAX_SHORT_WAITS);
   #shortWaits = 0;
   #isPumping = false;
@@ -59,8 +59,7 @@ export class Claims {
   }
 
   /**
-   * Queues a ready or planned run. `fresh` means that the store holds only the run's own row, without jobs, steps or
-   * inbox entries.
+   * Queues a ready or scheduled run. `fresh` means that the store contains no jobs, steps or inbox entries of the run.
    */
   offer(run: RunRecord, fresh: boolean): void {
     if (!this.#host.isWorking) return;
@@ -71,17 +70,17 @@ export class Claims {
     } else if (run.wakeAt !== null) this.#host.notice(run.wakeAt);
   }
 
-  /** Marks the queued copy of a run as outdated, so that the run is read from the store when it is claimed. */
+  /** Marks the queued copy of a run as outdated, so that the next claim reads the run from the store. */
   stale(runId: string): void {
     this.#ready.stale(runId);
   }
 
-  /** Reads the tenants with ready runs from the store. */
+  /** Reads from the store which tenants have ready runs. */
   refresh(): Promise<void> {
     return this.#ready.refresh();
   }
 
-  /** Claims due runs, then ready runs. Returns the time at which this function must be called again. */
+  /** Claims due runs, then ready runs. Returns the time at which `look` must be called again, or null. */
   async look(now: number): Promise<number | null> {
     const next = await this.#due.look(now);
     this.#pump();
@@ -89,8 +88,8 @@ export class Claims {
   }
 
   /**
-   * Claims ready runs within their tenants' fair shares. Runs in memory are claimed at once; other runs are read from
-   * the store first.
+   * Claims ready runs within the fair share of each tenant. Runs whose data is in memory are claimed immediately. Other
+   * runs are first read from the store.
    */
   #pump(): void {
     while (this.#host.isWorking) {
@@ -107,7 +106,7 @@ export class Claims {
       while (this.#host.isWorking && this.#ready.isBehind) {
         await this.#ready.read();
         this.#pump();
-        // The query returns claimed runs until their claims are written, so a page may consist of claimed runs only.
+        // The query returns claimed runs until their claims are written, so a page might contain only claimed runs.
         await nextTurn();
       }
     } catch (error) {
@@ -119,7 +118,7 @@ export class Claims {
     }
   }
 
-  /** Claims a run. Returns false if its tenant has no free slot. */
+  /** Claims a run. Returns false if the tenant has no free slot. */
   #claim({ run, fresh }: ReadyRun): boolean {
     if (this.active.has(run.id) || this.opening.has(run.id)) return true;
     if (!this.#runSlots.take(run.tenantId)) return false;
@@ -141,12 +140,12 @@ export class Claims {
     this.#leaveSlot(run.tenantId);
   }
 
-  /** Loads and activates a run. Returns false if the run cannot be claimed now. */
+  /** Loads and activates a run. Returns false if the run cannot be claimed at this time. */
   async #tryOpen(run: RunRecord): Promise<boolean> {
     const { store, clock, logger } = this.#deps;
     try {
       const loaded = await store.runs.load(run.seq);
-      // The run was claimed, cancelled or finished while it was queued.
+      // The run might have been claimed, cancelled or finished while it was queued.
       if (!loaded || loaded.run.fence !== null || !CLAIMABLE.has(loaded.run.status)) return false;
       if (loaded.run.status === 'queued' && !loaded.run.ready) return false;
       const workflow = await this.#definitionFor(loaded.run);
@@ -167,7 +166,7 @@ export class Claims {
   }
 
   /**
-   * Returns the run's definition. Fails the run if the definition is lost or no longer compiles, because a retry would
+   * Returns the run's definition. If the definition is lost or no longer compiles, fails the run, because a retry would
    * not help.
    */
   async #definitionFor(run: RunRecord): Promise<CompiledWorkflow | undefined> {
@@ -236,7 +235,7 @@ export class Claims {
   }
 
   /**
-   * Wakes a run by a timer after a short wait. The store uses the wall clock, and would wake the run too late after the
+   * Wakes a run after a short wait with a timer. The store uses the wall clock and would wake the run too late if the
    * clock was set back.
    */
   #wakeInTime({ id, wakeAt }: RunRecord, leftMs: number): void {

@@ -6,36 +6,36 @@ export interface DueRunsDeps {
   queue: Pick<RunQueue, 'due' | 'nextWake' | 'nextSuspect'>;
   slots: FairShares;
   suspects: Pick<Suspects, 'limit' | 'isBusy'>;
-  /** Claims a waiting run. Returns false if its tenant has no free slot. */
+  /** Claims a waiting run. Returns false if the tenant has no free slot. */
   claim(run: RunRecord): boolean;
-  /** Queues or fails a planned run at its planned time. */
+  /** Queues a scheduled run at its start time, or fails the run. */
   release(run: RunRecord): Promise<void>;
 }
 
 const MAX_READ = 500;
 
-/** Claims runs that are due. Due runs take precedence over ready runs, within the fair share of their tenant. */
+/** Claims due runs. Due runs take precedence over ready runs within the fair share of their tenant. */
 export class DueRuns {
   readonly #deps: DueRunsDeps;
   readonly #limit: number;
-  /** Tenants that have reached their fair share; `all` when no slot was free. */
+  /** Tenants that have reached their fair share, or `all` if no slot was free. */
   #full: ReadonlySet<string> | 'all' = new Set();
   /** Due runs whose tenant had no free slot. These runs are claimed before the store is read again. */
   #left: RunRecord[] = [];
 
   constructor(deps: DueRunsDeps) {
     this.#deps = deps;
-    // Claimed runs stay due until their claim is on disk, so a smaller page might contain only claimed runs.
+    // A smaller page might contain only claimed runs, because claimed runs stay due until their claim is on disk.
     this.#limit = Math.min(deps.slots.count, MAX_READ);
   }
 
-  /** Claims due runs. Returns the time at which this function must be called again. */
+  /** Claims due runs. Returns the time at which `look` must be called again, or null. */
   async look(now: number): Promise<number | null> {
     const { slots, queue, suspects } = this.#deps;
     const passed = new Set<string>();
     this.#full = passed;
     this.#left = [];
-    // Tenants that have reached their share may fill a whole page, so the next page excludes them.
+    // Tenants that have reached their share can fill a whole page, so the next page excludes these tenants.
     for (let known = -1; passed.size > known; ) {
       known = passed.size;
       if (slots.free === 0) {
@@ -57,8 +57,8 @@ export class DueRuns {
   }
 
   /**
-   * Claims a due run that the last read found while its tenant had no free slot. Returns false if the store must be
-   * read for further runs.
+   * Claims a due run whose tenant had no free slot at the last read. Returns false if the store must be read for
+   * further runs.
    */
   claimNext(): boolean {
     const { slots, claim } = this.#deps;
@@ -76,7 +76,10 @@ export class DueRuns {
     return true;
   }
 
-  /** Claims the next suspect, if no suspect is in memory. */
+  /**
+   * Claims the next suspect unless another suspect is in memory. A suspect is a run that was in flight at several
+   * crashes.
+   */
   async #beginSuspect(now: number, passed: Set<string>): Promise<void> {
     const { queue, suspects, claim } = this.#deps;
     if (suspects.isBusy) return;
@@ -87,8 +90,8 @@ export class DueRuns {
   }
 
   /**
-   * Returns the next wake-up time. Overdue suspects are ignored, because the store is read again when the suspect in
-   * memory ends.
+   * Returns the next wake-up time. Overdue suspects (runs that were in flight at several crashes) are ignored, because
+   * the store is read again when the suspect in memory ends.
    */
   #nextWake(after: number, now: number): Promise<number | null> {
     const { queue, suspects } = this.#deps;

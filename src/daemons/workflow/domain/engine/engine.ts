@@ -10,25 +10,28 @@ import type { CancelResult, Engine, EngineDeps, EngineHost, JobCounts } from './
 import { recover } from './recovery.ts';
 import { Ticker } from './ticker.ts';
 
-/** Maximum number of unread signals of a run. All unread signals are read on each claim. */
+/** Maximum number of unread signals of a run. Each claim of a run reads all its unread signals. */
 const MAX_UNREAD = 1000;
 const MAX_UNREAD_MB = 16;
 
 type Look = (now: number) => Promise<number | null>;
 
-/** Claims, advances and wakes runs, and recovers the runs of a crashed daemon. @spec Workflow daemon; Workflow run */
+/**
+ * Claims, advances and wakes runs, and recovers the runs of a crashed service process. @spec Workflow daemon; Workflow
+ * run
+ */
 export class WorkflowEngine implements Engine, EngineHost {
   readonly #deps: EngineDeps;
   readonly #ticker: Ticker;
   /**
-   * Ticker of the `onTick` callbacks. The ticker is separate, because a callback may wait for a plugin's process and
+   * Ticker of the `onTick` callbacks. This ticker is separate, because a callback can wait for a plugin process and
    * must not delay due runs.
    */
   readonly #plans: Ticker;
   readonly #claims: Claims;
   readonly #cancelling: Cancelling;
   readonly #looks: Look[] = [];
-  /** Ended children by parent id, collected during one event-loop turn. */
+  /** Ended child runs by parent id, collected during one event loop turn. */
   readonly #endedChildren = new Map<string, Set<string>>();
   #stopRenewing: () => void = () => {};
   #fence = 0;
@@ -80,13 +83,13 @@ export class WorkflowEngine implements Engine, EngineHost {
     });
     await recover(this.#deps);
     await store.queue.wakeForPlugins(clock.now());
-    // With a `wakeAt` before this start, the runs count as ready before it. Their evaluations are then marked durably
-    // as in flight, so that a crash during an evaluation counts against its run.
+    // A `wakeAt` before this start makes the runs count as ready before the start. Their evaluations are then durably
+    // marked as in flight, so that a crash during an evaluation is attributed to its run.
     await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: this.#startedAt - 1 });
     await this.#claims.refresh();
     this.#isWorking = true;
     this.#stopRenewing = keepLease(this.#deps, this.#fence, () => this.#lost());
-    // The previous process ended before it could cancel these runs.
+    // The previous service process ended before it could cancel these runs.
     for (const run of await store.boots.leftToCancel()) await this.cancelById(run);
     setImmediate(() => {
       this.requestTick();
@@ -173,7 +176,7 @@ export class WorkflowEngine implements Engine, EngineHost {
   async wake(id: string, news?: RunNews): Promise<void> {
     const { active, opening } = this.#claims;
     try {
-      // A run that is being loaded may have been read before this change, so the change is delivered after the load.
+      // A run that is being loaded might have been read before this change, so the change is delivered after the load.
       await opening.get(id);
       const one = active.get(id);
       if (one) return one.poke(news);
@@ -190,8 +193,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     const { active, opening } = this.#claims;
     this.#isWorking = false;
     this.#stopRenewing();
-    // The stop is recorded before the drain. If a supervisor kills this process during the drain, the kill must not
-    // count as a crash.
+    // The stop is recorded before the drain, so that a kill by a supervisor during the drain does not count as a crash.
     if (this.#fence > 0) await store.boots.stopping(this.#fence);
     await Promise.all([this.#ticker.stop(), this.#plans.stop()]);
     await Promise.all(opening.values());
@@ -199,7 +201,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     for (const one of open) one.drain();
     if (open.length > 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      // The timer uses real time even under a test clock, because it waits for processes.
+      // This timer uses real time even with a test clock, because the drained processes run in real time.
       const giveUp = setTimeout(resolve, drainMs);
       await Promise.race([Promise.all(open.map(({ left }) => left)), promise]);
       clearTimeout(giveUp);
@@ -208,7 +210,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     if (this.#fence > 0) await store.boots.end(this.#fence, clock.now());
   }
 
-  /** Processes due runs. Returns the time at which the next run falls due. */
+  /** Claims due runs. Returns the time at which the next run is due. */
   async #lookAtRuns(): Promise<number | null> {
     return this.#isWorking ? this.#claims.look(this.#deps.clock.now()) : null;
   }
@@ -220,7 +222,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     return Number.isFinite(next) ? next : null;
   }
 
-  /** Batches children that end in one event-loop turn, so that their parent wakes once. */
+  /** Collects children that end in the same event-loop turn, so that their parent run wakes only once. */
   #wakeParent(id: string, child: string): void {
     if (this.#endedChildren.size === 0)
       setImmediate(() => {

@@ -4,8 +4,8 @@ import type { RunRecord, RunWrite } from '../../../../store/ports/index.ts';
 import { move } from '../states.ts';
 
 /**
- * Ends a run whose definition no longer compiles. A run in its clean-up gets the status with which the clean-up would
- * have ended it.
+ * Builds the write that ends a run whose definition no longer compiles. A run in clean-up ends with its recorded end
+ * status, such as `cancelled`.
  */
 export function failedByDefinition(
   run: RunRecord,

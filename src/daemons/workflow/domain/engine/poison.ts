@@ -1,29 +1,26 @@
 import type { RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 
-/** Number of ends by SIGKILL that count as much as one crash. A handler can cause a SIGKILL, but rarely does. */
+/** Number of SIGKILL exits that count as one crash. The weight is low, because handlers rarely cause a SIGKILL. */
 const KILLS_PER_CRASH = 10;
 
 type Counted = Pick<RunRecord, 'crashes' | 'kills'>;
 
-/** Returns the number of crashes since the last progress of the run, with kills converted to crashes. */
+/** Returns the number of crashes since the last progress of the run, plus one crash per `KILLS_PER_CRASH` kills. */
 function weightOf({ crashes, kills }: Counted): number {
   return crashes + Math.floor(kills / KILLS_PER_CRASH);
 }
 
-/** Returns whether a run has crashed the service so often that it must fail. */
+/** Returns whether the run must fail because the service crashed too often while the run's work was in flight. */
 export function isPoison(run: Counted, poisonAfter: number): boolean {
   return weightOf(run) >= poisonAfter;
 }
 
-/** Returns whether the next crash would fail the run. */
+/** Returns whether one more crash of the service would fail the run. */
 export function isSuspect(run: Counted, poisonAfter: number): boolean {
   return weightOf(run) >= suspectLimit(poisonAfter).crashes;
 }
 
-/**
- * Returns the number of crashes from which a run is a suspect, and the number of kills that count as a crash, for
- * queries of the store.
- */
+/** Returns the thresholds at which one more crash would fail a run, for use in store queries. */
 export function suspectLimit(poisonAfter: number): SuspectLimit {
   return { crashes: Math.max(1, poisonAfter - 1), killsPerCrash: KILLS_PER_CRASH };
 }

@@ -17,7 +17,7 @@ export interface EngineDeps {
   random: Random;
   logger: Logger;
   tracer?: Tracer | undefined;
-  /** Returns the definition that a run is pinned to. Throws when it can no longer be read or compiled. */
+  /** Returns the definition with this hash. Throws if the definition can no longer be read or compiled. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
   cachedDefinition(hash: string): CompiledWorkflow | undefined;
   admitChild: AdmitChild;
@@ -26,30 +26,30 @@ export interface EngineDeps {
   pluginWaits: PluginWaits;
   limits: EngineLimits;
   hooks: EngineHooks;
-  /** Whether this process owns the data file exclusively, so that every earlier boot is dead. */
+  /** Whether this process has exclusive ownership of the data file, so that no earlier service process is alive. */
   exclusive: boolean;
-  /** Whether the previous process crashed and was not killed from outside. */
+  /** Whether the previous service process crashed, as opposed to being killed from outside. */
   hadFault: boolean;
-  /** Returns the number of OOM kills that the kernel counted; null if the number is unavailable. */
+  /** Returns the number of OOM kills that the kernel has counted, or null if the number is unavailable. */
   oomKills(): number | null;
 }
 
 export interface EngineLimits {
-  /** Maximum runs in memory. */
+  /** Maximum number of runs in memory. */
   runs: number;
-  /** Maximum steps in flight. */
+  /** Maximum number of steps in flight. */
   steps: number;
   /**
-   * Number of crashes after which a run fails, counted while its work was in flight and without progress in between.
-   * Ten kills count as one crash.
+   * Number of service crashes during a run's work after which the run fails. Progress of the run resets the number. Ten
+   * kills count as one crash.
    */
   poisonAfter: number;
   leaseMs: number;
   /** Default time limit for the clean-up of a cancelled or timed-out run. */
   cleanUpMs: number;
-  /** Maximum time that a clean-up waits for an unavailable plugin. */
+  /** Maximum time that the clean-up of a run waits for an unavailable plugin. */
   maxPluginWaitMs: number;
-  /** Maximum output of a step or run in characters of JSON. */
+  /** Maximum output size of a step or run, in characters of JSON. */
   maxOutputChars: number;
 }
 
@@ -61,34 +61,38 @@ export interface JobCounts {
 export interface EngineHooks {
   jobStarted(): void;
   jobEnded(): void;
-  /** Reports the end of a run. `jobs` is given when the run ended in memory. */
+  /** Reports the end of a run. `jobs` is set only if the run was in memory when the run ended. */
   ended(run: RunRecord, jobs?: JobCounts): void;
-  /** Reports a change that readers of the run can see. */
+  /** Reports a change of a run to the clients that watch the run. */
   changed(runId: string): void;
-  /** Reports that another boot has fenced this one, so that its writes are rejected. */
+  /**
+   * Reports that another service process has fenced this process. The store then rejects the writes of this process.
+   */
   fenced(): void;
 }
 
-/** Methods of the engine that its components call. */
+/** Methods of the engine that the engine's components call. */
 export interface EngineHost {
-  /** Fence token of this boot. */
+  /** Fence token of this service process. */
   readonly fence: number;
   readonly startedAt: number;
-  /** False before the start and after the stop. While it is false, no run is claimed. */
+  /** False before the engine starts and after the engine stops. No run is claimed while the value is false. */
   readonly isWorking: boolean;
   ended(run: RunRecord, jobs?: JobCounts): void;
-  /** Wakes a run that received news while it was leaving memory. */
+  /**
+   * Makes a waiting run due at once, for example after an event arrived while the run was being unloaded from memory.
+   */
   wake(runId: string): Promise<void>;
-  /** Reports the time at which a run falls due. */
+  /** Schedules a check for due runs at the time `at`. */
   notice(at: number): void;
-  /** Triggers a read of due runs, because more runs may be due or slots may have become free. */
+  /** Checks for due runs now, because more runs might be due or a slot might be free. */
   requestTick(): void;
   offer(run: RunRecord, fresh: boolean): void;
-  /** Cancels a run. Returns false when that failed and is retried. */
+  /** Cancels a run. On failure, returns false and schedules a retry. */
   cancelById(runId: string): Promise<boolean>;
   cancelChildren(runId: string): Promise<void>;
   supersede(ids: readonly string[]): Promise<void>;
-  /** Starts the child run of a step and queues it. Resolves with the id of the child. */
+  /** Starts and queues the child run of a step. Resolves with the run id of the child. */
   startChild(request: ChildRequest): Promise<string>;
 }
 
@@ -97,28 +101,29 @@ export type CancelResult = { cancelled: boolean; status: RunStatus };
 /** Claims, advances and wakes runs, and recovers the runs of a crashed daemon. @spec Workflow daemon; Workflow run */
 export interface Engine extends RunScheduler {
   /**
-   * Recovers interrupted runs. Claims begin one event-loop turn later, so that the caller can report readiness first.
+   * Recovers interrupted runs. Starts to claim runs one event-loop turn later, so that the caller can report readiness
+   * first.
    */
   start(): Promise<void>;
-  /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED. A run that has already ended keeps its status. */
+  /**
+   * Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED if the run is already cancelled or being cancelled. A run that
+   * ended for another reason keeps its status.
+   */
   cancel(run: RunRecord): Promise<CancelResult>;
   /**
-   * Delivers an inbox entry. Throws CONFLICT if the run has ended, if the entry is a duplicate, or if its key was used
-   * with a different digest. Other repeats are ignored.
+   * Delivers an inbox entry. Ignores a repeat with the same key and digest. Throws CONFLICT if the run has ended, the
+   * inbox is full, the key has another digest, or a `once` entry already exists.
    */
   deliver(
     run: RunRecord,
     entry: Omit<InboxRecord, 'n' | 'takenBy'>,
     options: { once: boolean; repeat?: { key: string; digest: string } | undefined },
   ): Promise<void>;
-  /** Wakes runs that wait for a plugin, after a reload. */
+  /** Resumes runs that wait for a plugin. Called after a plugin reload. */
   pluginsChanged(): Promise<void>;
-  /** Processes due runs, then calls the `onTick` callbacks. */
+  /** Claims due runs, then calls the `onTick` callbacks. */
   tick(): Promise<void>;
-  /**
-   * Registers a callback that runs at least once a second. The callback returns the time at which it must be called
-   * again.
-   */
+  /** Registers a callback that runs at least once a second. The callback returns the time of its next call. */
   onTick(look: (now: number) => Promise<number | null>): void;
   /** Waits up to `drainMs` for in-flight steps, then abandons the remaining steps. */
   stop(drainMs: number): Promise<void>;

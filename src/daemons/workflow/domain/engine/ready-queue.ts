@@ -1,23 +1,20 @@
 import type { FairShares } from '../../../../kit/limits/fair-shares.ts';
 import type { RunQueue, RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 
-/**
- * A run that may be claimed. `fresh` means that the store holds only the run's own row, without jobs, steps or inbox
- * entries.
- */
+/** A run that is ready to be claimed. `fresh` means that the store has no jobs, steps or inbox entries of the run. */
 export interface ReadyRun {
   run: RunRecord;
   fresh: boolean;
 }
 
 interface Window {
-  /** The tenant's first ready runs, in order. */
+  /** First ready runs of the tenant, in the order in which the runs are claimed. */
   runs: ReadyRun[];
-  /** Whether the store holds further ready runs of the tenant. */
+  /** Whether the store holds further ready runs of the tenant that are not in `runs`. */
   hasMore: boolean;
   /**
-   * True while the store is read. `missed` is true if a run was offered during the read, because the result may not
-   * contain that run.
+   * Whether ready runs are being read from the store. `missed` is true if a run was queued during the read, because the
+   * result of the read might not contain the run.
    */
   refilling: boolean;
   missed: boolean;
@@ -33,12 +30,12 @@ export interface ReadyQueueDeps {
 }
 
 /**
- * Queue of ready runs that are not suspects. The first runs of each tenant are in memory, and the others in the store.
- * Tenants are served round robin, and a tenant at its limit keeps its position.
+ * Round-robin queue of ready runs by tenant. A tenant at its limit keeps its position. The queue excludes suspects,
+ * which are runs that one more crash would fail.
  */
 export class ReadyQueue {
   readonly #deps: ReadyQueueDeps;
-  /** First ready runs by tenant. The map order is the round-robin order. */
+  /** First ready runs of each tenant. Further runs stay in the store. The map order is the round-robin order. */
   readonly #windows = new Map<string, Window>();
 
   constructor(deps: ReadyQueueDeps) {
@@ -63,13 +60,13 @@ export class ReadyQueue {
     }
   }
 
-  /** Marks a run as changed in the store, so that the run is read again when it is claimed. */
+  /** Marks the queued copy of a run as outdated. The claim then reads the run from the store. */
   stale(runId: string): void {
     for (const { runs } of this.#windows.values())
       for (const ready of runs) if (ready.run.id === runId) ready.fresh = false;
   }
 
-  /** Removes and returns the next run in memory. */
+  /** Removes and returns the next run in memory whose tenant has a free slot. */
   next(): ReadyRun | undefined {
     for (const [tenantId, window] of this.#windows) {
       if (window.runs.length === 0 || !this.#deps.slots.mayTake(tenantId)) continue;
@@ -81,19 +78,19 @@ export class ReadyQueue {
     return undefined;
   }
 
-  /** Whether a tenant with a free slot has ready runs in the store and none in memory. */
+  /** Whether a tenant with a free slot has ready runs in the store but no ready runs in memory. */
   get isBehind(): boolean {
     for (const [tenantId, window] of this.#windows) if (this.#lacksRuns(tenantId, window)) return true;
     return false;
   }
 
-  /** Reads the next runs of tenants with a free slot and no ready run in memory. */
+  /** Loads ready runs from the store for tenants that have a free slot but no ready run in memory. */
   async read(): Promise<void> {
     for (const [tenantId, window] of [...this.#windows])
       if (this.#lacksRuns(tenantId, window)) await this.#refill(tenantId, window);
   }
 
-  /** Reads the tenants with ready runs from the store. */
+  /** Queries the store for tenants that have ready runs. */
   async refresh(): Promise<void> {
     for (const tenantId of await this.#deps.queue.tenants()) this.#windowOf(tenantId).hasMore = true;
   }

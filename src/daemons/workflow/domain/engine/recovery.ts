@@ -6,7 +6,10 @@ type RecoveryDeps = Pick<EngineDeps, 'store' | 'clock' | 'logger' | 'limits' | '
 
 const RECOVERY_CHUNK = 200;
 
-/** Marks runs of dead boots as interrupted, and queues them ahead of new work. @spec Workflow run: interrupted */
+/**
+ * Marks the runs of dead service processes as interrupted, and queues these runs ahead of new runs. @spec Workflow run:
+ * interrupted
+ */
 export async function recover({ store, clock, logger, limits, hooks }: RecoveryDeps): Promise<void> {
   const counts = { interrupted: 0, resumed: 0, poisoned: 0 };
   for (;;) {

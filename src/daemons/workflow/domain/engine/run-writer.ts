@@ -8,14 +8,19 @@ export interface RunWriterDeps {
   store: Pick<RunStore, 'write'>;
   clock: Clock;
   logger: Logger;
-  /** Called after each write, to queue runs that the write made ready and to notify readers. */
+  /**
+   * Called after each write. The callback queues runs that the write made ready and notifies clients that watch the
+   * run.
+   */
   written(run: RunRecord, result: WriteResult): void;
 }
 
 const MIN_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5000;
 
-/** Persists the changes of a run. Each batch is one transaction, guarded by the fence token of the boot. */
+/**
+ * Persists the changes of a run in one transaction per batch. The store rejects a batch with an outdated fence token.
+ */
 export class RunWriter {
   readonly #deps: RunWriterDeps;
   readonly #run: RunRecord;
@@ -33,8 +38,8 @@ export class RunWriter {
   }
 
   /**
-   * Writes changes, and retries with backoff while the store cannot write (disk full, locked), so that no change is
-   * lost. Returns false when another boot holds the run, or after `stop`.
+   * Writes changes. Retries store errors, such as a full disk, with backoff. Returns false if another process owns the
+   * run or if `stop` was called.
    */
   async persist(changes: Changes, inboxSeen: number): Promise<boolean> {
     const { store, clock, written } = this.#deps;

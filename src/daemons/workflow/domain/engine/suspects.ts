@@ -2,17 +2,17 @@ import type { RunRecord, SuspectLimit } from '../../../../store/ports/index.ts';
 import { isSuspect, suspectLimit } from './poison.ts';
 
 /**
- * Tracks suspects: runs that fail at the next crash, because their work was in flight at each earlier crash. Only one
- * suspect is in memory at a time, so that a crash does not fail several. @spec docs/decisions/0176
+ * Allows only one suspect in memory at a time, so that a crash fails only one run. A suspect is a run that one more
+ * crash would fail. @spec docs/decisions/0176
  */
 export class Suspects {
-  /** Limits from which a run is a suspect, for queries of the store. */
+  /** Thresholds that make a run a suspect, for use in store queries. */
   readonly limit: SuspectLimit;
   readonly #poisonAfter: number;
   readonly #requestTick: () => void;
   #claimedId: string | null = null;
 
-  /** `requestTick` is called when the next suspect may be claimed. */
+  /** `requestTick` is called when the next suspect can be claimed. */
   constructor(poisonAfter: number, requestTick: () => void) {
     this.limit = suspectLimit(poisonAfter);
     this.#poisonAfter = poisonAfter;
@@ -27,7 +27,7 @@ export class Suspects {
     return this.#claimedId !== null;
   }
 
-  /** Returns false for a suspect while another suspect is in memory. */
+  /** Returns false if the run is a suspect and another suspect is in memory. */
   mayBegin(run: RunRecord): boolean {
     if (!this.has(run) || run.id === this.#claimedId) return true;
     if (this.isBusy) return false;
@@ -35,7 +35,7 @@ export class Suspects {
     return true;
   }
 
-  /** Lets the next suspect begin. Called when the current suspect has left memory or finished a step. */
+  /** Allows the next suspect to be claimed. Called when the current suspect leaves memory or finishes a step. */
   left({ id }: Pick<RunRecord, 'id'>): void {
     if (id !== this.#claimedId) return;
     this.#claimedId = null;

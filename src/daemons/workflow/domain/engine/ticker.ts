@@ -3,7 +3,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 
-/** Maximum time to sleep, because the wall clock may change, and other processes may change rows. */
+/** Maximum sleep time between two checks, because the wall clock can jump and other processes can change runs. */
 const MAX_SLEEP_MS = seconds(1);
 const MIN_SLEEP_MS = 5;
 
@@ -13,7 +13,7 @@ export interface TickerDeps {
   look(): Promise<number | null>;
 }
 
-/** Calls `look` when something falls due, and at least once a second. `look` returns the next due time. */
+/** Timer that calls `look` at each due time and at least once a second. `look` returns the next due time. */
 export class Ticker {
   readonly #deps: TickerDeps;
   #cancel: (() => void) | null = null;
@@ -26,7 +26,7 @@ export class Ticker {
     this.#deps = deps;
   }
 
-  /** Reports that something falls due at `at`, which may be earlier than the current timer. */
+  /** Schedules a call of `look` at the time `at`, unless an earlier call is scheduled. */
   notice(at: number): void {
     if (this.#isStopped) return;
     if (this.#running) this.#again = true;
@@ -34,7 +34,7 @@ export class Ticker {
     else if (at < this.#armedFor) this.#arm(at);
   }
 
-  /** Calls `look` now. Settles when it is done. */
+  /** Calls `look` now. The promise settles when `look` has finished. */
   tick(): Promise<void> {
     if (this.#isStopped) return Promise.resolve();
     if (this.#running) {

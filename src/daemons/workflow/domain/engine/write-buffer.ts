@@ -11,7 +11,7 @@ import type { Write } from '../run/writes.ts';
 
 export type Changes = Pick<RunWrite, 'run' | 'jobs' | 'steps' | 'attempts' | 'events' | 'logs' | 'taken'>;
 
-/** Changes of a run that are not persisted yet. A later record of a job or step replaces the earlier one. */
+/** Unpersisted changes of a run. A newer record of a job or step replaces the older record. */
 export class WriteBuffer {
   #run: RunProgress | null = null;
   #jobs = new Map<string, JobRecord>();

@@ -3,15 +3,18 @@ import type { JsonValue, RunRecord, StepRecord } from '../../../../store/ports/i
 import { isFinal } from '../states.ts';
 import { type KnownSteps, knownSteps } from './known-steps.ts';
 
-/** Outcome of a workflow's function and of its job. `isCancel` means that the function rethrew its cancellation. */
+/**
+ * Outcome of a workflow function, which is also the outcome of its job. `isCancel` means that the function rethrew the
+ * cancellation error.
+ */
 export type Verdict = { output: JsonValue } | { error: RunError; isCancel?: true | undefined };
 
-/** An in-flight step that the process of the replay performs, because its work is part of the workflow's function. */
+/** In-flight step whose work is inline code of the workflow function, so that the replay process performs the step. */
 export interface OwnFlight {
   attempt: number;
   timeoutMs: number;
   idempotencyKey: string;
-  /** Whether the reply with which the function begins the step was sent. */
+  /** Whether the reply that lets the function begin the step was sent. */
   isBeginAnswered: boolean;
   /** Whether the abort of the step was sent to the function. */
   isAbortAnswered: boolean;
@@ -20,18 +23,18 @@ export interface OwnFlight {
 /** One replay of a workflow's function, with its open requests and in-flight steps. Steps are identified by index. */
 export interface ReplayState {
   id: number;
-  /** Request number by step index, for requests that are not answered yet. */
+  /** Request numbers by step index, for requests without a reply. */
   openRequests: Map<number, number>;
   inFlight: Map<number, OwnFlight>;
   reachedSteps: Set<number>;
-  /** Steps for which the function waits, according to the latest reply to this replay. */
+  /** Indexes of the steps for which the latest reply to the function was `wait`. */
   awaitedSteps: Set<number>;
-  /** Number of the open `watch` request; null if there is none. */
+  /** Number of the pending `watch` request, or null if no `watch` request is pending. */
   watcher: number | null;
-  /** Whether the process has started the function. */
+  /** Whether the replay process has started the workflow function. */
   hasBegun: boolean;
   isAborted: boolean;
-  /** Whether the timer that ends a function without open requests is set. */
+  /** Whether the idle timer is set. The timer ends a function that has no open request and no step in flight. */
   isIdle: boolean;
   settledSteps: number;
   /** Start time on the monotonic clock, in ms. */
@@ -39,8 +42,7 @@ export interface ReplayState {
 }
 
 /**
- * State of the function of a workflow in code. Between replays the function does not run, and only its recorded steps
- * exist.
+ * State of the function of a workflow written in code. Between replays, only the recorded steps of the function exist.
  */
 export interface CodeState {
   known: KnownSteps;
@@ -48,29 +50,29 @@ export interface CodeState {
   replays: number;
   slot: 'none' | 'queued' | 'held';
   verdict: Verdict | null;
-  /** Whether a replay is due; null until the job was first advanced. */
+  /** Whether a replay is due, or null until the job is first advanced. */
   due: boolean | null;
-  /** Steps whose outcome the function waits for. */
+  /** Indexes of the steps whose outcomes the function awaits. */
   awaitedSteps: Set<number>;
   /** Number of consecutive failed replays. */
   failures: number;
-  /** Number of processes lost during replays since the run was claimed. */
+  /** Number of replays whose process ended unexpectedly since the run was claimed. */
   losses: number;
   /** Whether the backoff after a failed replay is in progress. */
   isResting: boolean;
-  /**
-   * Set when the plugin was unavailable at the start of a replay. Cleared by a plugin reload, or when `wakeAt` is
-   * reached.
-   */
+  /** Set if the plugin was unavailable at the start of a replay. Cleared by a plugin reload or at the time `wakeAt`. */
   away: { wakeAt: number } | null;
-  /** Forces a replay of a waiting job. The plugin was unavailable, or a crash may have lost a replay that was due. */
+  /**
+   * Whether a waiting job needs a replay, because its plugin was unavailable or because a crash might have lost a due
+   * replay.
+   */
   mustReplay: boolean;
   /** Whether the plugin was unavailable at the latest replay. */
   wasUnavailable: boolean;
-  /** Whether the function and its clean-up are stopped for good. */
+  /** Whether the function and its clean-up are stopped permanently. */
   isStopped: boolean;
   knowsEnding: boolean;
-  /** Whether a cancelled step has told the function that its run is ending; null until the job ends. */
+  /** Whether any step was already cancelled when the function ended. Null until the function ends. */
   learnedOfEnd: boolean | null;
 }
 

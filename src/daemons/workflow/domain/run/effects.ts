@@ -19,33 +19,38 @@ export interface Attempt {
   attempt: number;
   failures: number;
   idempotencyKey: string | null;
-  /** Whether the work needs a process of its own, because a process was lost during this step. */
+  /**
+   * Whether the attempt needs a process without other calls, because an earlier process ended unexpectedly during this
+   * step.
+   */
   isAlone: boolean;
 }
 
-/** The part of a definition whose expression a thread evaluates. */
+/** Part of a definition whose expression a worker thread evaluates. */
 export type EvaluationTarget =
   | { of: 'step.if'; step: StepKey }
   | { of: 'job.if' | 'job.matrix' | 'job.outputs'; job: string }
   | { of: 'run.outputs' };
 
-/** Parameters of a replay besides the run's input. */
+/** Parameters of a replay, except the input of the run. */
 export interface ReplayStart {
   replay: number;
   jobKey: string;
   seed: string;
   startedAt: number;
-  /** Number of finished steps, whose results the replay returns without running them. */
+  /**
+   * Number of finished steps. The replay returns the recorded results of these steps without running the steps again.
+   */
   remembered: number;
   /** Whether earlier replays recorded steps. */
   recalls: boolean;
   /**
-   * Whether the function begins only after its in-flight mark is durable, because the function may have crashed an
-   * earlier boot.
+   * Whether the run is durably marked as in flight before the function begins, because the function might have crashed
+   * an earlier service process.
    */
   marksBegin: boolean;
   timeoutMs: number;
-  /** Whether the process is reserved for this call. */
+  /** Whether the replay needs a process without other calls. */
   isAlone: boolean;
 }
 
@@ -57,13 +62,12 @@ export interface EndedAttempt {
   failure: Failure | null;
 }
 
-/** Error with which a replay is aborted. */
 export interface AbortError {
   code: PlatformCode;
   message: string;
 }
 
-/** Side effect of a transition. It starts after the writes of the transition are durable. */
+/** Side effect of a transition. The effect starts after the writes of the transition are durable. */
 export type Effect =
   | {
       type: 'attempt.start';
@@ -72,11 +76,11 @@ export type Effect =
     }
   | { type: 'attempt.evaluate'; attempt: Attempt; scope: Scope }
   | { type: 'attempt.abort'; step: StepKey; how: RunEnding }
-  /** Ends an attempt whose step was settled by the function itself. */
+  /** Ends an attempt after the workflow function itself has settled the step. */
   | { type: 'attempt.release'; step: StepKey }
   | { type: 'attempt.ended'; ended: EndedAttempt }
   | { type: 'slot.request'; owner: StepKey | 'replay' }
-  /** Releases the owner's slot, or withdraws the request for it. */
+  /** Releases the slot of the owner, or withdraws the owner's slot request. */
   | { type: 'slot.release'; owner: StepKey | 'replay' }
   | { type: 'step.inspect'; step: StepKey }
   | { type: 'evaluate'; id: string; target: EvaluationTarget; scope: Scope }
@@ -86,7 +90,7 @@ export type Effect =
   | { type: 'timer.set'; name: string; ms: number; event: RunEvent }
   | { type: 'timer.clear'; name: string }
   | { type: 'plugin.awaited'; pluginId: string; why: string }
-  /** Ends the tracking of the run's waits for plugins. The run then calls all its plugins again. */
+  /** Stops tracking which plugins the run waits for, because the run calls all of its plugins again. */
   | { type: 'plugins.retried' }
   | { type: 'replay.start'; start: ReplayStart }
   | { type: 'replay.abort'; error: AbortError }

@@ -3,24 +3,30 @@ import type { InboxRecord, JsonValue, RunRecord } from '../../../../store/ports/
 import type { Failure } from './failure.ts';
 import type { StepKey } from './state.ts';
 
-/** Outcome of an attempt. `byWallClock` means that `until` is a date and follows clock changes. */
+/**
+ * Outcome of an attempt. With `byWallClock`, the wait ends when the wall clock reaches `until`, even after a clock
+ * change.
+ */
 export type AttemptOutcome =
   | { output: JsonValue }
   | { wait: StepWait; until: number | null; byWallClock?: boolean }
   | { failure: Failure };
 
-/** Properties of a step that depend on the loaded plugins. An event carries them, so that transitions need no I/O. */
+/**
+ * Properties of a step that depend on the loaded plugins. Events carry these properties, so that transitions need no
+ * I/O.
+ */
 export interface StepFacts {
-  /** Whether the step's kind allows a repeat after an interruption. */
+  /** Whether the step can safely run again after an interruption. */
   isIdempotent: boolean;
 }
 
-/** Evaluated input of an attempt, or the failure of its evaluation. */
+/** Evaluated input of an attempt, or the failure of the evaluation. */
 export type EvaluatedInput =
   | { idempotencyKey: string | null; input: Record<string, JsonValue> }
   | { failure: Failure };
 
-/** Result of a replay, or its failure. A replay that was interrupted counts as a failure. */
+/** Result or failure of a replay. An interrupted replay counts as failed. */
 export type ReplayOutcome = Exclude<ReplayEnd, { end: 'broke' }> | { end: 'failed'; failure: Failure };
 
 type StepEvent =
@@ -41,11 +47,14 @@ type StepEvent =
       type: 'children.found';
       found: Array<{ step: StepKey; runId: string; child: RunRecord | null; facts: StepFacts }>;
     }
-  /** Reports that the lookup of these steps' children failed. */
+  /** Reports that the child runs of these steps could not be looked up. */
   | { type: 'children.unknown'; steps: StepKey[] }
   | { type: 'child.cancelled'; step: StepKey; isCancelled: boolean };
 
-/** Event of a replay. Calls of the function carry a request number, and an effect answers each call. */
+/**
+ * Event of a replay. Each call of the workflow function has a request number, and an effect carries the reply to the
+ * call.
+ */
 type ReplayEvent =
   | { type: 'replay.begun'; replay: number; request: number | null }
   | { type: 'replay.recalled'; replay: number; request: number; after: number }
@@ -60,7 +69,10 @@ type ReplayEvent =
 
 export type RunEvent =
   | { type: 'claimed' }
-  /** Advances the run once for all steps that settled together, because each advance visits all steps of the run. */
+  /**
+   * Advances the run once for all steps that settled together. One advance per step would be slow, because each advance
+   * visits every step.
+   */
   | { type: 'advance' }
   | { type: 'news'; entry: InboxRecord | null; endedChildren: string[] }
   | { type: 'cancel' }
@@ -73,14 +85,17 @@ export type RunEvent =
       answer: { value: JsonValue } | { failure: Failure };
     }
   /**
-   * Lists the unfinished children of the run, or is null if they could not be read. `ended` lists children that were
-   * already known to have ended.
+   * `open` contains the unfinished children of the run, or null if the store could not be read. `ended` contains
+   * children that were reported as ended before the read.
    */
   | { type: 'children.open'; open: string[] | null; ended: string[] }
   | StepEvent
   | ReplayEvent;
 
-/** Times, random number and free capacity at an event, so that a transition depends on its arguments only. */
+/**
+ * Clock times, random number and free capacity of an event. With these values as arguments, transitions are
+ * deterministic.
+ */
 export interface Stamp {
   /** Wall-clock time, in ms since the epoch. */
   now: number;
@@ -88,9 +103,9 @@ export interface Stamp {
   monotonic: number;
   /** Random number in [0, 1), for jitter. */
   fraction: number;
-  /** Budget in units for synchronous evaluations. */
+  /** Remaining budget for synchronous evaluations, in cost units of about 100 ns. */
   units: number;
-  /** Number of slots that the tenant of the run may take. */
+  /** Number of slots that the tenant of the run can take now. */
   slots: number;
 }
 

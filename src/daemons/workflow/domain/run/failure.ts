@@ -4,23 +4,23 @@ import { TemplateError } from '../definition/templates.ts';
 import { Interrupted } from '../steps/interrupted.ts';
 import { StepFailure } from '../steps/retry-policy.ts';
 
-/** A plugin that was unavailable when an attempt called the plugin. */
+/** Plugin that was unavailable when an attempt called the plugin. */
 export interface AwayPlugin {
   pluginId: string;
-  /** Backoff until the next attempt without a reload, in ms. */
+  /** Delay until the next attempt, in ms. A plugin reload ends the delay early. */
   pauseMs: number;
-  /** True if no such plugin or handler is loaded, false if it is loaded but fails to start. */
+  /** True if the plugin or the handler is not loaded. False if the plugin is loaded but fails to start. */
   isMissing: boolean;
 }
 
-/** A StepFailure as plain data, which can be cloned and stored. */
+/** A `StepFailure` as plain data, which can be cloned and stored. */
 export interface Failure {
   errorClass: ErrorClass;
   error: RunError;
   retryAfterMs: number | null;
-  /** Set when the process that performed the work was lost. */
+  /** Set if the process that performed the work ended unexpectedly. */
   interrupted?: true;
-  /** Set when the plugin was unavailable, so that the work never began. */
+  /** Set if the work never began because the plugin was unavailable. */
   away?: AwayPlugin;
 }
 
@@ -34,7 +34,7 @@ export function failureOf(failure: StepFailure): Failure {
   };
 }
 
-/** Converts an error of an expression, or of a value that a step cannot accept, to a failure. */
+/** Converts an error of an expression, or of a value that the step does not accept, to a failure. */
 export function evaluationFailure(error: unknown): Failure {
   if (error instanceof StepFailure) return failureOf(error);
   const isLimit = error instanceof TemplateError && error.isLimit;

@@ -4,7 +4,7 @@ import { type FoundStep, foundIn } from '../definition/found-step.ts';
 /** Value of `uses` for steps that start a child run. */
 export const CHILD = 'workflow';
 
-/** Steps that a workflow's function has reached. Their indexes follow the order in which the function reached them. */
+/** Steps that a workflow function has reached. Indexes follow the order in which the function reached the steps. */
 export interface KnownSteps {
   found: Map<number, FoundStep>;
   byPlace: Map<string, number>;

@@ -8,7 +8,7 @@ export interface StepPart {
   record: StepRecord;
   step: CompiledStep;
   job: JobPart;
-  /** Output parsed from the record. `error` and `wait` are parsed in the same way. */
+  /** Parsed `output` of the record. `error` and `wait` are also parsed from the record. */
   output: JsonValue;
   error: RunError | null;
   wait: StepWait | null;
@@ -58,7 +58,7 @@ export function recordsByJob(
   );
 }
 
-/** Combines the definition of a run with its stored rows into jobs and steps. */
+/** Combines a workflow definition with the stored rows of a run into jobs and steps. */
 export function partsOf(workflow: Outline, loaded: Pick<LoadedRun, 'jobs' | 'steps'>): RunParts {
   const byJob = recordsByJob(workflow, loaded);
   return new Map(
@@ -91,7 +91,10 @@ function jobPart({ code }: Outline, job: CompiledJob, { record, steps }: JobReco
   return part;
 }
 
-/** Returns the job id of a job key. Jobs with a matrix have one key per combination: `build:2` belongs to `build`. */
+/**
+ * Returns the job id of a job key. A job with a matrix has one key per combination, such as `build:2` for the job
+ * `build`.
+ */
 export function jobIdOf(key: string): string {
   const colon = key.indexOf(':');
   return colon === -1 ? key : key.slice(0, colon);
@@ -144,7 +147,7 @@ export function pendingStep(jobKey: string, index: number): StepRecord {
   };
 }
 
-/** Returns the public name of a step: `<job>.<step>`. */
+/** Returns the public name of a step, in the form `<job>.<step>`. */
 export function stepIdOf({ record, step }: Pick<StepPart, 'record' | 'step'>): string {
   return `${record.jobKey}.${step.id}`;
 }

@@ -4,7 +4,10 @@ import { type EvaluateWithin, evaluateWithin } from '../definition/evaluator.ts'
 import { foundIn } from '../definition/found-step.ts';
 import { jobIdOf } from './parts.ts';
 
-/** The compiled workflow of a run. It never changes while the run is in memory, so it is not part of the state. */
+/**
+ * Compiled workflow of a run. The compiled workflow is not part of the run state, because it never changes while the
+ * run is in memory.
+ */
 export class Program {
   readonly workflow: CompiledWorkflow;
   readonly evaluate: EvaluateWithin;
@@ -18,8 +21,8 @@ export class Program {
   }
 
   /**
-   * Returns the compiled job of a job key. Jobs with a matrix have one key per combination: `build:2` belongs to
-   * `build`.
+   * Returns the compiled job of a job key. A job with a matrix has one key per combination, such as `build:2` for the
+   * job `build`.
    */
   job(key: string): CompiledJob {
     return this.#jobs.get(jobIdOf(key))!;
@@ -29,13 +32,15 @@ export class Program {
     return this.#known(record.jobKey, record.index) ?? this.#compile(record);
   }
 
-  /** Returns the compiled step of a step key. A step of code is known only after `step` has compiled it. */
+  /**
+   * Returns the compiled step of a step key. For a workflow written in code, `step` must have compiled the step before.
+   */
   stepAt(key: string): CompiledStep {
     const gap = key.lastIndexOf(' ');
     return this.#known(key.slice(0, gap), Number(key.slice(gap + 1)))!;
   }
 
-  /** Removes a step of code whose request was rejected, because another step may take its index. */
+  /** Removes a step whose request was rejected, so that another step can use the index. */
   forget(index: number): void {
     this.#found.delete(index);
   }

@@ -14,42 +14,42 @@ import { jobIdOf, newJobRecord, pendingStep, recordsByJob } from './parts.ts';
 import type { Program } from './program.ts';
 
 /**
- * In-flight work of a step. `queued` means that it waits for a slot, `evaluating` that a thread evaluates its input,
- * and `looking` that the child run or the plugin is looked up.
+ * In-flight work of a step. `queued` is a wait for a slot, `evaluating` is an evaluation in a worker thread, and
+ * `looking` is a lookup of the child run or the plugin.
  */
 export type Flight = 'idle' | 'queued' | 'evaluating' | 'working' | 'looking';
 
 /**
- * Reasons that pause the clean-up timer. `others` stands for an operator's decision, a child that is being cancelled,
- * or a queue.
+ * Reason to pause the clean-up timer. `others` covers waits for an operator's decision, for a child that is being
+ * cancelled, and in a queue.
  */
 export type Hold = 'plugin' | 'others' | null;
 
-/** In-memory timer of a clean-up. Its times are stored in the record of the run or job. */
+/** In-memory state of a clean-up timer. The start and pause times are stored in the record of the run or job. */
 export interface CleanUpTimer {
-  /** Whether the limit has passed. It stays true when the clock is set back. */
+  /** Whether the clean-up limit has passed. The value stays true even if the clock is set back. */
   isOver: boolean;
   hold: Hold;
 }
 
 export interface StepState {
   record: StepRecord;
-  /** Output parsed from the record. `error` and `wait` are parsed in the same way. */
+  /** Parsed `output` of the record. `error` and `wait` are also parsed from the record. */
   output: JsonValue;
   error: RunError | null;
   wait: StepWait | null;
   flight: Flight;
   /** Whether the time limit of the attempt has passed. */
   isExpired: boolean;
-  /** Number of processes lost during this step since the run was claimed. */
+  /** Number of processes that ended unexpectedly during this step since the run was claimed. */
   losses: number;
-  /** Id of the child run, if the child was unfinished when it was last looked up. */
+  /** Id of the child run if the latest lookup found the child unfinished. Otherwise null. */
   openChild: string | null;
-  /** Whether the step's plugin was unavailable at the latest attempt, and no work has begun since. */
+  /** Whether the step's plugin was unavailable at the latest attempt and no work of the step has begun since then. */
   wasUnavailable: boolean;
   /**
-   * Status that the step gets because its run or job ends; null before the end. While it is set, a failure of the
-   * in-flight work is ignored.
+   * End status of a step that is stopped because its run or job ends, or null. While this status is set, failures of
+   * in-flight work are ignored.
    */
   stopped: RunEnding | null;
 }
@@ -64,66 +64,74 @@ export interface JobState {
   cleanUp: CleanUpTimer;
 }
 
-/** Result of an expression that a thread evaluated. */
+/** Result of an expression that a worker thread evaluates, or `pending` until the evaluation has ended. */
 export type Answer = 'pending' | { value: JsonValue } | { failure: Failure };
 
 export interface RunLimits {
   /** Maximum output of a step or run, in characters of JSON. */
   maxOutputChars: number;
-  /** Default clean-up limit of an ending run; `cleanUpTimeoutMs` of the definition overrides it. */
+  /** Default time limit for the clean-up of a run. The definition can override the default with `cleanUpTimeoutMs`. */
   cleanUpMs: number;
-  /** Maximum wait of a clean-up for a plugin. */
+  /** Maximum time that a clean-up waits for an unavailable plugin. */
   maxPluginWaitMs: number;
 }
 
-/** A claimed run as plain data. A structured clone of it behaves in the same way. */
+/** State of a claimed run as plain data, so that a structured clone of the state behaves in the same way. */
 export interface RunState {
   run: RunRecord;
-  /** Input parsed from the run's record. */
+  /** Parsed `input` of the run record. */
   input: JsonValue;
-  /** Matrix combinations by job id, in dependency order; null until the job's dependencies have ended. */
+  /**
+   * Matrix combinations by job id, in dependency order. A value is null until the dependencies of the job have ended.
+   */
   groups: Map<string, JobState[] | null>;
-  /** Fence token of the boot that claimed the run. */
+  /** Fence token of the service process that claimed the run. */
   fence: number;
-  /** Whether the run was ready before this start of the service. Its expressions may then have crashed the service. */
+  /**
+   * Whether the run was ready before the service started. The expressions of such a run might have crashed the previous
+   * service process.
+   */
   isFromBefore: boolean;
   limits: RunLimits;
-  /** `parking` and `ended` mean that only the last write of the run is still to be made. */
+  /** In the phases `parking` and `ended`, only the last write before the run leaves memory is outstanding. */
   phase: 'active' | 'parking' | 'ended';
-  /** Status that the run gets when its clean-up is over; null unless the run was cancelled or timed out. */
+  /** Status that the run gets after its clean-up, or null if the run was neither cancelled nor timed out. */
   ending: RunEnding | null;
   /** Whether the service is stopping, so that no new work starts. */
   draining: boolean;
   /** Inbox entries that no step has consumed. */
   inbox: InboxRecord[];
   /**
-   * Numbers of all inbox entries received so far. They are needed because an entry that was loaded with the run may be
+   * Numbers of all inbox entries received so far, for deduplication. An entry that was loaded with the run can be
    * announced again.
    */
   seenEntries: Set<number>;
-  /** Ids of children that were reported as ended and have not been looked up since. */
+  /** Ids of child runs that were reported as ended but have not been looked up since the report. */
   endedChildren: Set<string>;
-  /** Ids of the unfinished children of an ending run; null until they are read. */
+  /** Ids of the unfinished children of an ending run, or null until the ids are read from the store. */
   openChildren: string[] | null;
   isReadingChildren: boolean;
-  /** Ids of children whose cancellation was requested when their step ended. */
+  /** Ids of child runs whose cancellation was requested because their step ended. Each child is cancelled only once. */
   cancelledChildren: Set<string>;
   answers: Map<string, Answer>;
-  /** Count of in-flight work outside of steps. If the service crashes during such work, the run becomes a suspect. */
+  /**
+   * Number of in-flight operations outside of steps. A service crash counts against the run while this number is above
+   * zero.
+   */
   marks: number;
   /** Whether steps have settled since the run was last advanced. */
   isStale: boolean;
   /** Maps each wall-clock deadline to the same moment on the monotonic clock. */
   deadlines: Map<number, number>;
   cleanUp: CleanUpTimer;
-  /** Number of steps of code that have ended. */
+  /** Number of ended steps, for workflows written in code. */
   endedSteps: number;
   /** Total output of the steps, in characters of JSON. */
   keptChars: number;
   logLines: number;
   runningJobs: number;
   hasTimer: boolean;
-  /** State of the function of a workflow in code; null for other workflows. */
+  /** State of the function of a workflow written in code, or null for other workflows. */
   code: CodeState | null;
 }
 
@@ -133,7 +141,7 @@ export interface RunClaim {
   fence: number;
   isFromBefore: boolean;
   limits: RunLimits;
-  /** Monotonic deadlines that were kept while the run was parked. */
+  /** Monotonic deadlines that stayed in memory while the run itself was unloaded. */
   deadlines: ReadonlyMap<number, number>;
 }
 
@@ -217,7 +225,7 @@ export function newStepState(record: StepRecord): StepState {
   };
 }
 
-/** Returns whether the failure of the step fails its job. */
+/** Returns whether the step has failed and its failure fails the job. */
 export function isFailure(program: Program, step: StepState): boolean {
   const { status } = step.record;
   return (status === 'failed' || status === 'timed_out') && !program.step(step).continueOnError;
@@ -232,7 +240,7 @@ export function jobsOf({ groups }: RunState): JobState[] {
   return jobs;
 }
 
-/** Identifies a step within its run: the job key and the step's index. */
+/** Key of a step within its run, in the form `<job key> <step index>`. */
 export type StepKey = string;
 
 export const stepKeyOf = ({ record: { jobKey, index } }: StepState): StepKey => `${jobKey} ${index}`;
@@ -251,8 +259,8 @@ export function jobAt({ groups }: RunState, key: string): JobState {
 }
 
 /**
- * Returns the step with an index. The index can differ from the position, because a rerun of code keeps the indexes of
- * the steps that it takes over.
+ * Returns the step with this index. The index can differ from the array position, because a rerun of a workflow in code
+ * keeps the original indexes.
  */
 export function stepAtIndex({ record, steps }: JobState, index: number): StepState {
   const here = steps[index];

@@ -3,18 +3,18 @@ import type { Tracer } from '../../../../kit/telemetry/tracer.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { EndedAttempt } from './effects.ts';
 
-/** Derives a span id of 16 hex digits. A daemon that resumes the run derives the same ids. */
+/** Derives a span id of 16 hex digits. A process that resumes the run derives the same span id from the same parts. */
 function spanOf(...parts: Array<string | number>): string {
   return hash('sha256', parts.join('\n')).slice(0, 16);
 }
 
-/** Returns the span id of a run, which is the parent of its steps' spans. */
+/** Returns the id of a run's span, which is the parent span of the run's steps. */
 export const runSpan = (runId: string): string => spanOf(runId);
-/** Returns the span id of one attempt of a step, which is the parent of the spans of its calls. */
+/** Returns the id of a step attempt's span, which is the parent span of the calls that the attempt makes. */
 export const attemptSpan = (runId: string, stepId: string, attempt: number): string =>
   spanOf(runId, stepId, attempt);
 
-/** Reports the span of an ended attempt. */
+/** Sends the span of an ended attempt to the tracer. */
 export function traceAttempt(
   tracer: Tracer | undefined,
   run: RunRecord,
@@ -40,7 +40,7 @@ export function traceAttempt(
   });
 }
 
-/** Reports the span of an ended run. Time in the queue is excluded. */
+/** Sends the span of an ended run to the tracer. The duration excludes the time in the queue. */
 export function traceRun(tracer: Tracer | undefined, run: RunRecord, durationMs: number): void {
   tracer?.ended({
     traceId: run.traceId,

@@ -19,7 +19,10 @@ function queuedReason({ status, reason, runAt, concurrencyKey }: RunRecord): str
   return 'It waits for its turn';
 }
 
-/** Returns whether the run can have a wait reason. A run whose clean-up waits keeps the status `cancelling`. */
+/**
+ * Returns whether the run can have a wait reason. The status `cancelling` is included, because a run can wait during
+ * its clean-up.
+ */
 const mayWait = ({ status }: RunRecord): boolean => status === 'waiting' || status === 'cancelling';
 
 function waitingReason(run: RunRecord): WaitReason | null {
@@ -51,7 +54,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
   };
 }
 
-/** Returns the jobs of a run, including those without a record. */
+/** Returns the jobs of a run, including jobs without a stored record. */
 export function viewJobs(loaded: LoadedRun, workflow: Outline): RunJob[] {
   const groups = [...partsOf(workflow, loaded).values()];
   return groups.flatMap(({ job, parts }): RunJob[] => {
@@ -116,7 +119,7 @@ export function viewSteps(
   );
 }
 
-/** Converts the run of a background job to the API's format. The run has no step until it has started. */
+/** Converts the run of a background job to the API format. `step` is undefined until the run has started. */
 export function viewJob(run: RunRecord, step?: Pick<StepRecord, 'attempts' | 'wait'>): Job {
   const { error } = run;
   const failure = parsed<{ details?: { error?: Job['error'] } }>(error);
@@ -130,7 +133,7 @@ export function viewJob(run: RunRecord, step?: Pick<StepRecord, 'attempts' | 'wa
     priority: run.priority,
     input: JSON.parse(run.input),
     result: parsed<{ result?: Job['result'] }>(run.output)?.result ?? null,
-    // Unwraps the job's own error from the errors of the run and its step.
+    // Unwraps the job's own error from the enclosing error of the run.
     error: failure?.details?.error ?? (failure as Job['error']),
     createdAt: run.createdAt,
     runAt: run.runAt,

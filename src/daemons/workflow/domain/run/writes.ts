@@ -9,7 +9,7 @@ import type {
 import type { Effect } from './effects.ts';
 import type { StepKey } from './state.ts';
 
-/** A change to persist. Its records are copies, because the state may change before they are written. */
+/** A change to persist. The records are copies, because the state can change before the write. */
 export type Write =
   | { type: 'run'; progress: RunProgress }
   | { type: 'job'; record: JobRecord }
@@ -25,6 +25,6 @@ export interface Transition {
   effects: Effect[];
   /** Owners of the slots that the transition took. */
   slots: Array<StepKey | 'replay'>;
-  /** Evaluation budget that the transition spent. */
+  /** Evaluation budget that the transition spent, in cost units. */
   units: number;
 }

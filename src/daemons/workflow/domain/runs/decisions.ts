@@ -46,7 +46,8 @@ export class Decisions {
   }
 
   /**
-   * Decides on one page of runs. Throws PAYLOAD_TOO_LARGE if the given output is larger than a step's output may be.
+   * Applies a decision to one page of runs. Throws PAYLOAD_TOO_LARGE if `decision.output` exceeds the size limit for
+   * step outputs.
    */
   async decide(
     tenantId: string,
@@ -85,7 +86,7 @@ export class Decisions {
       .map(stepIdOf);
   }
 
-  /** Delivers a decision to one run. Returns the error if it was rejected. */
+  /** Delivers a decision to one run. Returns the error if the decision was rejected. */
   async #deliver(
     run: RunRecord,
     stepId: string,
@@ -107,7 +108,7 @@ export class Decisions {
   }
 }
 
-/** Converts an error to the reason for a rejection. Errors that do not concern the run are thrown again. */
+/** Converts a `PlatformError` to the reason for a rejection. Rethrows other errors. */
 function refusalOf(error: unknown): RunError {
   if (!(error instanceof PlatformError)) throw error;
   const { code, message, details } = error;

@@ -11,7 +11,7 @@ import { type Handlers, JOB_PREFIX } from '../steps/kinds/handlers.ts';
 import { type Page, type PageRequest, seqOf } from './pages.ts';
 
 export interface JobRequest {
-  /** Name of the handler: `<plugin id>/<job id>`. */
+  /** Handler name in the form `<plugin id>/<job id>`. */
   handler: string;
   input: JsonValue;
   runAt?: number | undefined;
@@ -31,7 +31,7 @@ export interface JobsDeps {
 
 type JobFilter = PageRequest & { status?: RunStatus | undefined; handler?: string | undefined };
 
-/** Background jobs. Each job is a run of one step. @spec REST API: jobs */
+/** Operations on background jobs. Each job is a run with a single step. @spec REST API: jobs */
 export class Jobs {
   readonly #deps: JobsDeps;
 
@@ -39,7 +39,10 @@ export class Jobs {
     this.#deps = deps;
   }
 
-  /** Starts a job. Throws JOB_NOT_FOUND, CONFLICT, QUOTA_EXCEEDED and CONCURRENT_LIMIT_EXCEEDED. */
+  /**
+   * Starts a job. Throws JOB_NOT_FOUND, QUOTA_EXCEEDED or CONCURRENT_LIMIT_EXCEEDED. Throws CONFLICT if the idempotency
+   * key belongs to another request.
+   */
   async submit(
     { handler, retry, timeoutMs, idempotencyKey, ...request }: JobRequest,
     who: Starter,
@@ -60,7 +63,7 @@ export class Jobs {
     return viewJob(await starter.startOnce(idempotency || undefined, build, who));
   }
 
-  /** Returns a job. Throws JOB_NOT_FOUND. */
+  /** Returns a job. Throws JOB_NOT_FOUND if the tenant has no job with this id. */
   async get(tenantId: string, id: string): Promise<Job> {
     return this.#view(await this.#find(tenantId, id));
   }
@@ -76,7 +79,10 @@ export class Jobs {
     return { items, nextCursor: next === null ? null : String(next) };
   }
 
-  /** Cancels a job. Throws JOB_NOT_FOUND and WORKFLOW_ALREADY_CANCELLED. */
+  /**
+   * Cancels a job. Throws JOB_NOT_FOUND for an unknown job, and WORKFLOW_ALREADY_CANCELLED if the job is already
+   * cancelled or being cancelled.
+   */
   async cancel(tenantId: string, id: string): Promise<CancelResult> {
     return this.#deps.engine.cancel(await this.#find(tenantId, id));
   }
@@ -94,8 +100,8 @@ export class Jobs {
 }
 
 /**
- * Returns the workflow definition of a job. If the request has an idempotency key, the step uses the run id as its own
- * key, and may be repeated after a crash.
+ * Returns the workflow definition of a job. For a request with an idempotency key, the step uses the run id as its
+ * idempotency key, so that the step can be repeated after a crash.
  */
 function jobDefinition(
   handler: string,

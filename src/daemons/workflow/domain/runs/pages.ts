@@ -10,7 +10,7 @@ export interface Page<Item> {
   nextCursor: string | null;
 }
 
-/** Parses a cursor. Throws VALIDATION_ERROR for an invalid cursor. */
+/** Parses a page cursor to a sequence number. Throws VALIDATION_ERROR for an invalid cursor. */
 export function seqOf(cursor: string | undefined): number | undefined {
   if (cursor === undefined) return undefined;
   const number = Number(cursor);

@@ -16,8 +16,8 @@ import { FAILED_STATES } from '../transition/results.ts';
 type Kept = { jobs: LoadedRun['jobs']; steps: LoadedRun['steps'] };
 
 /**
- * Returns the jobs and steps that a rerun takes over. Throws VALIDATION_ERROR if `fromStep` is unknown or follows a
- * failed step.
+ * Returns the jobs and steps that a rerun takes over from the original run. Throws VALIDATION_ERROR if `fromStep` is
+ * unknown or follows a failed step.
  */
 export function partsBefore(
   fromStep: string,
@@ -38,8 +38,8 @@ export function partsBefore(
 }
 
 /**
- * Returns the steps of code before the start step that succeeded, or whose failure the code handled. The rerun keeps
- * the seed and start time of these steps.
+ * Returns the steps before the start step that succeeded or whose failure the code handled. The steps keep the random
+ * seed and start time of the original run.
  */
 function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const all = start.job.steps.map(({ record }) => ({ record, found: foundIn(record) }));
@@ -54,7 +54,7 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const steps = all
     .filter(({ record, found }) => {
       if (record.index >= start.record.index || !isFinal(record.status)) return false;
-      // The rerun is not ending, so it takes over no clean-up steps.
+      // Cancelled steps and later clean-up steps are left out, because the rerun was not cancelled.
       if (record.status === 'cancelled' || (found.cleanUp && record.index > cancelledAt)) return false;
       return record.status === 'succeeded' || wentOn(record, found);
     })
@@ -69,7 +69,7 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
   return { jobs: [anew(start.job.record)], steps };
 }
 
-/** Returns whether two branches belong to different items of the same `ctx.all`, such as `1-0.2-1` and `1-3`. */
+/** Returns whether two branches belong to different items of the same `ctx.all` call, such as `1-0.2-1` and `1-3`. */
 function areSideBySide(one: string, other: string): boolean {
   const others = other.split('.');
   for (const [depth, item] of one.split('.').entries()) {
@@ -101,7 +101,7 @@ function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkf
 
   const kept: Kept = { jobs: [], steps: [] };
   for (const { job, parts } of groups.values()) {
-    // The inputs of a dependent job may change in the rerun.
+    // A dependent job runs again, because its inputs can change in the rerun.
     if (dependent.has(job.id) && job.id !== own) continue;
     for (const part of parts ?? []) {
       if (part !== start.job && isDone(part)) {

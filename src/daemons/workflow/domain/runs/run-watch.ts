@@ -1,4 +1,4 @@
-/** Notifies readers of a run about changes. */
+/** Notifies clients that watch a run about changes of the run. */
 export class RunWatch {
   readonly #watchers = new Map<string, Set<() => void>>();
 
@@ -6,7 +6,7 @@ export class RunWatch {
     for (const look of this.#watchers.get(runId) ?? []) look();
   }
 
-  /** Calls `look` after each change until the returned function is called. */
+  /** Calls `look` after each change of the run, until the returned function is called. */
   watch(runId: string, look: () => void): () => void {
     const looks = this.#watchers.get(runId) ?? new Set();
     looks.add(look);

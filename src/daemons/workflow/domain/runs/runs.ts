@@ -49,7 +49,10 @@ export interface RunsDeps {
 
 type InboxKind = 'approval' | 'decision' | 'signal';
 
-/** API operations on runs. All except `start` and `list` throw WORKFLOW_RUN_NOT_FOUND. @spec REST API: workflows */
+/**
+ * API operations on runs. All operations except `start` and `list` throw WORKFLOW_RUN_NOT_FOUND for an unknown run.
+ * @spec REST API: workflows
+ */
 export class Runs {
   readonly #deps: RunsDeps;
 
@@ -58,7 +61,8 @@ export class Runs {
   }
 
   /**
-   * Starts a run. Throws WORKFLOW_NOT_FOUND, VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED and CONCURRENT_LIMIT_EXCEEDED.
+   * Starts a run. Throws WORKFLOW_NOT_FOUND, VALIDATION_ERROR, QUOTA_EXCEEDED or CONCURRENT_LIMIT_EXCEEDED. Throws
+   * CONFLICT if the idempotency key belongs to another request.
    */
   async start(
     { workflowId, definition, idempotencyKey, ...request }: NewRunRequest,
@@ -132,8 +136,8 @@ export class Runs {
   }
 
   /**
-   * Answers an approval. Throws NOT_FOUND if the step does not wait for an approval, and CONFLICT if the approval was
-   * already answered.
+   * Answers an approval step. Throws NOT_FOUND if the step does not wait for an approval, and CONFLICT if the approval
+   * was already answered.
    */
   async approve(
     tenantId: string,
@@ -157,7 +161,8 @@ export class Runs {
   }
 
   /**
-   * Sends a signal. Throws PAYLOAD_TOO_LARGE, VALIDATION_ERROR, and CONFLICT if the key was used for another signal.
+   * Sends a signal to a run. Throws PAYLOAD_TOO_LARGE or VALIDATION_ERROR for an invalid payload. Throws CONFLICT if
+   * the run has ended or the key was used for another signal.
    */
   async signal(tenantId: string, id: string, name: string, payload: JsonValue, key?: string): Promise<void> {
     const { store, clock, checkSignal } = this.#deps;
@@ -170,7 +175,8 @@ export class Runs {
       requireOutputSize('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
     } catch (error) {
       if (!repeat || !(await store.wasDelivered(run.seq, repeat.key))) throw error;
-      // The schema may have changed since the first delivery of this signal. The store ignores a repeated key.
+      // The signal was delivered before, so the store ignores this repeat. The check can fail because the schema has
+      // changed since the first delivery.
       checked = payload;
     }
     await this.#deliver(run, 'signal', name, checked, repeat);
@@ -210,14 +216,15 @@ export class Runs {
     return { items, nextCursor: found.length < limit ? null : String(found.at(-1)!.id) };
   }
 
-  /** Returns whether a run has ended. Its event streams end with it. */
+  /** Returns whether a run has ended. The event streams of a run end together with the run. */
   async isOver(tenantId: string, id: string): Promise<boolean> {
     return isFinal((await this.#find(tenantId, id)).status);
   }
 
   async #find(tenantId: string, id: string): Promise<RunRecord> {
     const run = await this.#deps.store.find(tenantId, id);
-    // Background jobs are included, because an interrupted job can be inspected and decided like any run.
+    // Background jobs are included, because an operator can inspect an interrupted job and decide its outcome as for
+    // any run.
     if (run) return run;
     throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `There is no run "${id}".`, { details: { runId: id } });
   }
@@ -233,8 +240,8 @@ export class Runs {
   }
 
   /**
-   * Loads a run for display. A run whose definition is lost is shown without jobs, because the lost definition may be
-   * the reason for its failure.
+   * Loads a run for display. If the definition is lost, the run is shown without jobs, because the lost definition
+   * might be the reason why the run failed.
    */
   #loadToShow(tenantId: string, id: string) {
     return this.#loadWith(tenantId, id, async (hash): Promise<Outline> => {

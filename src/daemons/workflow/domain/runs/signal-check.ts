@@ -8,10 +8,16 @@ import type { Definitions } from '../definition/definitions.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { CheckCodeInput } from '../starts/run-admission.ts';
 
-/** Returns the payload with defaults filled in. Throws VALIDATION_ERROR and EXPRESSION_LIMIT_EXCEEDED. */
+/**
+ * Validates a signal payload and returns the payload with defaults. Throws VALIDATION_ERROR or
+ * EXPRESSION_LIMIT_EXCEEDED.
+ */
 export type CheckSignal = (run: RunRecord, name: string, payload: JsonValue) => Promise<JsonValue>;
 
-/** Returns a check of payloads against the schemas of the run's pinned definition and of the workflow's code. */
+/**
+ * Returns a function that validates signal payloads against the schemas in the definition and in the code of the run's
+ * workflow.
+ */
 export function createSignalCheck(deps: {
   definitions: Pick<Definitions, 'byHash'>;
   evaluator: Evaluator;
@@ -19,7 +25,10 @@ export function createSignalCheck(deps: {
 }): CheckSignal {
   const { definitions, evaluator, checkCode } = deps;
 
-  /** Returns the run's workflow; undefined if its definition is lost. Such a run fails on its next claim. */
+  /**
+   * Returns the workflow of the run, or undefined if the definition is lost. A run with a lost definition fails on the
+   * next claim.
+   */
   async function workflowOf({ definitionHash }: RunRecord): Promise<CompiledWorkflow | undefined> {
     try {
       return await definitions.byHash(definitionHash);
@@ -40,7 +49,7 @@ export function createSignalCheck(deps: {
 }
 
 /**
- * Throws PAYLOAD_TOO_LARGE for a value that is larger than a step's output may be, because the value would fail the run
+ * Throws PAYLOAD_TOO_LARGE if a value exceeds the size limit for step outputs, because the value would fail the run
  * later.
  */
 export function requireOutputSize(what: string, output: JsonValue): void {

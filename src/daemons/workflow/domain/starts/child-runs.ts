@@ -9,16 +9,16 @@ import type { Admitted, RunAdmission } from './run-admission.ts';
 export interface ChildRequest {
   parent: StepRun;
   stepId: string;
-  /** Number of failed attempts of the step. After each of them, a new child starts. */
+  /** Number of failed attempts of the step. Each retry after a failed attempt starts a new child run. */
   failures: number;
   workflowId: string;
   input: JsonValue;
 }
 
-/** Stores the child run of a step, or finds the child that the step started before. */
+/** Stores the child run of a step, or returns the child run that the step stored before a crash. */
 export type AdmitChild = (request: ChildRequest) => Promise<Admitted>;
 
-/** Creates the function that admits child runs of registered workflows. */
+/** Returns the function that stores child runs of registered workflows. */
 export function childRuns(deps: {
   runs: Pick<RunStore, 'find'>;
   definitions: Pick<Definitions, 'require'>;
@@ -37,8 +37,8 @@ export function childRuns(deps: {
         trigger: 'child',
         parent: {
           id: parent.id,
-          // After a crash, the retry uses the same id and thus finds the child that was already started. After a failed
-          // attempt, another id starts a new child.
+          // A retry after a crash uses the same id and so finds the child that was already started. A retry after a
+          // failed attempt uses a new id and so starts a new child.
           stepId: failures === 0 ? stepId : `${stepId}#${failures + 1}`,
           depth: parent.depth,
         },

@@ -4,14 +4,14 @@ import type { JsonValue, KeyedRun, RunRecord } from '../../../../store/ports/ind
 import { canonicalJson } from '../definition/compile-common.ts';
 
 /**
- * A start request as sent. A repeated start is compared with this request, so that a deployment between the two does
- * not matter. `retry` and `timeoutMs` of a job are excluded, because they do not change the work.
+ * Start request as sent by the client, so that a changed definition does not affect the comparison with a repeat.
+ * `retry` and `timeoutMs` of a job are excluded, because both leave the work unchanged.
  */
 export interface KeyedRequest {
   kind: RunRecord['kind'];
   /** Id of a registered workflow, or the handler name of a job. */
   workflowId?: string | undefined;
-  /** Inline definition, if the request contains one. */
+  /** Inline workflow definition. Undefined for registered workflows and jobs. */
   definition?: unknown;
   input: JsonValue;
   runAt: number | null;
@@ -20,17 +20,23 @@ export interface KeyedRequest {
 
 export interface Idempotency {
   key: string;
-  /** The request; null if the key alone identifies the start, as for a planned time or a webhook delivery. */
+  /**
+   * Request for comparison with a repeat, or null if the key alone identifies the start, as for schedules and webhook
+   * deliveries.
+   */
   request: KeyedRequest | null;
 }
 
-/** Prefix of current digests. Digests without this prefix come from older versions, which hashed the definition. */
+/**
+ * Prefix of current digests. Digests without this prefix come from older versions, which included the hash of the
+ * definition.
+ */
 const FORM = '2:';
 const OF_KEY_ALONE = `${FORM}key`;
 
 /**
- * Returns whether the key was used for the same request. Returns undefined if an older version wrote the digest, which
- * then cannot be compared.
+ * Returns whether the key was used for the same request, or undefined if the digest has an older format that cannot be
+ * compared.
  */
 export function isRepeat(known: KeyedRun, idempotency: Idempotency): boolean | undefined {
   if (known.digest.startsWith(FORM)) return known.digest === digestOf(idempotency);
@@ -43,8 +49,8 @@ export function digestOf({ request }: Idempotency): string {
 }
 
 /**
- * Returns whether an older version stored the key for the same request. Older digests cover the hash of the definition
- * and the input with defaults; `hash` and `checked` are these two values of the current request.
+ * Returns whether a digest from an older version belongs to the same request. Older digests cover the definition hash
+ * (`hash`) and the input with defaults (`checked`).
  */
 export function isEarlierForm(
   { digest, run }: KeyedRun,
@@ -59,12 +65,12 @@ export function isEarlierForm(
   return isNamed && digest === hashOf({ hash: run.definitionHash, input: checked, runAt, priority, kind });
 }
 
-/** Hashes a value independently of its key order. */
+/** Returns a hash of an object that does not depend on the order of the object's keys. */
 export function hashOf(request: object): string {
   return createHash('sha256').update(canonicalJson(request)).digest('base64url');
 }
 
-/** Returns the error for a key that was used for another request. */
+/** Returns the CONFLICT error for an idempotency key that was used for another request. */
 export function keyTaken({ key }: Idempotency): PlatformError {
   return new PlatformError('CONFLICT', 'This idempotency key was used for another request; take a new key.', {
     details: { idempotencyKey: key },

@@ -4,7 +4,7 @@ import type { NewRun, StartOptions } from '../../../../store/ports/index.ts';
 type KeyedRun = Pick<NewRun, 'workflowId' | 'concurrencyLimit'>;
 type Limit = 'concurrent' | 'perDay' | 'perMonth' | 'key';
 
-/** Returns the error for a start that exceeds a limit. */
+/** Returns the error for a run start that exceeds a limit. */
 export function overLimit(
   limit: Limit,
   run: NewRun,
@@ -31,8 +31,8 @@ export function overLimit(
 }
 
 /**
- * Returns the error for a start that `concurrency.strategy: reject` refuses, including the delayed start of a planned
- * run.
+ * Returns the error for a run that `concurrency.strategy: reject` rejects, either at its start request or at its
+ * planned time.
  */
 export function keyTaken({ workflowId, concurrencyLimit: limit }: KeyedRun): PlatformError {
   return new PlatformError(

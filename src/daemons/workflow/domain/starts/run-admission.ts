@@ -35,25 +35,28 @@ export interface StartRequest {
   parts?: StartOptions['parts'];
 }
 
-/** A stored run. If the run is new, the engine must still queue it. */
+/** A stored run. A new run must still be queued by the engine. */
 export interface Admitted {
   run: RunRecord;
-  /** False if an earlier request has started the run. */
+  /** False if an earlier request has already started the run. */
   isNew: boolean;
-  /** Whether the store holds only the run's own row, without jobs, steps or inbox entries. */
+  /** Whether the store has no jobs, steps or inbox entries of the run. */
   fresh: boolean;
   /** Ids of the runs that this run supersedes under its concurrency key. */
   supersedes: readonly string[];
 }
 
-/** Validates a run's input, or a signal's payload, with the schema in the workflow's code. Throws VALIDATION_ERROR. */
+/**
+ * Validates the input of a run or the payload of a signal against the schema in the workflow's code. Throws
+ * VALIDATION_ERROR.
+ */
 export type CheckCodeInput = (
   code: CompiledCode,
   value: JsonValue,
   options: { tenantId: string; signal?: string },
 ) => Promise<void>;
 
-/** Maximum nesting depth of child runs, because a workflow that starts itself would never end. */
+/** Maximum nesting depth of child runs. The limit stops a workflow that starts itself. */
 const MAX_RUN_DEPTH = 16;
 
 export interface RunAdmissionDeps {
@@ -74,8 +77,8 @@ export class RunAdmission {
   }
 
   /**
-   * Stores a run, which is durable once the promise resolves. Throws VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED or
-   * CONCURRENT_LIMIT_EXCEEDED.
+   * Stores a run. The run is durable when the promise resolves. Throws VALIDATION_ERROR, QUOTA_EXCEEDED or
+   * CONCURRENT_LIMIT_EXCEEDED. Throws CONFLICT if the idempotency key belongs to another request.
    */
   async admit(request: StartRequest, starter: Starter): Promise<Admitted> {
     const { evaluator, checkCodeInput, store, clock } = this.#deps;

@@ -8,9 +8,8 @@ import {
   type StartRequest,
 } from './run-admission.ts';
 
-/** Queues admitted runs. */
 export interface RunScheduler {
-  /** Queues a new run, and cancels the runs that it supersedes. Does nothing for a run that was started before. */
+  /** Queues a new run and cancels the runs that the new run supersedes. Does nothing if the run is not new. */
   schedule(admitted: Admitted): Promise<void>;
 }
 
@@ -19,7 +18,7 @@ export interface RunStarterDeps extends RunAdmissionDeps {
   engine: RunScheduler;
 }
 
-/** Starts runs for callers, schedules and webhooks. */
+/** Starts runs for API callers, schedules and webhooks. */
 export class RunStarter {
   readonly #deps: RunStarterDeps;
   readonly #admission: RunAdmission;
@@ -37,8 +36,8 @@ export class RunStarter {
   }
 
   /**
-   * Starts a run once per idempotency key. A repeat returns the first run even if the request would be refused now,
-   * for example because its workflow was removed.
+   * Starts a run once per idempotency key. A repeated request returns the first run, even if the request would fail
+   * now, for example because the workflow was removed.
    */
   async startOnce(
     idempotency: Idempotency | undefined,

@@ -27,14 +27,17 @@ import type { RunStarter } from './run-starter.ts';
 
 /** Tenant of schedules that files and plugins declare. */
 const TENANT = 'default';
-/** Maximum delay up to which `catchUp: none` still serves a planned time, because the service may have been busy. */
+/**
+ * Maximum delay with which `catchUp: none` still starts the run of a planned time, because a busy service can cause
+ * short delays.
+ */
 const ON_TIME_MS = minutes(1);
 /**
- * Minimum backward step of the wall clock after which all schedules are synced again. Smaller steps are ordinary clock
+ * Minimum backward jump of the wall clock that triggers a new sync of all schedules. Smaller jumps are ordinary clock
  * corrections.
  */
 const SET_BACK_MS = seconds(1);
-/** Maximum runs that `catchUp: all` starts for one schedule. */
+/** Maximum number of runs that `catchUp: all` starts for one schedule. */
 const MAX_CATCH_UP_RUNS = 100;
 
 /** Schedules from the manifests of loaded plugins. */
@@ -46,7 +49,7 @@ export interface PluginSchedules {
 
 /** A schedule that a plugin's manifest declares. */
 export interface FoundSchedule {
-  /** Id of the schedule: `<plugin>:<name>`. */
+  /** Id of the schedule, in the form `<plugin>:<name>`. */
   id: string;
   plan: PluginSchedule;
 }
@@ -56,14 +59,16 @@ export interface SchedulesDeps {
   runs: Pick<RunStore, 'find'>;
   starter: RunStarter;
   definitions: Definitions;
-  /** This node, if other nodes use the same store. */
+  /** This node, or undefined if no other node uses the same store. */
   node: ScheduleNode | undefined;
   clock: Clock;
   random: Random;
   logger: Logger;
 }
 
-/** Cron schedules. Each schedule is stored as a row with its next time. croner handles time zones. */
+/**
+ * Cron schedules. Each schedule is a stored row with the time of its next run. The `croner` library handles time zones.
+ */
 export class Schedules {
   readonly #deps: SchedulesDeps;
   #ofPlugins: PluginSchedules = { found: [], loaded: new Map() };
@@ -75,8 +80,8 @@ export class Schedules {
   }
 
   /**
-   * Replaces the active schedules with those of registered workflows and plugins. Calls are serialized, so that the
-   * latest call determines the result.
+   * Replaces the active schedules with the schedules of registered workflows and plugins. Calls run one after another,
+   * so that the latest call determines the result.
    */
   sync(given: PluginSchedules): Promise<void> {
     this.#ofPlugins = given;
@@ -85,18 +90,18 @@ export class Schedules {
     return this.#syncing;
   }
 
-  /** Starts the runs of due schedules. Resolves to the next due time. */
+  /** Starts the runs of due schedules. Resolves with the next due time of any schedule. */
   async serve(now: number): Promise<number | null> {
     const { store, node, definitions } = this.#deps;
     const wasSetBack = now < this.#lookedAt - SET_BACK_MS;
     this.#lookedAt = now;
     if (wasSetBack) await this.sync(this.#ofPlugins);
     for (const schedule of await store.due(now)) {
-      // Only nodes on which the workflow is registered start its runs.
+      // Only a node that has registered the workflow starts the scheduled runs of the workflow.
       if (node && !definitions.registered.has(schedule.workflowId)) continue;
       await this.#serveOne(schedule, now);
     }
-    // A schedule whose previous run blocks it stays due, so the next tick tries again.
+    // A schedule that waits for the end of its previous run stays due, so that the next tick tries the schedule again.
     return store.nextAt(now);
   }
 
@@ -142,7 +147,7 @@ export class Schedules {
         workflow: definitions.require(schedule.workflowId),
         input: JSON.parse(schedule.input),
         trigger: 'schedule',
-        // The key starts at most one run for each planned time, even if the service crashes before it records the
+        // The idempotency key allows at most one run per planned time, even if the service crashes before recording the
         // start.
         ...(slot === null ? {} : { idempotency: { key: `schedule ${schedule.id} ${slot}`, request: null } }),
       },
@@ -164,7 +169,7 @@ export class Schedules {
           served = { ...served, lastAt: slot };
           continue;
         }
-        // With `queue`, the schedule stays due until its previous run has ended.
+        // With `overlap: queue`, the schedule stays due until its previous run has ended.
         await store.served(id, { nextAt: slot, lastAt: null, lastRunId: served.lastRunId });
         return;
       }
@@ -190,8 +195,8 @@ export class Schedules {
   }
 
   /**
-   * Returns the time at which the previous run stopped blocking the schedule. Planned times that waited for that run
-   * were not missed.
+   * Returns the time until which the previous run blocked the schedule, or 0 if no previous run exists. Planned times
+   * during the block do not count as missed.
    */
   async #blockedUntil(runId: string | null, now: number): Promise<number> {
     const { runs } = this.#deps;
@@ -236,7 +241,8 @@ export class Schedules {
     const planned: Parameters<ScheduleStore['sync']>[0] = [];
     for (const record of [...wanted, ...ofManifests]) {
       planned.push({ ...record, nextAt: nextTime(record, clock.now()) });
-      // The loop yields between schedules, because croner takes milliseconds for a schedule that fires once in decades.
+      // Yields to the event loop between schedules, because `croner` takes milliseconds for a schedule that fires once
+      // in decades.
       await nextTurn();
     }
     await store.sync(planned, owners, clock.now(), node);
@@ -267,8 +273,8 @@ function system(random: Random): Starter {
 }
 
 /**
- * Returns the due times for which runs are started, oldest first. `blockedUntil` is the time at which the previous run
- * stopped blocking the schedule.
+ * Returns the due times for which runs must start, oldest first. `blockedUntil` is the time until which the previous
+ * run blocked the schedule.
  */
 function slotsToServe(schedule: ScheduleRecord, now: number, blockedUntil: number): number[] {
   const { nextAt, catchUp } = schedule;
@@ -279,7 +285,8 @@ function slotsToServe(schedule: ScheduleRecord, now: number, blockedUntil: numbe
     latest = slot;
     slots.push(slot);
     if (slots.length > MAX_CATCH_UP_RUNS) {
-      // After a long downtime, a schedule that fires every second may have missed millions of planned times.
+      // The loop stops here, because a schedule that fires every second can have millions of missed times after a long
+      // downtime.
       latest = previousTime(schedule, now) ?? slot;
       break;
     }

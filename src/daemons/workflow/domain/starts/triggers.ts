@@ -34,7 +34,7 @@ export class Triggers {
     this.#deps = deps;
   }
 
-  /** Returns the distinct webhooks that start a workflow. */
+  /** Returns the webhooks that start any workflow, without duplicates. */
   list(): TriggeringWebhook[] {
     const { definitions } = this.#deps;
     const all = [...definitions.registered.values()].flatMap(({ workflow }) => workflow.triggers);
@@ -43,8 +43,8 @@ export class Triggers {
   }
 
   /**
-   * Starts the workflows that a delivery triggers. Throws transient errors, such as limits and store failures, so that
-   * the delivery is retried. Returns permanent errors as `refused`.
+   * Starts the workflows that a webhook delivery triggers. Throws transient errors, such as store failures, so that the
+   * delivery is retried. Returns permanent errors in `refused`.
    */
   async start(delivery: DeliveredEvent, who: Starter): Promise<DeliveryStarts> {
     const started: DeliveryStarts = { runs: [], refused: [] };
@@ -64,8 +64,8 @@ export class Triggers {
   }
 
   /**
-   * Evaluates an expression. A failure is a permanent fault, because the expression would fail for this payload each
-   * time.
+   * Evaluates an expression. Reports a failure as a permanent error, because a retry with the same payload would also
+   * fail.
    */
   async #evaluated<Value>(
     what: Evaluable<Value>,
@@ -139,21 +139,24 @@ export class Triggers {
   }
 }
 
-/** Returns the idempotency key of a delivery. Delivery ids are unique only within a plugin, event and instance. */
+/**
+ * Returns the idempotency key of a webhook delivery. A delivery id is unique only for the same plugin, event and
+ * instance, so the key includes all four values.
+ */
 function keyOf({ webhookId, deliveryId, pluginId, event, instanceId }: DeliveredEvent): string {
   if (deliveryId === undefined) return `webhook/${webhookId}`;
   const named = JSON.stringify([pluginId, event, instanceId, deliveryId]);
   return `delivery/${createHash('sha256').update(named).digest('base64url')}`;
 }
 
-/** Returns whether the error is transient, so that the delivery is worth retrying. */
+/** Returns whether the error is transient, so that a retry of the delivery can succeed. */
 function isTransient(error: PlatformError): boolean {
   if (isRejectedByKey(error)) return false;
   return LIMITS.has(error.code) || error.status >= 500;
 }
 
 /**
- * Returns whether `concurrency.strategy: reject` refused the start, which is expected and not a fault of the sender.
+ * Returns whether `concurrency.strategy: reject` rejected the start. Such a rejection is expected and is not retried.
  */
 function isRejectedByKey({ code, details }: PlatformError): boolean {
   return code === 'CONCURRENT_LIMIT_EXCEEDED' && 'workflowId' in details;

@@ -1,13 +1,12 @@
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { StepFailure, toStepFailure } from './retry-policy.ts';
 
-/** Values of `details.reason` in errors of calls that never reached their handler. */
+/** Values of `details.reason` in errors of calls that failed before their handler began. */
 const NOT_LOADED: ReadonlySet<unknown> = new Set(['not_loaded', 'folder_gone']);
 
 /**
- * Thrown for a plugin that is not loaded, or whose code fails to load, because it was disabled, moved or broken. The
- * handler has not begun.
- * @spec docs/workflows.md "When a plugin is absent"
+ * Thrown if a plugin is not loaded or its code fails to load, for example because the plugin was disabled. The handler
+ * has not begun. @spec docs/workflows.md "When a plugin is absent"
  */
 export class PluginAway extends StepFailure {
   readonly pluginId: string;
@@ -18,7 +17,7 @@ export class PluginAway extends StepFailure {
   }
 }
 
-/** Converts a thrown value to PluginAway. Returns undefined if the value does not mean an unavailable plugin. */
+/** Converts an error about an unavailable plugin to `PluginAway`. Returns undefined for other values. */
 export function pluginAwayOf(thrown: unknown, pluginId: string): PluginAway | undefined {
   if (!(thrown instanceof PlatformError)) return undefined;
   const { code, details } = thrown;

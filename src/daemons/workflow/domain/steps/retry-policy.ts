@@ -9,13 +9,12 @@ import { PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts
 import { redactJson, redactText } from '../../../../kit/telemetry/redact.ts';
 import { days } from '../../../../kit/time/duration.ts';
 
-/** Maximum delay that a `Retry-After` header may request, because a longer delay would stall the run. */
+/** Maximum delay accepted from a `Retry-After` header, because a longer delay would stall the run. */
 const MAX_RETRY_AFTER_MS = days(1);
 
 /**
- * Failure of an attempt, with secrets masked. `retryAfterMs` is the pause that a remote server requested, at most a
- * day.
- * @spec Errors: workflow retries
+ * Failure of an attempt, with secrets masked. `retryAfterMs` is the delay that a remote server requested, limited to
+ * one day. @spec Errors: workflow retries
  */
 export class StepFailure extends Error {
   readonly errorClass: ErrorClass;
@@ -60,8 +59,8 @@ const CLASS_OF_CODE: Partial<Record<PlatformCode, ErrorClass>> = {
 };
 
 /**
- * Converts a thrown value to a failure with an error class. The class is `code` if the cause of the error code is
- * unknown, as for EXECUTION_ERROR and the codes of plugins.
+ * Converts a thrown value to a failure with an error class. The class is `code` for error codes without a known class,
+ * such as EXECUTION_ERROR and codes that plugins define.
  */
 export function toStepFailure(thrown: unknown): StepFailure {
   if (thrown instanceof StepFailure) return thrown;
@@ -81,14 +80,14 @@ export function toStepFailure(thrown: unknown): StepFailure {
   );
 }
 
-/** Returns the class of an error code that a handler returned. The class is `code` for a plugin's own codes. */
+/** Returns the error class of an error code from a handler. The class is `code` for codes that the plugin defines. */
 export function classOfCode(code: string | undefined): ErrorClass {
   return (code && CLASS_OF_CODE[code as PlatformCode]) || 'code';
 }
 
 /**
- * Retry policy of a step. Only a policy declared on the step itself permits repeating a step that may have side
- * effects.
+ * Retry policy of a step. A step with possible side effects is repeated only if the step itself declares the policy
+ * (`isOwn`).
  */
 export interface StepRetry {
   policy: RetryPolicy;
@@ -97,8 +96,8 @@ export interface StepRetry {
 }
 
 /**
- * Returns the policy that the step declares, or else the inherited policy. Only a declared policy covers errors of the
- * handler.
+ * Returns the retry policy of the step, or else the inherited policy. By default, only a policy of the step itself
+ * retries errors of handler code.
  */
 export function retryOf(
   own: RetryPolicy | undefined,

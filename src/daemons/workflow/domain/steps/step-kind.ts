@@ -17,61 +17,69 @@ export interface StepRun {
 
 export interface StepCall {
   run: StepRun;
-  /** Public name of the step: `<job>.<step>`. */
+  /** Public name of the step, in the form `<job>.<step>`. */
   stepId: string;
-  /** Number of the attempt, from 1. */
+  /** Number of the attempt, starting at 1. */
   attempt: number;
   /** Number of failed attempts so far. Attempts interrupted by a crash do not count. */
   failures: number;
   uses: string;
-  /** The step's `with` with all expressions evaluated. */
+  /** The `with` object of the step, with all expressions evaluated. */
   input: Record<string, JsonValue>;
   idempotencyKey: string | null;
   timeoutMs: number;
-  /** Aborts when the run is cancelled or the step times out. */
+  /** Signal that aborts when the run is cancelled or the step times out. */
   signal: AbortSignal;
-  /** Whether the work needs a process of its own, because a process was lost during this step. */
+  /**
+   * Whether the work needs a process without other calls, because an earlier process ended unexpectedly during this
+   * step.
+   */
   alone: boolean;
-  /** Called by kinds with `reportsBegin` when the work begins. */
+  /** Called when the work begins, by step kinds that set `reportsBegin`. */
   begun(): void;
   now: number;
   log(level: string, message: string): void;
-  /** Starts a child run, or finds the child that the step started before. Resolves with the id of the child. */
+  /**
+   * Starts a child run, or finds the child run that the step started before a crash. Resolves with the run id of the
+   * child.
+   */
   startChild(workflowId: string, input: JsonValue): Promise<string>;
 }
 
-/** Delay before the start of an attempt is written. A crash counts the attempt as in flight only after this write. */
+/**
+ * Delay before the start of an attempt is persisted. A crash before the write does not count the attempt as in flight.
+ */
 export const BEGUN_FLUSH_MS = 50;
 
 /**
- * Outcome of a step. With `byWallClock`, `until` is a date and follows clock changes; otherwise `until` is the end of a
- * duration.
+ * Outcome of a step. With `byWallClock`, the wait ends when the wall clock reaches `until`. Otherwise, `until` is the
+ * end of a fixed duration.
  */
 export type StepOutcome =
   | { output: JsonValue }
   | { wait: StepWait; until: number | null; byWallClock?: boolean };
 
 /**
- * A kind of step. `instant` steps are deterministic, run in place and have no side effects. `wait` steps return a
- * wait. The start of an `effect` step is durable before it begins, unless a repeat is harmless.
+ * Kind of step. An `instant` step is deterministic and runs synchronously. A `wait` step returns a wait. The start of
+ * an `effect` step is durable before the work begins, unless a repeat is harmless.
  */
 export interface StepKind {
   readonly name: string;
   readonly mode: 'instant' | 'wait' | 'effect';
-  /** Whether a step of this kind takes a slot of the limit on steps in flight. */
+  /** Whether a step of this kind counts towards the limit on steps in flight. */
   readonly takesSlot: boolean;
   readonly defaultTimeoutMs: number;
-  /** Set if the work may be queued first. Its timeout then starts when `begun` is called. */
+  /** Set if a call of this kind can be queued. The timeout then starts when the work calls `begun`. */
   readonly reportsBegin?: true;
-  /** Returns faults in the `with` of a definition, as far as they can be found before evaluation. */
+  /** Returns the errors in the `with` object of a definition that can be found before the expressions are evaluated. */
   check(input: Record<string, JsonValue>): Array<{ path: string[]; message: string }>;
-  /** Returns the reason if the step cannot run now because its plugin is not loaded. */
+  /** Returns an error if the step cannot run now because its plugin is not loaded. Otherwise returns undefined. */
   away?(uses: string): PluginAway | undefined;
-  /** Returns whether the step may run again after an interruption in flight. */
+  /** Returns whether the step can safely run again after an interruption. */
   isIdempotent(uses: string, input: Record<string, JsonValue>): boolean;
   /**
-   * Performs the step. A thrown StepFailure carries an error class; other errors are converted to a StepFailure.
-   * `instant` and `wait` kinds return synchronously.
+   * Performs the step. Errors other than `StepFailure` are converted to a `StepFailure`. `instant` and `wait` kinds
+   * return synchronously.
    */
   run(call: StepCall): StepOutcome | Promise<StepOutcome>;
 }

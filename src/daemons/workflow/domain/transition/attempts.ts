@@ -11,12 +11,12 @@ import { scopeOf, seenBy } from './scopes.ts';
 import { mayRepeat, parkUntil, settleAttempt } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Begins an attempt, or requests the slot that it needs. */
+/** Begins an attempt of the step, or requests a slot if the step needs a slot and no slot is free. */
 export function startAttempt(turn: Turn, step: StepState): void {
   const { record } = step;
   record.readyAt ??= turn.now;
   if (turn.state.draining || step.flight === 'queued') return;
-  // The times of the previous attempt are reset, because the step is queued again from now on.
+  // Resets the times of the previous attempt, because the step is now queued again.
   record.queuedAt = turn.now;
   record.attemptAt = null;
   record.waitingAt = null;
@@ -30,7 +30,10 @@ export function startAttempt(turn: Turn, step: StepState): void {
   beginAttempt(turn, step);
 }
 
-/** Begins an attempt that has its slot. The input is evaluated in place if the evaluation is cheap. */
+/**
+ * Begins an attempt that holds its slot or needs no slot. The input is evaluated synchronously if the evaluation is
+ * cheap.
+ */
 export function beginAttempt(turn: Turn, step: StepState): void {
   const { record } = step;
   const { kind } = turn.step(step);
@@ -57,7 +60,8 @@ export function beginAttempt(turn: Turn, step: StepState): void {
 }
 
 /**
- * Continues an attempt with the input that a thread evaluated. The idempotency key is durable before the work begins.
+ * Continues an attempt with the input that a worker thread evaluated. The idempotency key is durable before the work
+ * begins.
  */
 export function useInput(turn: Turn, step: StepState, given: EvaluatedInput, facts: StepFacts): void {
   if ('failure' in given) {
@@ -142,8 +146,8 @@ function performInPlace(turn: Turn, step: StepState, given: EvaluatedInput): voi
 }
 
 /**
- * Returns the call of a step that is performed in place. The call has no span and no signal, because the step makes no
- * calls itself.
+ * Returns the `StepCall` of a synchronous step. The call has no span id and a signal that never aborts, because the
+ * step makes no calls itself.
  */
 function callOf(turn: Turn, step: StepState, input: StepCall['input']): StepCall {
   const { uses, timeoutMs, id } = turn.step(step);
@@ -164,7 +168,7 @@ function callOf(turn: Turn, step: StepState, input: StepCall['input']): StepCall
 const NEVER = new AbortController().signal;
 
 /**
- * Resumes a step that was in flight during a crash. The manifest of its plugin declares whether the step may run
+ * Resumes a step that was in flight during a crash. The manifest of the plugin declares whether the step can safely run
  * again.
  */
 export function resume(turn: Turn, step: StepState, builtIn: StepFacts): void {
@@ -178,14 +182,14 @@ export function resume(turn: Turn, step: StepState, builtIn: StepFacts): void {
 }
 
 /**
- * Begins the next attempt of an interrupted step. If a repeat may be harmful, the step waits for an operator's
+ * Begins the next attempt of an interrupted step. If a repeat might be harmful, the step waits for an operator's
  * decision.
  */
 export function resumeWith(turn: Turn, step: StepState, facts: StepFacts): void {
   const { record } = step;
   const { kind, idempotencyKey, afterInterruption, id } = turn.step(step);
-  // The idempotency key is durable before the work begins. So is the start time, unless the step kind reports when the
-  // work begins.
+  // The idempotency key and the start time are durable before the work begins, so a missing value means that the work
+  // has not begun. Kinds with `reportsBegin` record the start time later.
   const lacksKey = idempotencyKey !== null && record.idempotencyKey === null;
   const hasBegun = !lacksKey && (record.attemptAt !== null || kind.reportsBegin);
   const repeats =

@@ -1,7 +1,7 @@
 import { type CleanUpTimer, type Hold, isAtWork, type StepState } from '../run/state.ts';
 import type { Turn } from './turn.ts';
 
-/** Stored times of the clean-up of a run or job, from which its time limit follows. */
+/** Stored times of the clean-up of a run or job. The end of the clean-up time limit is computed from these times. */
 export interface LimitTimes {
   endingAt: number | null;
   endingHeldAt: number | null;
@@ -13,8 +13,8 @@ export function cleanUpMsOf({ state, program }: Turn): number {
 }
 
 /**
- * Returns whether the time limit of a clean-up has passed. The times are stored. The limit is paused while the clean-up
- * waits for something that it cannot control. @spec docs/decisions/0170
+ * Returns whether the time limit of a clean-up has passed. The limit is paused while the clean-up waits for a plugin, a
+ * queue, an operator or a cancelled child. @spec docs/decisions/0170
  */
 export function isLimitOver(turn: Turn, timer: CleanUpTimer, times: LimitTimes, hold: Hold): boolean {
   const endsAt = limitEndsAt(turn, timer, times, hold);
@@ -23,8 +23,8 @@ export function isLimitOver(turn: Turn, timer: CleanUpTimer, times: LimitTimes, 
 }
 
 /**
- * Returns the time at which the limit passes if nothing changes. Returns null if the timer has not started or is
- * paused, or if the limit has passed.
+ * Returns the time at which the clean-up limit passes, or null if the limit has passed or the timer is not running.
+ * During a wait for a plugin, returns the end of that wait.
  */
 export function limitEndsAt(
   turn: Turn,
@@ -37,7 +37,7 @@ export function limitEndsAt(
   return hold === 'plugin' ? endingHeldAt + turn.state.limits.maxPluginWaitMs : null;
 }
 
-/** Starts, pauses or resumes the timer. Returns whether the stored times changed. */
+/** Starts, pauses or resumes the clean-up timer. Returns whether the stored times changed. */
 export function countLimit(turn: Turn, timer: CleanUpTimer, times: LimitTimes, hold: Hold): boolean {
   if (timer.isOver) return false;
   const { now } = turn;
@@ -54,15 +54,15 @@ export function countLimit(turn: Turn, timer: CleanUpTimer, times: LimitTimes, h
   return hasChanged;
 }
 
-/** Returns the reason that pauses the clean-up timer of these steps, or null if there is none. */
+/** Returns the reason that pauses the clean-up timer of these steps, or null if no step pauses the timer. */
 export function holdOf(turn: Turn, steps: readonly StepState[]): Hold {
   if (steps.some((step) => awaitsOthers(step) || isQueued(turn, step))) return 'others';
   return steps.some(awaitsPlugin) ? 'plugin' : null;
 }
 
 /**
- * Returns whether the step waits for a decision, or for a child that is being cancelled. The duration of a child that
- * the clean-up started counts towards the limit.
+ * Returns whether the step waits for a decision or for a cancelled child. A child that the clean-up started is
+ * excluded, because the duration of such a child counts towards the limit.
  */
 const awaitsOthers = ({ wait, stopped }: StepState): boolean =>
   wait?.for === 'decision' || (wait?.for === 'child' && stopped !== null);

@@ -16,13 +16,16 @@ export function beginCleanUp(turn: Turn, how: RunEnding, by: 'engine' | 'caller'
   setRun(turn, 'cancelling', by, how === 'timed_out' ? { reason: 'timeout' } : undefined);
 }
 
-/** Returns whether the clean-up limit has passed. The remaining steps are then stopped. */
+/** Returns whether the clean-up limit of the run has passed. The remaining steps are stopped after the limit. */
 export function isOverdue(turn: Turn): boolean {
   const { ending, cleanUp, run } = turn.state;
   return ending !== null && isLimitOver(turn, cleanUp, run, runHold(turn));
 }
 
-/** Starts, pauses or resumes the clean-up timer of an ending run, or else the timers of ending jobs. */
+/**
+ * Starts, pauses or resumes the clean-up timer of an ending run. If the run is not ending, updates the timers of its
+ * ending jobs instead.
+ */
 export function countCleanUps(turn: Turn): void {
   const { state } = turn;
   if (state.ending) {
@@ -34,7 +37,10 @@ export function countCleanUps(turn: Turn): void {
       turn.touchJob(job);
 }
 
-/** Returns the times at which clean-up limits pass: the limit of an ending run, or else the limits of ending jobs. */
+/**
+ * Returns the time at which the clean-up limit of an ending run passes. If the run is not ending, returns the times for
+ * the clean-up limits of its ending jobs.
+ */
 export function cleanUpEnds(turn: Turn): Array<number | null> {
   const { state } = turn;
   if (state.ending) return [limitEndsAt(turn, state.cleanUp, state.run, runHold(turn))];

@@ -12,12 +12,11 @@ import { advanceStep, endStep, stopStep } from './steps.ts';
 import { isBehindSuspect } from './suspect-steps.ts';
 import type { Turn } from './turn.ts';
 
-// This module advances the job of a workflow in code. Each replay starts the function at its first line, returns
-// recorded results for finished steps, and ends when all branches wait. @spec docs/workflows.md "Workflows in code"
+// This module advances the job of a workflow written in code. Each replay restarts the function, returns recorded
+// results for finished steps, and ends when all branches wait. @spec docs/workflows.md "Workflows in code"
 
-/** Maximum duration of a replay. */
 const MAX_REPLAY_MS = hours(2);
-/** Age of a replay after which it starts no further steps, so that each started step can use its maximum duration. */
+/** Age at which a replay stops starting steps, so that each started step can run for its maximum duration. */
 const RECYCLE_MS = MAX_REPLAY_MS - minutes(60);
 
 export function advanceCode(turn: Turn, code: CodeState, job: JobState): void {
@@ -35,7 +34,10 @@ export function advanceCode(turn: Turn, code: CodeState, job: JobState): void {
   if (job.record.status !== status) setJob(turn, job, status);
 }
 
-/** Cancels all steps outside the clean-up. The errors of these steps tell the function that its run is ending. */
+/**
+ * Cancels all steps that are not clean-up steps. The cancellation errors signal the end of the run to the workflow
+ * function.
+ */
 export function cleanUpCode(turn: Turn, code: CodeState, job: JobState): void {
   learn(code, job);
   if (!code.knowsEnding) {
@@ -48,7 +50,7 @@ export function cleanUpCode(turn: Turn, code: CodeState, job: JobState): void {
   advanceCode(turn, code, job);
 }
 
-/** Stops the function and aborts the replay in flight when the run or job ends. */
+/** Stops the function and aborts the replay in flight, because the run or job ends. */
 export function stopCode(turn: Turn, code: CodeState, how: RunEnding): void {
   code.isStopped = true;
   stopRest(turn, code);
@@ -76,7 +78,9 @@ export function isReady(turn: Turn, job: JobState, index: number): boolean {
   return turn.state.inbox.some((entry) => entry.kind === wait?.for && entry.name === name);
 }
 
-/** Decides at the first advance whether a replay is due. While the job waits, a replay is due only if it is forced. */
+/**
+ * Decides at the first advance whether a replay is due. For a waiting job, a replay is due only if `mustReplay` is set.
+ */
 function learn(code: CodeState, job: JobState): void {
   if (code.due !== null) return;
   code.due = job.record.status !== 'waiting' || code.mustReplay;
@@ -88,7 +92,10 @@ function stopRest(turn: Turn, code: CodeState): void {
   code.isResting = false;
 }
 
-/** Returns whether a step may advance. A step of the function itself advances only when the function requests it. */
+/**
+ * Returns whether a step can advance. An inline step of the workflow function advances only while the function requests
+ * the step.
+ */
 function mayAdvance(turn: Turn, { replay }: CodeState, job: JobState, step: StepState): boolean {
   if (isFinal(step.record.status)) return false;
   if (!isOwnStep(turn.step(step))) return true;
@@ -107,7 +114,8 @@ function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
   }
   code.slot = 'held';
   code.due = false;
-  // The replay uses the same set. If a step in the set becomes ready after the replay has ended, another replay starts.
+  // The job and the replay share this set. A step in the set that becomes ready after the end of the replay triggers
+  // another replay.
   code.awaitedSteps = new Set();
   code.replay = {
     id: ++code.replays,
@@ -135,7 +143,7 @@ function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
   });
 }
 
-/** Ends the job once none of its steps is in flight. */
+/** Stops the open steps, and ends the job once no step is in flight. */
 function finish(turn: Turn, code: CodeState, job: JobState, verdict: Verdict): void {
   if (code.replay) return;
   code.learnedOfEnd ??= job.steps.some(({ record }) => record.status === 'cancelled');
@@ -148,7 +156,7 @@ function finish(turn: Turn, code: CodeState, job: JobState, verdict: Verdict): v
     job.outputs = { result: verdict.output };
     job.record.outputs = JSON.stringify(job.outputs);
   }
-  // If the function never learned that its run is ending, it has completed its work, so its own outcome counts.
+  // A function that received no cancellation error has completed its work, so the outcome of the function counts.
   if (job.record.ending && code.learnedOfEnd) {
     const error = 'error' in verdict && !verdict.isCancel ? verdict.error : undefined;
     setJob(turn, job, job.record.ending, error);

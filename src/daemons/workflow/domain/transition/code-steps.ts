@@ -9,17 +9,22 @@ import { pendingStep } from '../run/parts.ts';
 import type { Program } from '../run/program.ts';
 import { type JobState, newStepState, type RunState, type StepState, stepAtIndex } from '../run/state.ts';
 
-/** Maximum steps of a run, not counting child runs. Longer workflows use child runs, so that replays stay short. */
+/**
+ * Maximum number of steps in a run, excluding child runs. Longer workflows must use child runs, so that replays stay
+ * short.
+ */
 const MAX_STEPS = 1000;
 const MAX_CHILDREN = 10_000;
 const MAX_INPUT_CHARS = 1024 * 1024;
 
-/** The requested step, or the error of the request. A fatal error fails the run even if the function catches it. */
+/**
+ * The requested step, or the error of the request. A fatal error fails the run even if the function catches the error.
+ */
 export type EnteredStep = { step: StepState; isNew: boolean } | { error: RunError; isFatal: boolean };
 
 /**
- * Returns the step that the function requests, or an error if another step was recorded at this point of the function,
- * because the code has changed.
+ * Returns the requested step, or an error if the record contains a different step at this point, which means that the
+ * code has changed.
  */
 export function enteredStep(
   { run, code }: RunState,
@@ -82,8 +87,8 @@ function fullError({ steps, children }: KnownSteps, { uses }: EnterStep): RunErr
 }
 
 /**
- * Returns whether a step with which the function can continue is ready. A `ctx.all` continues only when its last item
- * ends.
+ * Returns whether any awaited step lets the function continue. A `ctx.all` call continues only after its last open item
+ * is ready.
  */
 export function canContinue(
   { known, awaitedSteps }: CodeState,
@@ -100,8 +105,8 @@ export function canContinue(
 }
 
 /**
- * Returns an error if the function returned without requesting all recorded steps, because its code has changed.
- * `missedId` is the id of a recorded step that the function did not request.
+ * Returns an error if the function returned without requesting all recorded steps, which means that the code has
+ * changed. `missedId` is the id of a recorded step that the function did not request.
  */
 export function missedError(
   run: RunRecord,
@@ -114,8 +119,8 @@ export function missedError(
 }
 
 /**
- * Returns the error for a function that waits but does not request the step that has ended, because its code has
- * changed.
+ * Returns the error for a function that waits without having requested the step that has ended, which means that the
+ * code has changed.
  */
 export function strayedError(
   run: RunRecord,
@@ -139,8 +144,8 @@ function isMissed(
 }
 
 /**
- * Returns the seed and the start time of a replay, which determine its random numbers and times. A rerun keeps the
- * values of the run whose steps it took over.
+ * Returns the random seed and the start time of a replay. A rerun uses the values of the run whose steps the rerun took
+ * over.
  */
 export function originOf({ run, code }: RunState): { seed: string; startedAt: number } {
   for (const { origin } of code!.known.found.values()) if (origin !== undefined) return origin;

@@ -4,7 +4,9 @@ import type { Verdict } from '../run/code-state.ts';
 import type { JobState } from '../run/state.ts';
 import type { Turn } from './turn.ts';
 
-/** Returns the outcome of a workflow function that has not thrown. An output above the size limit becomes an error. */
+/**
+ * Returns the outcome of a workflow function that returned normally. An output above the size limit becomes an error.
+ */
 export function outputOf(output: JsonValue, maxChars: number): Verdict {
   const chars = JSON.stringify(output).length;
   if (chars <= maxChars) return { output };
@@ -13,8 +15,8 @@ export function outputOf(output: JsonValue, maxChars: number): Verdict {
 }
 
 /**
- * Returns the error of a function that threw. For an error of a step, the message is that of a failed step of a
- * definition.
+ * Returns the error of a workflow function that threw. If a failed step caused the error, the message is the same as
+ * for a failed step of a definition.
  */
 export function errorOf(
   turn: Turn,

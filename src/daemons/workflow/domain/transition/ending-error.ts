@@ -19,7 +19,8 @@ export interface EndedRun {
 }
 
 /**
- * Returns the error of a cancelled or timed-out run. The error contains the timeout and any failure of the clean-up.
+ * Returns the error of a cancelled or timed-out run, including a failure of the clean-up. Returns null for a cancelled
+ * run whose clean-up did not fail.
  */
 export function endingError({ ending, timeoutMs, ...run }: EndedRun): RunError | null {
   const cleanUp = cleanUpError(run);
@@ -49,7 +50,7 @@ function cleanUpError({
   }
   for (const { record, steps } of jobs) {
     const error = record.error === null ? null : (JSON.parse(record.error) as RunError);
-    // A timeout of the job is not a failure of its clean-up.
+    // The timeout that ended the job is not a failure of the job's clean-up.
     if (error && error.details.reason !== 'timeout') return error;
     const bad = steps.find((step) => isFailure(program, step));
     if (!bad) continue;

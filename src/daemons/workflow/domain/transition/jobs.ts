@@ -13,7 +13,7 @@ import { scopeOf } from './scopes.ts';
 import { advanceStep, endStep, stepHolds, stopStep } from './steps.ts';
 import type { Turn } from './turn.ts';
 
-// This module advances jobs: their dependencies, matrix combinations, steps in order, and end.
+// This module advances jobs through their dependencies, matrix combinations and steps until each job ends.
 
 /** Advances all matrix combinations of a job. */
 export function advanceGroup(turn: Turn, job: CompiledJob): void {
@@ -45,7 +45,7 @@ export function advanceGroup(turn: Turn, job: CompiledJob): void {
   }
 }
 
-/** Stops a job of a run whose clean-up exceeded its limit. */
+/** Stops all matrix combinations of a job, because the clean-up of the run exceeded its time limit. */
 export function stopGroup(turn: Turn, job: CompiledJob, how: RunEnding): void {
   const { groups } = turn.state;
   const jobs = groups.get(job.id) ?? [newJob(job, job.id, null)];
@@ -54,8 +54,8 @@ export function stopGroup(turn: Turn, job: CompiledJob, how: RunEnding): void {
 }
 
 /**
- * Returns whether a job ends with its run. Returns undefined while a thread evaluates its `if`. A job whose `if` is
- * true for a cancelled run continues.
+ * Returns whether a job must end because its run ends. A job whose `if` is true for a cancelled run continues. Returns
+ * undefined while a worker thread evaluates the `if`.
  */
 function endsWithRun(turn: Turn, job: CompiledJob, one: JobState): boolean | undefined {
   if (!turn.state.ending || one.record.ending) return false;
@@ -88,7 +88,7 @@ function advanceJob(turn: Turn, job: JobState): void {
   finishJob(turn, job);
 }
 
-/** Sets the job to `waiting` while its current step waits. */
+/** Sets the job status to `waiting` if the current step waits, and to `running` otherwise. */
 function followStep(turn: Turn, job: JobState, step: StepState): void {
   const status = step.record.status === 'waiting' ? 'waiting' : 'running';
   if (job.record.status !== status) setJob(turn, job, status);
@@ -126,7 +126,7 @@ function finishJob(turn: Turn, job: JobState): void {
 /** Ends the steps of an ending job in order. Steps whose `if` is true for a cancelled run are performed as clean-up. */
 function cleanUpJob(turn: Turn, job: JobState, how: RunEnding): void {
   const { state } = turn;
-  // When the run itself ends, the run's own limit covers all jobs.
+  // If the whole run is ending, the clean-up limit of the run replaces the limits of the jobs.
   if (!state.ending && isLimitOver(turn, job.cleanUp, job.record, holdOf(turn, job.steps))) {
     stopJob(turn, job, how);
     return;
@@ -149,7 +149,7 @@ function cleanUpJob(turn: Turn, job: JobState, how: RunEnding): void {
   endJob(turn, job, how);
 }
 
-/** Stops a job, including its clean-up. */
+/** Stops a job together with its clean-up steps. */
 function stopJob(turn: Turn, job: JobState, how: RunEnding): void {
   const { code } = turn.state;
   job.record.ending ??= how;

@@ -11,7 +11,7 @@ import type { Evaluated, Turn } from './turn.ts';
 const MAX_COMBINATIONS = 256;
 
 /**
- * Decides whether the job runs, and expands its matrix. Returns undefined while a dependency or an evaluation is
+ * Evaluates the `if` of the job and expands its matrix. Returns undefined while a dependency or an evaluation is
  * unfinished.
  */
 export function unfold(turn: Turn, job: CompiledJob): JobState[] | undefined {
@@ -40,7 +40,7 @@ export function unfold(turn: Turn, job: CompiledJob): JobState[] | undefined {
   }
 }
 
-/** Returns whether the `if` of a job holds. Returns undefined while a thread evaluates it. */
+/** Returns whether the `if` of a job is true, or undefined while a worker thread evaluates the `if`. */
 export function groupHolds(
   turn: Turn,
   job: CompiledJob,
@@ -52,7 +52,7 @@ export function groupHolds(
   return turn.ask(id, job.condition, target, () => scopeOf(turn, single, seen));
 }
 
-/** Returns the run state that the `if` of a job sees. Returns undefined while a dependency is unfinished. */
+/** Returns the run state for the `if` of a job, or undefined while a dependency of the job is unfinished. */
 function seenByJob({ state, program }: Turn, { needs }: CompiledJob): Scope['state'] | undefined {
   const results = needs.map((id) => resultOf(state, program, id));
   if (results.includes(null)) return undefined;
@@ -86,12 +86,12 @@ function expand(
     return [single];
   }
   turn.state.groups.set(job.id, jobs);
-  // Pending combinations are stored too, so that a service that resumes the run knows them.
+  // Pending combinations are stored too, so that a resumed run has the same combinations.
   if (all) for (const one of jobs) turn.touchJob(one);
   return jobs;
 }
 
-/** Throws if the expanded matrices exceed MAX_STEPS. Even a small definition can reach that limit. */
+/** Throws if the expanded matrices have more than MAX_STEPS steps. Even a small definition can exceed this limit. */
 function requireRoom({ state, program }: Turn, more: number): void {
   let known = 0;
   for (const [id, jobs] of state.groups) known += (jobs?.length ?? 0) * program.job(id).steps.length;
@@ -99,7 +99,7 @@ function requireRoom({ state, program }: Turn, more: number): void {
     throw new Error(`the run would have ${known + more} steps with it; ${MAX_STEPS} are the most`);
 }
 
-/** Returns every combination of a matrix's lists. The value of the first list varies slowest. */
+/** Returns all combinations of the matrix values. The values of the first list vary slowest. */
 function combinations(matrix: Record<string, JsonValue>): Array<Record<string, JsonValue>> {
   let all: Array<Record<string, JsonValue>> = [{}];
   for (const [name, values] of Object.entries(matrix)) {

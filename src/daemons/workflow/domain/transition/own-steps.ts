@@ -4,14 +4,15 @@ import { type StepKey, type StepState, stepAt, stepKeyOf } from '../run/state.ts
 import { abortReplay } from './replay-abort.ts';
 import type { Turn } from './turn.ts';
 
-// This module handles `ctx.step` functions of a workflow in code, which run within the process of the replay.
+// This module handles `ctx.step` functions of workflows that are written in code. These functions run in the process of
+// the replay.
 
-/** Time after a step's timeout at which its process is ended. */
+/** Time between the timeout of a step and the forced end of the step's process. */
 const OVERRUN_MS = seconds(2);
 /** Time that a cancelled step has to clean up. */
 const CANCEL_GRACE_MS = seconds(5);
 
-/** Answers the function's request for a step, so that the function begins the step. */
+/** Registers the step as in flight in the replay. The next reply to the function then begins the step. */
 export function beginOwnFlight(turn: Turn, step: StepState, { attempt, stepId }: Attempt): void {
   const { code, run } = turn.state;
   code?.replay?.inFlight.set(step.record.index, {
@@ -38,7 +39,7 @@ function armOverrun(turn: Turn, step: StepKey, ms: number): void {
   turn.effect({ type: 'timer.set', name: `overrun ${step}`, ms, event });
 }
 
-/** Ends the process of a step that ignored its abort. */
+/** Ends the process of a step that did not end after its abort. */
 export function endOverrun(turn: Turn, key: StepKey): void {
   const { state } = turn;
   const replay = state.code?.replay;
@@ -46,7 +47,8 @@ export function endOverrun(turn: Turn, key: StepKey): void {
   if (!replay?.inFlight.has(step.record.index)) return;
   const isLeftAlone = (other: StepState): boolean =>
     !other.stopped && replay.inFlight.has(other.record.index);
-  // Other branches still clean up in the same process, and their clean-up has its own limit.
+  // The timer is set again, because the process also runs steps that were not stopped, such as clean-up steps with
+  // their own limit.
   if (step.stopped && job.steps.some(isLeftAlone)) {
     armOverrun(turn, key, OVERRUN_MS);
     return;

@@ -6,20 +6,20 @@ import { isFinal } from '../states.ts';
 import type { Turn } from './turn.ts';
 
 const MAX_STEPS = 1000;
-/** Maximum size of a page of recalled steps, in characters of JSON. */
+/** Maximum size of a page of recorded steps, in characters of JSON. */
 const MAX_CHARS = 512 * 1024;
 
 export interface RecalledPage {
   steps: RecalledStep[];
-  /** Index within the run of each entry of `steps`. */
+  /** Step index in the run for each entry of `steps`. */
   indexes: number[];
-  /** Position at which the next page starts. It is null on the last page. */
+  /** Start position of the next page, or null on the last page. */
   next: number | null;
 }
 
 /**
- * Returns the recorded steps from position `after` on that have ended or wait outside the function. A replay reads
- * recorded steps in pages, because thousands of single requests would be slow. @spec docs/decisions/0175
+ * Returns a page of recorded steps that have ended or wait outside the function, starting at position `after`. Pages
+ * avoid thousands of single requests. @spec docs/decisions/0175
  */
 export function recalledPage(
   turn: Turn,

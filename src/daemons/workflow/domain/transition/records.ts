@@ -7,10 +7,10 @@ import { isFinal, move } from '../states.ts';
 import { StepFailure } from '../steps/retry-policy.ts';
 import type { Turn } from './turn.ts';
 
-// This module changes the status of runs, jobs and steps. Each change is checked against the state table and written
-// with its event.
+// This module changes the status of runs, jobs and steps. Each change is checked against the state table and stored
+// together with an event.
 
-/** Reasons to wait during an attempt. A step that waits for any other reason is between two attempts. */
+/** Wait reasons that occur during an attempt. For all other reasons, the step waits between two attempts. */
 const WAITS_OUTSIDE: ReadonlySet<string> = new Set(['time', 'signal', 'approval', 'child']);
 
 /** Maximum total output of a run's steps, in characters of JSON. All outputs are in memory while the run is active. */
@@ -69,7 +69,7 @@ function endStepRecord(state: RunState, step: StepState, now: number): void {
   step.wait = null;
 }
 
-/** Resets the crash counts. A finished step is progress, so the run is no longer a suspect. */
+/** Resets the crash and kill counts of the run, because a finished step is progress. */
 function clearCrashes(turn: Turn): void {
   const { run } = turn.state;
   if (run.crashes + run.kills === 0) return;
@@ -142,7 +142,7 @@ export function noteError(step: StepState, error: RunError): void {
   step.record.error = JSON.stringify(error);
 }
 
-/** Sets a step to `waiting` until an event ends the wait, or until `wakeAt` if it is not null. */
+/** Sets a step to `waiting` until an event ends the wait or, if `wakeAt` is not null, until the time `wakeAt`. */
 export function park(
   turn: Turn,
   step: StepState,

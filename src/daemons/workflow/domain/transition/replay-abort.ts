@@ -10,7 +10,7 @@ const TIMED_OUT: AbortError = {
 
 export const abortErrorOf = (how: RunEnding): AbortError => (how === 'cancelled' ? CANCELLED : TIMED_OUT);
 
-/** Aborts the replay in flight, unless it is already aborted. */
+/** Aborts the replay in flight. Does nothing if the replay is already aborted. */
 export function abortReplay(turn: Turn, error: AbortError): void {
   const replay = turn.state.code?.replay;
   if (!replay || replay.isAborted) return;

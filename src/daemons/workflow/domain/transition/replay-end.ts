@@ -12,8 +12,7 @@ import { settleAttempt } from './settle.ts';
 import type { Turn } from './turn.ts';
 
 /**
- * Maximum retries of a replay that cannot run because there is no host or no capacity, or because its process was
- * killed.
+ * Maximum number of retries of a replay that failed for lack of a host or capacity, or because its process was killed.
  */
 const MAX_FAILURES = 10;
 const MAX_PAUSE_SECONDS = 60;
@@ -21,7 +20,7 @@ const PASSING_CLASSES = new Set(['network', 'rate_limit', 'server']);
 
 type Failed = Extract<ReplayOutcome, { end: 'failed' }>;
 
-/** Ends the replay in flight. Its steps in flight fail, and another replay may follow. */
+/** Ends the replay in flight and fails the in-flight steps of the replay. Another replay can follow. */
 export function endReplay(
   turn: Turn,
   code: CodeState,
@@ -62,8 +61,8 @@ function failSteps(turn: Turn, job: JobState, indexes: readonly number[], failur
 }
 
 /**
- * Returns the failure of the steps that were in flight when a replay ended without a result. If the cause is unknown,
- * the steps count as interrupted: after an abort, or if several steps were in flight.
+ * Returns the failure of the steps that were in flight when a replay failed. The steps count as interrupted after an
+ * abort or if several steps were in flight, because the cause is then unknown.
  */
 function failureInFlight(failure: Failure, flights: number, isAborted: boolean): Failure {
   const isBlameless = isAborted || (failure.errorClass === 'code' && flights > 1);
@@ -96,8 +95,8 @@ function judge(
 }
 
 /**
- * Handles a failed replay. If its plugin was available and no step was settled or in flight, the replay is retried with
- * backoff, or the job fails if a retry cannot help.
+ * Handles a failed replay. If the plugin was available and the replay made no progress, the replay is retried with
+ * backoff. If a retry cannot help, the job fails.
  */
 function takeFailure(
   turn: Turn,

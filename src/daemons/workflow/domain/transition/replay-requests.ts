@@ -15,12 +15,12 @@ import { abortReplay, CANCELLED } from './replay-abort.ts';
 import { plainFailure, settleAttempt } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Maximum time that the function may compute between steps. After this time, the function counts as hung. */
+/** Maximum time that the function can run between steps before the function counts as hung. */
 const MAX_IDLE_MS = seconds(60);
 
 type RequestEvent = Extract<RunEvent, { replay: number; request: number | null }>;
 
-/** Handles a call of the function. Returns whether the run must be advanced. */
+/** Handles a request of the workflow function. Returns whether the run must be advanced. */
 export function takeRequest(turn: Turn, code: CodeState, event: RequestEvent): boolean {
   const { replay } = code;
   if (!replay || replay.id !== event.replay) {
@@ -55,12 +55,14 @@ function refuse(turn: Turn, request: number, error: RunError): void {
   turn.effect({ type: 'replay.refuse', request, error });
 }
 
-/** Marks the run as in flight, so that a crash counts against it. Returns whether the run must be advanced. */
+/**
+ * Marks the run as in flight, so that a service crash counts against the run. Returns whether the run must be advanced.
+ */
 function begin(turn: Turn, replay: ReplayState, request: number | null): boolean {
   if (!replay.hasBegun) turn.mark();
   replay.hasBegun = true;
   if (request !== null) turn.effect({ type: 'replay.reply', request, reply: { begun: true } });
-  // The time limit of the clean-up counts from this point.
+  // An ending run is advanced, because its clean-up timer runs from this point on.
   return turn.state.run.ending !== null;
 }
 
@@ -100,7 +102,8 @@ function enter(
   if (isNew) turn.touchStep(step);
   replay.openRequests.set(step.record.index, request);
   replay.reachedSteps.add(step.record.index);
-  // Finished steps, and steps that wait outside the function, need no advance. A replay requests thousands of them.
+  // Finished steps, and steps that wait outside the function, need no advance. Skipping the advance saves time, because
+  // a replay can request thousands of such steps.
   const { status } = step.record;
   return !isFinal(status) && !(status === 'waiting' && !isOwnStep(turn.step(step)));
 }
@@ -133,7 +136,7 @@ function settle(
   settleAttempt(turn, step, { failure }, { isIdempotent: false });
 }
 
-/** Answers all open requests whose outcome is known. */
+/** Replies to all open requests whose outcome is available. */
 export function answerRequests(turn: Turn, code: CodeState, replay: ReplayState): void {
   const job = jobAt(turn.state, CODE_JOB);
   for (const [index, request] of replay.openRequests) {
@@ -166,7 +169,10 @@ function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer
   return record.status !== 'running' && isClosing(turn, replay) ? { state: 'wait' } : undefined;
 }
 
-/** Answers the open `watch` request with the waiting steps to request again and the running steps to abort. */
+/**
+ * Replies to the open `watch` request with the waiting steps that can continue and the running steps that must be
+ * aborted.
+ */
 function answerWatcher(turn: Turn, job: JobState, { known }: CodeState, replay: ReplayState): void {
   const idOf = (index: number): string => known.found.get(index)!.id;
   const ready = [...replay.awaitedSteps].filter((index) => isReady(turn, job, index)).map(idOf);
@@ -186,8 +192,8 @@ function endWatch(turn: Turn, replay: ReplayState, ready: string[] = [], stop: s
 }
 
 /**
- * Sets a timer that ends a function without open requests or in-flight steps, because an idle function occupies a
- * process.
+ * Sets the idle timer while the function has no open request and no step in flight. The timer ends the function,
+ * because an idle function occupies a process.
  */
 function setIdleTimer(turn: Turn, replay: ReplayState): void {
   const isIdle = replay.hasBegun && replay.openRequests.size + replay.inFlight.size === 0;

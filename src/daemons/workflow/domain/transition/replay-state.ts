@@ -7,10 +7,7 @@ export function isReplaying({ code, draining }: RunState): boolean {
   return code.replay !== null || ((code.isResting || code.slot === 'queued') && !draining);
 }
 
-/**
- * Returns the reason for which the function has not begun, as a reason that pauses the clean-up timer. Returns null if
- * the function has begun.
- */
+/** Returns the reason that pauses the clean-up timer while the function has not begun. Otherwise returns null. */
 export function replayHold({ replay, wasUnavailable, slot }: CodeState): Hold {
   if (replay?.hasBegun) return null;
   if (wasUnavailable) return 'plugin';

@@ -7,7 +7,7 @@ import { isFinal } from '../states.ts';
 
 export const FAILED_STATES: ReadonlySet<string> = new Set<PartStatus>(['failed', 'timed_out']);
 
-/** Returns the result of a job over all its matrix combinations. Returns null while a combination is unfinished. */
+/** Returns the combined status of all matrix combinations of a job, or null while a combination is unfinished. */
 export function resultOf({ groups }: RunState, program: Program, jobId: string): PartStatus | null {
   const jobs = groups.get(jobId);
   if (!jobs?.every(({ record }) => isFinal(record.status))) return null;
@@ -18,7 +18,10 @@ export function resultOf({ groups }: RunState, program: Program, jobId: string):
   return states.every((status) => status === 'skipped') ? 'skipped' : 'succeeded';
 }
 
-/** Returns results and outputs of jobs. Outputs of matrix combinations are merged, and later combinations win. */
+/**
+ * Returns the results and outputs of jobs. For a matrix, outputs of later combinations overwrite outputs of the same
+ * name.
+ */
 export function needsScope(state: RunState, program: Program, needs: Iterable<string>): Scope['needs'] {
   return Object.fromEntries(
     [...needs].map((id) => {

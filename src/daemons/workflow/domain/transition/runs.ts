@@ -12,7 +12,7 @@ import type { Turn } from './turn.ts';
 import { waitReasonOf } from './wait-reason.ts';
 import { wakesOf } from './wakes.ts';
 
-/** Starts a run, or continues it after a claim. */
+/** Starts a claimed run, or continues a claimed run that was started before. */
 export function beginRun(turn: Turn): void {
   const { state, program } = turn;
   const { run } = state;
@@ -31,7 +31,7 @@ export function beginRun(turn: Turn): void {
   turn.event({ type: isFirst ? 'run.started' : 'run.continued' });
 }
 
-/** Makes all waits for plugins due immediately. */
+/** Makes all plugin waits of the run due immediately. */
 export function retryPlugins(turn: Turn): void {
   const { state } = turn;
   turn.effect({ type: 'plugins.retried' });
@@ -41,7 +41,10 @@ export function retryPlugins(turn: Turn): void {
   if (state.code) state.code.away = null;
 }
 
-/** Advances all jobs of a run as far as possible. Ends or parks the run when it has no work in flight. */
+/**
+ * Advances all jobs of a run as far as possible. When no work is in flight, ends the run or unloads the run from memory
+ * until the next wake-up.
+ */
 export function advanceRun(turn: Turn): void {
   const { state, program } = turn;
   const { run } = state;
@@ -68,14 +71,14 @@ function setTimer(turn: Turn): void {
 }
 
 /**
- * Returns the time to the first wake-up, in ms. The step with the earliest `wakeAt` may not wake first, because short
- * waits end by the monotonic clock.
+ * Returns the time until the first wait ends, in ms. The step with the earliest `wakeAt` is not always the first,
+ * because short waits follow the monotonic clock.
  */
 function wakesInMs(turn: Turn): number {
   return Math.min(...wakesOf(turn).map((at) => turn.leftMs(at)));
 }
 
-/** Ends or parks the run when it has no work in flight. */
+/** If no work is in flight, ends the run or unloads the run from memory until the next wake-up. */
 function conclude(turn: Turn): void {
   const { state, program } = turn;
   const jobs = jobsOf(state);
@@ -107,8 +110,8 @@ function endRun(turn: Turn, jobs: readonly JobState[]): void {
   const { run } = state;
   const [first] = jobs;
   const { code } = program.workflow;
-  // A function that requests no further step never learns of the cancellation, so the run ends with the function's own
-  // result.
+  // A function that requested no step after the cancellation received no cancellation error. The run then ends with the
+  // function's own result.
   const wasUntold = code && ['succeeded', 'failed'].includes(first?.record.status ?? '');
   if (state.ending && !wasUntold) {
     const { timeoutMs } = program.workflow.definition;

@@ -18,15 +18,15 @@ export function scopeOf({ state, program }: Turn, job: JobState, seen: Scope['st
   };
 }
 
-/** Returns the run state that the expressions of a job's steps see. */
+/** Returns the run state for the expressions in the steps of a job. */
 export function seenBy({ record, failed }: JobState): Scope['state'] {
   if (record.ending) return 'cancelled';
   return failed ? 'failure' : 'success';
 }
 
 /**
- * Returns the run's output: the result of its code, the definition's `outputs`, or else the outputs of all jobs that
- * have any. Returns undefined while a thread evaluates the output.
+ * Returns the output of the run, which is the result of the code, the `outputs` of the definition, or the outputs of
+ * all jobs. Returns undefined while a worker thread evaluates the output.
  */
 export function runOutput(turn: Turn): Evaluated<JsonValue> | undefined {
   const { state, program } = turn;

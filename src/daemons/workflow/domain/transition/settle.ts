@@ -6,7 +6,7 @@ import { retryDelay, StepFailure } from '../steps/retry-policy.ts';
 import { endAttempt, failStep, noteError, park, setStep, succeed } from './records.ts';
 import type { Turn } from './turn.ts';
 
-/** Number of lost processes after which the step itself counts as the cause. */
+/** Number of unexpected process ends after which the step itself counts as the cause. */
 const MAX_LOSSES = 3;
 
 /** Records the outcome of an attempt that was in flight. */
@@ -21,7 +21,7 @@ export function settleAttempt(turn: Turn, step: StepState, outcome: AttemptOutco
   else settleFailure(turn, step, outcome.failure, facts);
 }
 
-/** Ends a step whose work settled after its run or job was ended. */
+/** Ends a stopped step after its in-flight work has ended. The step gets the status `how`. */
 export function endStopped(turn: Turn, step: StepState, how: NonNullable<StepState['stopped']>): void {
   endAttempt(turn, step, how, null);
   setStep(turn, step, how);
@@ -48,7 +48,7 @@ function settleFailure(turn: Turn, step: StepState, failure: Failure, facts: Ste
   } else failAttempt(turn, step, failure, 'failed', facts);
 }
 
-/** Fails an attempt. Another attempt follows if the step's retry policy allows it. */
+/** Fails an attempt. Schedules another attempt if the retry policy of the step allows a retry. */
 export function failAttempt(
   turn: Turn,
   step: StepState,
@@ -79,14 +79,14 @@ export function failAttempt(
   });
 }
 
-/** Returns whether the step can be repeated without a second effect. */
+/** Returns whether the step can be repeated without causing its side effect twice. */
 export function mayRepeat(turn: Turn, step: StepState, { isIdempotent }: StepFacts): boolean {
   return step.record.idempotencyKey !== null || (turn.step(step).idempotent ?? isIdempotent);
 }
 
 /**
- * Handles a lost process like a crash. Steps that can be repeated run again, and others wait for an operator's
- * decision.
+ * Handles the unexpected end of a step's process like a service crash. A repeatable step runs again. Other steps wait
+ * for an operator's decision.
  */
 function interrupt(turn: Turn, step: StepState, failure: Failure): void {
   const { record } = step;
@@ -98,7 +98,7 @@ function interrupt(turn: Turn, step: StepState, failure: Failure): void {
   else setStep(turn, step, 'interrupted');
 }
 
-/** Excludes an attempt that found its plugin unavailable from the attempt count, because its work never began. */
+/** Removes an attempt from the attempt count, because the plugin was unavailable and the work never began. */
 function uncountAttempt(turn: Turn, step: StepState, failure: Failure): void {
   const { record } = step;
   record.attempts--;
@@ -108,8 +108,8 @@ function uncountAttempt(turn: Turn, step: StepState, failure: Failure): void {
 }
 
 /**
- * Lets a step wait for the next plugin reload. If the plugin is loaded but fails to start, it is also retried after a
- * pause.
+ * Sets a step to wait for the next plugin reload. If the plugin is loaded but fails to start, the step is also retried
+ * after a delay.
  */
 export function waitForPlugin(
   turn: Turn,

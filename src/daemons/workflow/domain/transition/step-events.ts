@@ -47,8 +47,8 @@ function endLook(step: StepState): void {
 }
 
 /**
- * Begins the attempt or replay that waited for the slot. If the request for the slot was withdrawn in between, the slot
- * is already being released.
+ * Begins the attempt or replay that requested the slot. Does nothing if the request was withdrawn, because the
+ * withdrawal releases the slot.
  */
 function takeSlot(turn: Turn, { owner }: Of<'slot.granted'>): boolean {
   const { state } = turn;
@@ -68,13 +68,15 @@ function inspected(turn: Turn, { step: key, away, facts }: Of<'step.inspected'>)
   endLook(step);
   const { status, idempotencyKey } = step.record;
   if (status !== 'interrupted' && !(status === 'waiting' && step.wait?.for === 'plugin')) return true;
-  // Only the manifest of the unavailable plugin declares whether the step may run again.
+  // The step waits for the plugin, because only the plugin's manifest declares whether the step can safely run again.
   if (away && idempotencyKey === null) waitForPlugin(turn, step, away, { interrupted: true });
   else resumeWith(turn, step, facts);
   return true;
 }
 
-/** Handles evaluated input. The in-flight mark of the evaluation is cleared even if the step has ended. */
+/**
+ * Handles the evaluated input of an attempt. The evaluation no longer counts as in flight, even if the step has ended.
+ */
 function evaluated(turn: Turn, { step: key, attempt, input, facts }: Of<'attempt.evaluated'>): boolean {
   turn.unmark();
   const { step } = stepAt(turn.state, key);
@@ -83,13 +85,15 @@ function evaluated(turn: Turn, { step: key, attempt, input, facts }: Of<'attempt
   return false;
 }
 
-/** Returns the step if its attempt with this number is in flight. */
+/** Returns the step if the attempt with this number is in flight. Otherwise returns undefined. */
 function stepInFlight({ state }: Turn, { step: key, attempt }: { step: string; attempt: number }) {
   const { step } = stepAt(state, key);
   return step.flight === 'working' && step.record.attempts === attempt ? step : undefined;
 }
 
-/** Handles the begin of an attempt. The clean-up timer, which was paused while the step was queued, resumes now. */
+/**
+ * Handles the start of an attempt's work. In a clean-up, the run is advanced so that the paused clean-up timer resumes.
+ */
 function begun(turn: Turn, event: Of<'attempt.begun'>): boolean {
   const step = stepInFlight(turn, event);
   if (!step) return false;

@@ -35,11 +35,11 @@ export function advanceStep(turn: Turn, step: StepState, job: JobState): void {
   }
   if (turn.step(step).kind.mode === 'effect') startAttempt(turn, step);
   else beginAttempt(turn, step);
-  // An entry that is already in the inbox ends the wait at once.
+  // An inbox entry that arrived before the wait, such as a signal, ends the wait at once.
   if (step.wait) tryWake(turn, step);
 }
 
-/** Returns whether the `if` of a step holds. Returns undefined while a thread evaluates it. */
+/** Returns whether the `if` of a step is true, or undefined while a worker thread evaluates the `if`. */
 export function stepHolds(
   turn: Turn,
   step: StepState,
@@ -52,7 +52,7 @@ export function stepHolds(
   return turn.ask(id, turn.step(step).condition, target, () => scopeOf(turn, job, seen));
 }
 
-/** Aborts the in-flight work of a step that ends with its run or job. */
+/** Aborts the in-flight work of a step, because the run or job of the step ends. */
 export function stopStep(turn: Turn, step: StepState, how: RunEnding): void {
   const isFirst = step.stopped === null;
   step.stopped ??= how;
@@ -60,7 +60,7 @@ export function stopStep(turn: Turn, step: StepState, how: RunEnding): void {
     step.flight = 'idle';
     turn.effect({ type: 'slot.release', owner: stepKeyOf(step) });
   } else if (step.flight === 'evaluating') {
-    // The work of the step has not begun, so there is nothing to wait for.
+    // The step ends at once, because its work has not begun.
     step.flight = 'idle';
     releaseSlot(turn, step);
     endStopped(turn, step, step.stopped);
@@ -70,7 +70,10 @@ export function stopStep(turn: Turn, step: StepState, how: RunEnding): void {
   }
 }
 
-/** Ends a step with its run or job, once the step has no work in flight and its child has ended. */
+/**
+ * Ends a step because its run or job ends. The step ends later while work is in flight or, before the clean-up limit
+ * has passed, while its child run is unfinished.
+ */
 export function endStep(turn: Turn, step: StepState, how: RunEnding, isOverdue = false): void {
   const child = cancelChildOf(turn, step);
   stopStep(turn, step, how);
@@ -83,7 +86,7 @@ export function endStep(turn: Turn, step: StepState, how: RunEnding, isOverdue =
   setStep(turn, step, status === 'waiting' || status === 'running' ? how : 'cancelled');
 }
 
-/** Withdraws the slot requests of queued steps, because no new work starts. */
+/** Withdraws the slot requests of queued steps, so that no new work starts. */
 export function dequeue(turn: Turn, steps: readonly StepState[]): void {
   for (const step of steps) {
     if (step.flight !== 'queued') continue;

@@ -14,8 +14,8 @@ import { dequeue } from './steps.ts';
 import { Turn } from './turn.ts';
 
 /**
- * Applies an event to a run. Changes `state` in place, and returns the writes and the effects that follow. The result
- * depends on the arguments only, without I/O. Events for a run that leaves memory change nothing.
+ * Applies an event to a run without I/O. Changes `state` in place and returns the resulting writes and effects. Ignores
+ * events for a run that is leaving memory.
  */
 export function transition(state: RunState, event: StampedEvent, program: Program): Transition {
   const turn = new Turn(state, event, program);
@@ -26,7 +26,7 @@ export function transition(state: RunState, event: StampedEvent, program: Progra
   return turn.result();
 }
 
-/** Applies an event. Returns whether the run must be advanced at once. */
+/** Applies an event to the state. Returns whether the run must be advanced at once. */
 function apply(turn: Turn, event: RunEvent): boolean {
   const { state } = turn;
   switch (event.type) {

@@ -18,7 +18,7 @@ import type { Program } from '../run/program.ts';
 import { type JobState, type RunState, type StepKey, type StepState, stepKeyOf } from '../run/state.ts';
 import type { Transition, Write } from '../run/writes.ts';
 
-/** Maximum log lines stored per claim of a run, because a loop that logs would fill the disk. */
+/** Maximum number of log lines stored per claim of a run. The limit prevents a logging loop from filling the disk. */
 const MAX_LOG_LINES = 10_000;
 const MAX_DEADLINES = 10_000;
 /** Maximum duration of a wait with a monotonic deadline. Longer waits use the wall clock only. */
@@ -26,7 +26,10 @@ const MAX_SHORT_WAIT_MS = 3_600_000;
 
 export type Evaluated<Value> = { value: Value } | { failure: Failure };
 
-/** A transition in progress: the state, the time and the free slots at the event, and the writes and effects so far. */
+/**
+ * A transition in progress, with the state, the clock times and free slots at the event, and the writes and effects so
+ * far.
+ */
 export class Turn {
   readonly state: RunState;
   readonly program: Program;
@@ -89,7 +92,7 @@ export class Turn {
     this.#records.push({ type: 'event', record: { at: this.now, ...event } });
   }
 
-  /** Stores a log line. The message is redacted like those of the platform log. */
+  /** Stores a log line of the run. The message is redacted in the same way as messages of the platform log. */
   log(line: Omit<LogLineRecord, 'at'>): void {
     const lines = ++this.state.logLines;
     if (lines > MAX_LOG_LINES + 1) return;
@@ -107,14 +110,14 @@ export class Turn {
     this.#effects.push(effect);
   }
 
-  /** Takes one of the slots that the event offered. Returns false if all slots are taken. */
+  /** Takes one of the free slots of this transition. Returns false if all slots are taken. */
   takeSlot(owner: StepKey | 'replay'): boolean {
     if (this.#slots.length >= this.#freeSlots) return false;
     this.#slots.push(owner);
     return true;
   }
 
-  /** Marks work outside of steps as in flight. If the service crashes during that work, the run becomes a suspect. */
+  /** Marks work outside of steps as in flight, so that a service crash during the work counts against the run. */
   mark(): void {
     this.state.marks++;
     this.#noteMarks();
@@ -133,7 +136,8 @@ export class Turn {
   }
 
   /**
-   * Records the wall-clock deadline of a wait that begins now, so that the wait ends on time if the clock is set back.
+   * Records a monotonic deadline for a wait until `at` that begins now, so that the wait ends on time even if the clock
+   * is set back. Returns `at`.
    */
   note(at: number): number {
     const { deadlines } = this.state;
@@ -156,8 +160,8 @@ export class Turn {
   }
 
   /**
-   * Returns the value of an expression of the run, which is evaluated once. Returns undefined while a thread evaluates
-   * the expression; the event `evaluated` then carries the value.
+   * Returns the value of an expression. If the evaluation needs a worker thread, returns undefined until the event
+   * `evaluated` delivers the value.
    */
   ask<Value>(
     id: string,
@@ -178,8 +182,8 @@ export class Turn {
   }
 
   /**
-   * Evaluates synchronously. Returns undefined if a thread must evaluate. A run that was ready before this start always
-   * needs a thread, because its in-flight mark must be durable before the evaluation.
+   * Evaluates an expression synchronously, or returns undefined if a worker thread is needed. A run from before the
+   * service start always needs a thread, because its in-flight mark must be durable first.
    */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope): Evaluated<Value> | undefined {
     if (this.state.isFromBefore && what.expressions.length > 0) return undefined;

@@ -2,8 +2,8 @@ import { WaitReason } from '../../../../contracts/index.ts';
 import type { JobState } from '../run/state.ts';
 
 /**
- * Returns the reason for which the run as a whole waits. If steps wait for several reasons, the first one in the order
- * of `WaitReason` counts.
+ * Returns the wait reason of the run, or null if no step waits. If steps have different wait reasons, the first reason
+ * in the order of `WaitReason` counts.
  */
 export function waitReasonOf(jobs: readonly JobState[]): WaitReason | null {
   const waits = new Set(

@@ -8,7 +8,10 @@ import { endAttempt, failStep, succeed } from './records.ts';
 import { builtInFacts, endStopped, failAttempt, plainFailure } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Ends the wait of a step for a time, signal, approval, decision, child or plugin, if the wait is over. */
+/**
+ * Continues a waiting step if its wait is over. The wait can be for a time, signal, approval, decision, child, plugin
+ * or retry.
+ */
 export function tryWake(turn: Turn, step: StepState): void {
   const { wait, record } = step;
   const isDue = record.wakeAt !== null && turn.isPast(record.wakeAt);
@@ -90,7 +93,7 @@ function takeEntry(turn: Turn, step: StepState, entry: InboxRecord): void {
   failStep(turn, step, failure);
 }
 
-/** Settles a step whose child has ended. */
+/** Settles a step with the outcome of its ended child run. */
 export function settleChild(turn: Turn, step: StepState, child: RunRecord, facts: StepFacts): void {
   if (child.status === 'succeeded') {
     succeed(turn, step, child.output === null ? null : JSON.parse(child.output));
@@ -119,7 +122,7 @@ export function settleChild(turn: Turn, step: StepState, child: RunRecord, facts
   failStep(turn, step, failure);
 }
 
-/** Returns the failure of a step whose timeout passed before its child ended. */
+/** Returns the failure of a step whose timeout passed before its child run ended. */
 function childTimeout(turn: Turn, step: StepState, { id, workflowId, status }: RunRecord): Failure {
   const { timeoutMs } = turn.step(step);
   return plainFailure('timeout', {

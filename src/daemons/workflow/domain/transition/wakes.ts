@@ -5,7 +5,7 @@ import { cleanUpEnds } from './clean-up.ts';
 import type { Turn } from './turn.ts';
 
 /**
- * Returns the times at which a run wakes by itself. Limits that have passed are left out, because they would fire
+ * Returns the times at which timers wake a run. Limits that have passed are left out, because their timers would fire
  * repeatedly.
  */
 export function wakesOf(turn: Turn): number[] {
@@ -30,8 +30,8 @@ function timeoutOf({ program }: Turn, { record }: JobState): number | null {
 }
 
 /**
- * Returns the time at which a step wakes. Due `ctx.step` functions are left out, because the workflow's function was
- * notified and begins each of them itself.
+ * Returns the wake-up time of a step, or null if the step needs no timer. A due `ctx.step` needs no timer, because the
+ * workflow function was notified and begins the step.
  */
 function wakeOf(turn: Turn, step: StepState): number | null {
   const { status, wakeAt } = step.record;

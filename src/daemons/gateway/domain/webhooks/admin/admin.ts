@@ -11,11 +11,11 @@ import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookPauses } from './pauses.ts';
 
 export interface ProvisionOptions {
-  /** Whether the URL may name the namespace; undefined keeps the current setting. */
+  /** Whether the webhook's URL can contain the namespace. If undefined, the current setting is kept. */
   namespaceInUrl: boolean | undefined;
-  /** A secret that the provider generated, if the administrator enters one. */
+  /** Secret that the provider generated and that the administrator enters. */
   given?: string | undefined;
-  /** Generates a secret even if the webhook already has one and its provider usually generates secrets itself. */
+  /** Generates a secret even if the webhook already has a secret and the provider usually generates secrets itself. */
   generate?: boolean | undefined;
   requestId: string;
   traceId: string;
@@ -54,8 +54,8 @@ export class WebhookAdmin {
   }
 
   /**
-   * Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND; VALIDATION_ERROR for an invalid instance id or secret; CONFLICT if a
-   * generated secret would replace a secret that the provider generated.
+   * Creates or rotates the secret of a webhook. Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND, VALIDATION_ERROR for an
+   * invalid instance id or secret, and CONFLICT if a generated secret would replace a secret of the provider.
    */
   async provision(key: SecretKey, options: ProvisionOptions) {
     const target = this.#requireForAdmin(key);
@@ -70,7 +70,7 @@ export class WebhookAdmin {
     return { url, secret: options.given === undefined ? secret : '', rotated, requestsPerMinute };
   }
 
-  /** Pauses the handler. Async deliveries are then accepted and queued; sync deliveries get 503. */
+  /** Pauses a webhook. Async deliveries are then accepted and queued, and sync deliveries get 503. */
   async pause(key: SecretKey) {
     const { webhook } = this.#requireEndpoint(key);
     await this.#deps.pauses.pause(key);
@@ -90,8 +90,8 @@ export class WebhookAdmin {
   }
 
   /**
-   * Throws CONFLICT if the provider generates secrets itself: a secret generated here would replace the provider's, and
-   * all deliveries would fail with 401 after the 24-hour grace period.
+   * Throws CONFLICT if the webhook has a secret and the provider generates secrets itself. A generated secret would
+   * replace the provider's secret, and all deliveries would fail with 401 after the 24-hour grace period.
    */
   async #refuseReplacement(key: SecretKey, auth: WebhookAuthConfig): Promise<void> {
     const maker = auth.type === 'provider' ? SECRET_GENERATING_PROVIDERS[auth.provider] : undefined;
@@ -107,15 +107,13 @@ export class WebhookAdmin {
     );
   }
 
-  /** Finds a webhook. Unlike `requireForAdmin`, accepts a missing instance id, which stands for all instances. */
+  /** Finds a webhook. Unlike `#requireForAdmin`, accepts a missing instance id, which stands for all instances. */
   #requireEndpoint(key: SecretKey): DeclaredWebhook {
     const declared = this.#deps.targets.find(key.pluginId, key.event);
     return declared && key.instanceId === '' ? declared : this.#requireForAdmin(key);
   }
 
-  /**
-   * Finds a webhook by the rules for deliveries, but throws VALIDATION_ERROR for a missing or unexpected instance id.
-   */
+  /** Finds a webhook like `targets.require`, but throws VALIDATION_ERROR for a missing or unexpected instance id. */
   #requireForAdmin({ pluginId, event, instanceId }: SecretKey): DeclaredWebhook {
     const declared = this.#deps.targets.find(pluginId, event);
     if (declared && declared.webhook.multi !== (instanceId !== '')) {

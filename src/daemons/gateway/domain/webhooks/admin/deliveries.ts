@@ -28,7 +28,7 @@ export class WebhookDeliveries {
   }
 }
 
-/** Returns a delivery. Throws DELIVERY_NOT_FOUND, also for a delivery of another tenant. */
+/** Returns a delivery. Throws DELIVERY_NOT_FOUND if the delivery does not exist or belongs to another tenant. */
 export async function requireDelivery(
   inbox: WebhookInbox,
   namespaceId: string,
@@ -46,7 +46,7 @@ function formatCursor({ receivedAt, position }: DeliveryCursor): string {
   return `${receivedAt}.${position}`;
 }
 
-/** Decodes the cursor of a list. Throws VALIDATION_ERROR. */
+/** Decodes the cursor of a list. Throws VALIDATION_ERROR if the cursor is malformed. */
 function positionOf(cursor: string | undefined): DeliveryCursor | undefined {
   if (cursor === undefined) return undefined;
   const [, receivedAt, position] = /^(\d{1,15})\.(\d{1,15})$/.exec(cursor) ?? [];

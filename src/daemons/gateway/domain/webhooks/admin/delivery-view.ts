@@ -7,7 +7,7 @@ import type { DeliveryRecord } from '../../../../../store/ports/index.ts';
 import { shownHeaders } from '../receive/request-head.ts';
 import { parseSteps } from '../receive/step-log.ts';
 
-/** Returns a delivery as shown in lists and streams. */
+/** Returns the fields of a delivery that lists and streams show. */
 export function viewOf(record: DeliveryRecord): WebhookDelivery {
   const { webhookId, pluginId, event, namespaceId, mode, origin, source, receivedAt } = record;
   const { status, httpStatus, durationMs, attempts, nextAttemptAt, bodyBytes } = record;
@@ -36,7 +36,7 @@ export function viewOf(record: DeliveryRecord): WebhookDelivery {
   };
 }
 
-/** Returns a delivery with all details. Only operators may see them, never the sender. */
+/** Returns a delivery with all details. The details are for operators only and must not be sent to the sender. */
 export function detailsOf(record: DeliveryRecord): WebhookDeliveryDetails {
   const outcome = parse(record.outcome) as { explanation?: WebhookDeliveryDetails['explanation'] } | null;
   const { body, bodyEncoding } = textOf(record.body);

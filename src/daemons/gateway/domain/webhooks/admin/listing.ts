@@ -24,7 +24,7 @@ export class WebhookListing {
     this.#deps = deps;
   }
 
-  /** Lists the webhooks of one plugin, by default of all plugins. */
+  /** Lists the webhooks of one plugin, or of all plugins if `pluginId` is undefined. */
   async list(namespaceId: string, pluginId?: string): Promise<WebhookListItem[]> {
     const { targets, secrets, pauses, samples, urlOf } = this.#deps;
     const [records, sums] = await Promise.all([secrets.list(namespaceId), samples.sums(namespaceId)]);

@@ -2,14 +2,14 @@ import type { KeyValueStore, SecretKey } from '../../../../../store/ports/index.
 import type { ChangeFeed } from '../../../../membership/change-feed.ts';
 import { endpointName } from '../receive/endpoint-name.ts';
 
-/** Cache scope of the pauses. FEED_SCOPES contains this scope. */
+/** Cache scope of paused webhooks. FEED_SCOPES contains this scope, so changes are added to the change feed. */
 const SCOPE = 'webhook-pause';
 const MAX_PAUSES = 100_000;
 
 export interface WebhookPausesDeps {
   cache: KeyValueStore;
   feed: Pick<ChangeFeed, 'follow' | 'spread'>;
-  /** Called when an endpoint is resumed, because its queued deliveries may run again. */
+  /** Called when an endpoint is resumed, because its queued deliveries can run again. */
   onResume: () => void;
 }
 
@@ -17,7 +17,7 @@ export interface WebhookPausesDeps {
 export class WebhookPauses {
   readonly #deps: WebhookPausesDeps;
   #paused: ReadonlySet<string> = new Set();
-  /** Number of changes. A list that was read before a change is outdated. */
+  /** Number of changes to `#paused`. A list that was read from the cache before a change is outdated. */
   #changes = 0;
 
   private constructor(deps: WebhookPausesDeps) {
@@ -31,7 +31,7 @@ export class WebhookPauses {
     return pauses;
   }
 
-  /** Synchronous, because it is called for each delivery. */
+  /** Returns whether an endpoint is paused. The method is synchronous, because it is called for each delivery. */
   isPaused(key: SecretKey): boolean {
     const paused = this.#paused;
     if (paused.size === 0) return false;
@@ -42,7 +42,7 @@ export class WebhookPauses {
   }
 
   /**
-   * Pauses an endpoint, or all instances if the key has no instance id. The change is on disk once the promise settles.
+   * Pauses an endpoint, or all instances if the key has no instance id. The change is durable once the promise settles.
    */
   async pause(key: SecretKey): Promise<void> {
     const { cache, feed } = this.#deps;
@@ -51,7 +51,7 @@ export class WebhookPauses {
     await feed.spread();
   }
 
-  /** Resumes an endpoint. The change is on disk once the promise settles. */
+  /** Resumes an endpoint. The change is durable once the promise settles. */
   async resume(key: SecretKey): Promise<void> {
     const { cache, feed, onResume } = this.#deps;
     await cache.delete(SCOPE, endpointName(key));

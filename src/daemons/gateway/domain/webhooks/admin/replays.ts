@@ -45,14 +45,15 @@ interface Replayed {
   replayOf: string;
 }
 
-/** Final statuses without a handler run. Such deliveries cannot be replayed. */
+/** Statuses of deliveries that ended without a handler run. Such deliveries cannot be replayed. */
 const UNHANDLED: ReadonlySet<DeliveryStatus> = new Set(['refused', 'challenge', 'duplicate']);
 const UNFINISHED: ReadonlySet<DeliveryStatus> = new Set(['accepted', 'retrying', 'running']);
 const PAGE = 200;
 /** A cursor before the first delivery. */
 const FIRST: DeliveryCursor = { receivedAt: 0, position: 0 };
 /**
- * Cache scope of bulk replays' claims. A claim is needed only until the record shows that the delivery was replayed.
+ * Cache scope of the claims of bulk replays. A claim is needed only until the record shows that the delivery was
+ * replayed.
  */
 const CLAIMS = 'webhook-replay';
 const CLAIM_MS = minutes(1);
@@ -65,7 +66,10 @@ export class Replays {
     this.#deps = deps;
   }
 
-  /** Replays one delivery. Throws DELIVERY_NOT_FOUND, or CONFLICT with the reason if it cannot be replayed. */
+  /**
+   * Replays one delivery. Throws DELIVERY_NOT_FOUND if the delivery does not exist, or CONFLICT with the reason if the
+   * delivery cannot be replayed.
+   */
   async replay(namespaceId: string, webhookId: string, call: Call): Promise<Replayed> {
     return this.#replayRecord(await requireDelivery(this.#deps.inbox, namespaceId, webhookId), call);
   }
@@ -83,8 +87,8 @@ export class Replays {
   }
 
   /**
-   * Returns the webhook that handles a replay. Throws CONFLICT with the reason if the delivery cannot be replayed;
-   * WEBHOOK_NOT_FOUND or PLUGIN_NOT_FOUND if its webhook is not declared any more.
+   * Returns the webhook that handles a replay. Throws CONFLICT with the reason if the delivery cannot be replayed.
+   * Throws WEBHOOK_NOT_FOUND or PLUGIN_NOT_FOUND if the webhook is no longer declared.
    */
   #targetFor(record: DeliveryRecord): DeclaredWebhook {
     const { webhookId, status, pluginId, event, instanceId } = record;
@@ -129,8 +133,8 @@ export class Replays {
   }
 
   /**
-   * Returns the ids of the deliveries that match the filter and already exist, oldest first. Deliveries that bulk
-   * replays create are excluded.
+   * Returns the ids of deliveries that match the filter, oldest first. Deliveries that are created during the iteration
+   * are excluded.
    */
   async *#matching(namespaceId: string, filter: DeliveryFilter): AsyncGenerator<string> {
     const newest = await this.#deps.inbox.latest();
@@ -142,7 +146,7 @@ export class Replays {
   }
 
   /**
-   * Returns the delivery. Returns undefined if it cannot be replayed, was replayed before, or was redelivered
+   * Returns the delivery, or undefined if the delivery cannot be replayed, was already replayed, or was redelivered
    * successfully.
    */
   async #findUnhandled(webhookId: string): Promise<DeliveryRecord | undefined> {
@@ -155,15 +159,15 @@ export class Replays {
   }
 
   /**
-   * Replays a delivery. Returns undefined if no replay is necessary. Of concurrent bulk replays in all processes, only
-   * one replays a delivery.
+   * Replays a delivery, or returns undefined if no replay is necessary. If several bulk replays run concurrently, only
+   * one bulk replay in all processes replays the delivery.
    */
   async #replayOnce(webhookId: string, call: Call): Promise<Replayed | undefined> {
     if (!(await this.#findUnhandled(webhookId))) return undefined;
     if (!(await this.#deps.cache.setIfAbsent(CLAIMS, webhookId, call.requestId, CLAIM_MS))) return undefined;
     let replayed: Replayed | undefined;
     try {
-      // The delivery is checked again, because another bulk replay may have finished since the first check.
+      // The delivery is checked again, because another bulk replay might have finished after the first check.
       const record = await this.#findUnhandled(webhookId);
       replayed = record && (await this.#replayRecord(record, call));
       return replayed;

@@ -14,10 +14,10 @@ import { schemeOf } from '../verify/schemes.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 
 export interface Sample extends SecretKey {
-  /** The payload; undefined for the sample that the webhook declares. */
+  /** Payload of the sample. If undefined, the sample file that the webhook declares is sent. */
   data: unknown;
   headers: Record<string, string>;
-  /** The caller's IP address. */
+  /** IP address of the caller. */
   source: string;
   requestId: string;
   traceId: string;
@@ -31,7 +31,10 @@ export interface WebhookSamplesDeps {
   random: Random;
 }
 
-/** Names of given headers that are not sent, because the internal request does not need them or sets its own values. */
+/**
+ * Names of headers that are removed from the caller's headers, because the internal request does not need them or sets
+ * its own values.
+ */
 const NOT_SENT = new Set([
   'content-encoding',
   'content-length',
@@ -42,8 +45,8 @@ const NOT_SENT = new Set([
 ]);
 
 /**
- * Sends sample deliveries to this gateway. The samples pass all steps, like deliveries of a real sender. @spec
- * docs/webhooks.md "Send"
+ * Sends sample deliveries to this gateway. A sample passes through the same steps as the delivery of a real sender.
+ * @spec docs/webhooks.md "Send"
  */
 export class WebhookSamples {
   readonly #deps: WebhookSamplesDeps;
@@ -59,8 +62,8 @@ export class WebhookSamples {
     const target = this.#deps.targets.require(pluginId, event, instanceId);
     const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
     const body = Buffer.from(payload);
-    // Names are converted to lower case. Otherwise a given signature header could be sent in addition to the generated
-    // one.
+    // Header names are converted to lower case, so that the generated signature header replaces a given signature
+    // header.
     const given = Object.entries(headers)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
       .filter(([name]) => !NOT_SENT.has(name));
@@ -116,7 +119,7 @@ export class WebhookSamples {
   }
 }
 
-/** Reads the sample file that the manifest declares. It must be inside the plugin's folder. */
+/** Reads the sample file that the manifest declares. The file must be inside the plugin's folder. */
 async function declaredSample({ plugin, webhook }: DeclaredWebhook): Promise<string> {
   if (webhook.sample === undefined)
     throw new PlatformError(

@@ -2,8 +2,8 @@ import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../../../store/ports/index.ts';
 
 /**
- * Cursor of a delivery stream: the position of the last delivery sent, and the positions of deliveries that were sent
- * before their end.
+ * Cursor of a delivery stream. `position` is the position of the last delivery sent. `open` contains the positions of
+ * deliveries that were sent before they ended.
  */
 export interface TailCursor {
   position: number;
@@ -11,24 +11,25 @@ export interface TailCursor {
 }
 
 export interface TailEvent {
-  /** `delivery`: a new delivery. `ended`: the end of a delivery that was sent earlier. */
+  /** `delivery` means a new delivery. `ended` means the end of a delivery that was sent earlier. */
   kind: 'delivery' | 'ended';
   record: DeliveryRecord;
-  /** Cursor with which a client continues after this event. */
+  /** Cursor for resuming the stream after this event. */
   cursor: TailCursor;
 }
 
 /**
- * Maximum number of open deliveries in a cursor. The oldest positions are dropped, and the ends of these deliveries are
- * not sent.
+ * Maximum number of open deliveries in a cursor. Above the limit, the oldest positions are dropped, and the ends of
+ * these deliveries are not sent.
  */
 const MAX_OPEN = 200;
 const PAGE = 100;
 const OPEN = new Set(['accepted', 'retrying', 'running']);
 
 /**
- * Returns the ends of the cursor's open deliveries, then newer deliveries in order. The cursor holds the whole state of
- * a stream, so that a client can resume the stream at any time. @spec docs/webhooks.md "Tail"
+ * Returns events for open deliveries of the cursor that have ended, followed by newer deliveries in order. The cursor
+ * contains the whole state of the stream, so that a client can resume the stream at any time. @spec docs/webhooks.md
+ * "Tail"
  */
 export async function readTail(
   inbox: WebhookInbox,
@@ -54,12 +55,12 @@ export async function readTail(
   return events;
 }
 
-/** Returns `<position>`, followed by the positions of open deliveries: `123.120.121`. */
+/** Returns `<position>`, followed by the positions of open deliveries, as in `123.120.121`. */
 export function formatCursor({ position, open }: TailCursor): string {
   return [position, ...open].join('.');
 }
 
-/** Parses the text of `formatCursor`. Throws VALIDATION_ERROR. */
+/** Parses the output of `formatCursor`. Throws VALIDATION_ERROR if the text is malformed. */
 export function parseCursor(text: string): TailCursor {
   if (!/^\d{1,15}(?:\.\d{1,15}){0,200}$/.test(text))
     throw new PlatformError(

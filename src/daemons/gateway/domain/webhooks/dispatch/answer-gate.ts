@@ -13,7 +13,10 @@ export class AnswerGate {
     this.#unanswered.set(webhookId, undefined);
   }
 
-  /** Marks a delivery as answered. Returns true if the delivery was held for its response; `next` then returns it. */
+  /**
+   * Marks a delivery as answered. Returns true if the delivery was on hold until its response. In this case, `next`
+   * returns the delivery.
+   */
   answered(webhookId: string): boolean {
     const item = this.#unanswered.get(webhookId);
     this.#unanswered.delete(webhookId);
@@ -22,7 +25,7 @@ export class AnswerGate {
     return true;
   }
 
-  /** Holds the delivery if its response is not written yet. Returns true if the delivery is held. */
+  /** Puts the delivery on hold if its response is not written yet. Returns true if the delivery is on hold. */
   keeps(item: QueuedDelivery): boolean {
     const { webhookId } = item.delivery;
     if (!this.#unanswered.has(webhookId)) return false;
@@ -30,7 +33,10 @@ export class AnswerGate {
     return true;
   }
 
-  /** Returns the first held delivery that was answered since. Such deliveries start before queued deliveries. */
+  /**
+   * Removes and returns the first held delivery whose response is written. Such deliveries start before queued
+   * deliveries.
+   */
   next(): QueuedDelivery | undefined {
     return this.#released.shift();
   }

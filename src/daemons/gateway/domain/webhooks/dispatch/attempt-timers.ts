@@ -5,7 +5,7 @@ import type { NewDelivery } from '../../../../../store/ports/index.ts';
 /** Maximum number of deliveries with a retry timer. Further deliveries wait until the store is scanned again. */
 const MAX_TIMERS = 10_000;
 
-/** Starts the next attempts of failed deliveries by timers. */
+/** Schedules the next attempts of failed deliveries with timers. */
 export class AttemptTimers {
   readonly #clock: Clock;
   readonly #deadlines: Deadlines;
@@ -17,8 +17,8 @@ export class AttemptTimers {
   }
 
   /**
-   * Returns whether the delivery gets a timer. Deliveries with an order key always get one, because later deliveries
-   * with the same key would otherwise overtake them.
+   * Returns whether the delivery gets a timer. Deliveries with an order key always get a timer, because later
+   * deliveries with the same key could otherwise overtake the failed delivery.
    */
   maySchedule({ orderKey }: Pick<NewDelivery, 'orderKey'>): boolean {
     return this.#stops.size < MAX_TIMERS || orderKey !== null;

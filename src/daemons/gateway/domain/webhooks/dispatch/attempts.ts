@@ -23,9 +23,12 @@ export interface AttemptsDeps {
 /** An accepted delivery in memory, with the data that its next attempt needs. */
 export interface QueuedDelivery {
   delivery: NewDelivery;
-  /** The webhook's declaration when the delivery was queued. It determines the concurrency limit. */
+  /**
+   * Declaration of the webhook at the time when the delivery was queued. The declaration determines the concurrency
+   * limit.
+   */
   target: DeclaredWebhook;
-  /** The parsed body; undefined between attempts, when only the store has the body. */
+  /** Parsed body. Undefined between attempts, when only the store contains the body. */
   payload: JsonPayload | undefined;
   /** Number of attempts so far. */
   attempts: number;
@@ -33,13 +36,16 @@ export interface QueuedDelivery {
 }
 
 export interface AttemptEnd {
-  /** Time of the next attempt in epoch ms; undefined if there is no further attempt. */
+  /** Time of the next attempt in epoch ms, or undefined if there is no further attempt. */
   nextAttemptAt: number | undefined;
-  /** Whether the store was away, so that the delivery could not be read or its end could not be stored. */
+  /** Whether the store was unavailable, so that the delivery could not be read or its end could not be stored. */
   isUnread: boolean;
 }
 
-/** Maximum random share of a backoff, so that deliveries that fail together are not retried together. */
+/**
+ * Maximum share by which a backoff is randomly shortened, so that deliveries that failed at the same time are not
+ * retried at the same time.
+ */
 const JITTER = 0.2;
 
 /** Runs attempts of accepted deliveries, and stores their outcome. @spec docs/webhooks.md "Async" */
@@ -50,7 +56,7 @@ export class Attempts {
     this.#deps = deps;
   }
 
-  /** Runs the handler as currently loaded and stores the outcome. Never rejects. */
+  /** Runs the currently loaded version of the handler and stores the outcome. Never rejects. */
   async attempt(item: QueuedDelivery, target: DeclaredWebhook): Promise<AttemptEnd> {
     const { delivery } = item;
     const startedAt = this.#deps.clock.now();
@@ -59,8 +65,8 @@ export class Attempts {
     item.payload = undefined;
     if (payload === 'gone' || payload === 'unread')
       return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
-    // No delivery id is passed: workflows started by async or replayed deliveries are identified by the webhook id
-    // instead.
+    // The delivery id is null, because workflows that async or replayed deliveries start are identified by the webhook
+    // id instead.
     const handled = await this.#deps.call(delivery, target, payload, null);
     item.attempts++;
     const { retry } = target.webhook;
@@ -107,7 +113,7 @@ export class Attempts {
     );
   }
 
-  /** Returns false if the end is not stored because this process stops. */
+  /** Stores the end of an attempt. Returns false if the process stops before the end is stored. */
   async #finish(
     item: QueuedDelivery,
     handled: Handled,
@@ -125,8 +131,8 @@ export class Attempts {
         durationMs: Math.max(0, this.#deps.clock.now() - delivery.receivedAt),
         nextAttemptAt,
       });
-      // The marker is settled. Otherwise a redelivery by the sender would run the handler again although the replay
-      // succeeded.
+      // Settles the idempotency marker. Otherwise a redelivery by the sender would run the handler again after the
+      // successful replay.
       if (isStored && handled.succeeded && delivery.origin === 'replay' && marker)
         await this.#deps.inbox.settleMarker(marker, this.#deps.clock.now() + LIMITS.idempotencyWindowMs);
       return isStored;

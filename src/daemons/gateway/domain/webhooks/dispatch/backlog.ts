@@ -7,24 +7,24 @@ const RETRY_MS = 1000;
 export interface DeliveryBacklogDeps {
   inbox: Pick<WebhookInbox, 'unfinished'>;
   logger: Logger;
-  /** Whether memory has no room for more deliveries. */
+  /** Returns whether the limit of deliveries in memory is reached. */
   isFull(): boolean;
-  /** Adds a stored delivery to the queue in memory, unless it is already there. */
+  /** Adds a stored delivery to the queue in memory, unless the queue already contains the delivery. */
   hold(record: DeliveryRecord): void;
   /**
-   * Allows these deliveries to be queued again. Called when no page of the store that may list them as unfinished is
-   * being read.
+   * Allows these deliveries to be queued again. Must not be called during a refill, because the page being read might
+   * list these deliveries as unfinished.
    */
   forget(webhookIds: readonly string[]): void;
 }
 
-/** Accepted deliveries that are in the store but not in memory. Loads them in order, page by page. */
+/** Loads accepted deliveries that are in the store but not in memory, in order and page by page. */
 export class DeliveryBacklog {
   readonly #deps: DeliveryBacklogDeps;
   #isPending = false;
   /**
-   * Unfinished deliveries up to this position are in memory or on hold. Without it, each refill would scan all
-   * deliveries of paused webhooks again.
+   * Position up to which all unfinished deliveries are in memory or on hold. Without this position, each refill would
+   * scan all deliveries of paused webhooks again.
    */
   #position = 0;
   #mustRescan = false;
@@ -57,8 +57,8 @@ export class DeliveryBacklog {
   }
 
   /**
-   * Loads deliveries until memory is full or the store has no further ones, then calls `onDone`. One refill runs at a
-   * time.
+   * Loads deliveries until memory is full or the store has no further deliveries, and then calls `onDone`. Only one
+   * refill runs at a time.
    */
   refill(onDone: () => void): void {
     this.#refill ??= this.#load().then(() => {
@@ -69,7 +69,10 @@ export class DeliveryBacklog {
     });
   }
 
-  /** Allows a finished delivery to be queued again once no page that may list it as unfinished is being read. */
+  /**
+   * Allows a finished delivery to be queued again. During a refill, the permission takes effect at the end of the
+   * refill, because the page being read might list the delivery as unfinished.
+   */
   finished(webhookId: string): void {
     if (this.#refill) this.#finishedMeanwhile.push(webhookId);
     else this.#deps.forget([webhookId]);

@@ -2,7 +2,7 @@ import { codeOf } from '../../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { DeliveryEnd, WebhookInbox } from '../../../../../store/ports/index.ts';
 
-/** Interval between two tries to write while the store is away, in real time. */
+/** Interval between write attempts while the store is unavailable, in ms of real time. */
 const RETRY_MS = 500;
 
 export interface DeliveryEndsDeps {
@@ -13,7 +13,7 @@ export interface DeliveryEndsDeps {
 type Ending = Parameters<WebhookInbox['finish']>;
 
 /**
- * Stores the outcomes of handler runs, also if the store is away when the handler ends. Without this, an outage of the
+ * Stores the outcomes of handler runs, and retries while the store is unavailable. Without retries, an outage of the
  * store would leave deliveries unfinished and ids claimed until the process ends.
  */
 export class DeliveryEnds {
@@ -26,8 +26,8 @@ export class DeliveryEnds {
   }
 
   /**
-   * Resolves with true once the end is stored, and with false if this was closed while the store was away. Throws
-   * errors that a repetition cannot solve.
+   * Resolves with true once the end is stored, or with false if `close` is called while the store is unavailable.
+   * Throws errors that a retry cannot solve.
    */
   async store(...ending: Ending): Promise<boolean> {
     for (let isReported = false; ; ) {
@@ -44,8 +44,8 @@ export class DeliveryEnds {
   }
 
   /**
-   * Stores the end of a delivery whose sender was told to send it again. Until it is stored, the repeated delivery
-   * waits for this one.
+   * Stores the end of a delivery in the background, after the sender got an error response. A redelivery waits until
+   * the end is stored.
    */
   storeLater(webhookId: string, end: DeliveryEnd, marker: Ending[2]): void {
     void this.#mayRetry()
@@ -53,13 +53,13 @@ export class DeliveryEnds {
       .catch((error) => this.#report(error, [webhookId]));
   }
 
-  /** Ends all repetitions. */
+  /** Stops all retries. */
   close(): void {
     this.#isClosed = true;
     this.#closed.resolve();
   }
 
-  /** Waits for the next try. Resolves with false at once when this is closed. */
+  /** Waits for the retry interval. Resolves with true, or with false as soon as `close` is called. */
   async #mayRetry(): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined;
     const waited = new Promise((resolve) => {

@@ -17,13 +17,13 @@ import type { WebhookDispatcher } from './webhook-dispatcher.ts';
 export interface WebhookDispatcherDeps extends AttemptsDeps {
   targets: WebhookTargets;
   pauses: Pick<WebhookPauses, 'isPaused'>;
-  /** State of the services that plugins call. If it is missing, all services count as available. */
+  /** State of the services that plugins call. If undefined, all services count as available. */
   services?: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   /** Maximum concurrent async deliveries of all plugins. */
   concurrency: number;
-  /** Returns false while no handler may start, because another node may run the deliveries. */
+  /** Returns false while no handler is allowed to start, because another node might run the same deliveries. */
   mayStart?: () => boolean;
-  /** Runs a share of the attempts, if other gateways use the store. */
+  /** Other gateways of the same store, which run a share of the attempts. */
   others?: Pick<OtherGateways, 'attempt' | 'capacity'>;
 }
 
@@ -32,11 +32,11 @@ const MAX_HELD = 1000;
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 const RESCAN_MS = seconds(30);
 /**
- * Maximum concurrent handlers while many deliveries are being received. Responses come first: senders time out, but
- * stored deliveries can wait.
+ * Maximum concurrent handlers while many deliveries are being received. Responses have priority, because senders time
+ * out, but stored deliveries can wait.
  */
 const BUSY_CONCURRENCY = 2;
-/** Number of deliveries being received at which `BUSY_CONCURRENCY` applies. */
+/** Number of concurrently received deliveries at which `BUSY_CONCURRENCY` applies. */
 const BUSY_FROM = 16;
 
 /** Runs accepted deliveries, from memory or from the store. @spec Webhook delivery step 7; docs/webhooks.md "Async" */
@@ -47,7 +47,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   readonly #timers: AttemptTimers;
   readonly #gate = new AnswerGate();
   readonly #queue = new Queue<QueuedDelivery>({
-    // Bytes of the body and of its text. The parsed value needs about as much memory again.
+    // Size of the body and of its text. The parsed value is not counted, although it needs about the same amount of
+    // memory.
     bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
     limitOf: ({ delivery, target: { webhook } }) =>
       webhook.concurrency === undefined
@@ -58,15 +59,15 @@ export class InboxDispatcher implements WebhookDispatcher {
   });
   readonly #running = new Map<string, Promise<void>>();
   /**
-   * Ids of deliveries that must not be queued again: waiting and running ones, and finished ones that a page being read
-   * may still list.
+   * Ids of deliveries that must not be queued again. These deliveries are waiting or running, or are finished but
+   * possibly listed as unfinished in the page being read.
    */
   readonly #known = new Set<string>();
   readonly #backlog: DeliveryBacklog;
   /** Webhooks already reported as blocked on their plugin. */
   readonly #reported = new Set<string>();
   #receiving = 0;
-  /** Number of attempts that run in this process, not on other gateways. */
+  /** Number of attempts that run in this process and not on other gateways. */
   #ownRunning = 0;
   #stopRescan: (() => void) | undefined;
   #isClosed = false;
@@ -94,7 +95,7 @@ export class InboxDispatcher implements WebhookDispatcher {
     marker: Uint8Array | null = null,
   ): void {
     if (this.#deps.pauses.isPaused(delivery)) return;
-    // The delivery may already have been loaded from the store, between its commit and this call.
+    // The delivery might have been loaded from the store between its commit and this call.
     if (this.#known.has(delivery.webhookId)) return;
     if (!this.#mustWaitInStore(delivery)) {
       this.#known.add(delivery.webhookId);
@@ -119,7 +120,7 @@ export class InboxDispatcher implements WebhookDispatcher {
     this.#receiving += change;
   }
 
-  /** Loads deliveries that were stored since the last load, such as those that other nodes accepted. */
+  /** Loads deliveries that were stored since the last load, such as deliveries that other nodes accepted. */
   pull(): void {
     this.#backlog.add();
     this.#pump();
@@ -143,8 +144,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   }
 
   /**
-   * Whether a new delivery must stay in the store for now, because memory is full or older deliveries are in the store
-   * only.
+   * Returns whether a new delivery must stay in the store, because memory is full or older deliveries are only in the
+   * store.
    */
   #mustWaitInStore({ orderKey }: NewDelivery): boolean {
     const { isPending, isRefilling } = this.#backlog;
@@ -159,8 +160,8 @@ export class InboxDispatcher implements WebhookDispatcher {
     while (!this.#isClosed && mayStart() && this.#running.size < limit) {
       const item = this.#gate.next() ?? this.#queue.take();
       if (!item) break;
-      // Continues with the next delivery, because writing a response takes long if an earlier response on the same
-      // connection is slow.
+      // The loop continues with the next delivery, because writing the response of this delivery takes long if an
+      // earlier response on the same connection is slow.
       if (this.#gate.keeps(item)) continue;
       const target = this.#runnableTarget(item.delivery);
       if (target) this.#running.set(item.delivery.webhookId, this.#run(item, target));
@@ -181,7 +182,7 @@ export class InboxDispatcher implements WebhookDispatcher {
     try {
       const unsure = services?.confirm(target);
       if (unsure) await unsure;
-      // When the service recovers later, this delivery is loaded from the store.
+      // If a service is unavailable, the delivery is loaded from the store again after the service has recovered.
       if (!services?.isUnavailable(target)) end = await this.#attempt(item, target);
     } finally {
       this.#running.delete(item.delivery.webhookId);
@@ -194,7 +195,10 @@ export class InboxDispatcher implements WebhookDispatcher {
     }
   }
 
-  /** Runs the attempt on another gateway if that one has less to do, otherwise here. */
+  /**
+   * Runs the attempt on another gateway if that gateway has fewer running attempts. Otherwise runs the attempt in this
+   * process.
+   */
   async #attempt(item: QueuedDelivery, target: DeclaredWebhook): Promise<AttemptEnd> {
     const load = { ownRunning: this.#ownRunning, ownLimit: this.#ownLimit };
     const end = await this.#deps.others?.attempt(item, load);
@@ -211,7 +215,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   }
 
   /**
-   * Removes a delivery and later ones with its order key from memory. They stay in the store until the next full scan.
+   * Removes a delivery and later deliveries with the same order key from memory. The removed deliveries stay in the
+   * store until the next full scan.
    */
   #putBack(item: QueuedDelivery): void {
     for (const { delivery } of this.#queue.drop(item)) this.#known.delete(delivery.webhookId);
@@ -220,7 +225,7 @@ export class InboxDispatcher implements WebhookDispatcher {
   #settle(item: QueuedDelivery, target: DeclaredWebhook, again: number | undefined): void {
     this.#queue.done(item, { keepsOrder: again !== undefined });
     if (again !== undefined && this.#timers.maySchedule(item.delivery)) {
-      // The body is not kept in memory between attempts, because the store has it.
+      // The body is not kept in memory between attempts, because the store contains the body.
       this.#schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
       return;
     }
@@ -263,8 +268,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   }
 
   /**
-   * Returns the current webhook of a delivery. Undefined if the delivery must stay in the store, because its webhook is
-   * paused or its plugin or a service is unavailable.
+   * Returns the current webhook of a delivery, or undefined if the delivery must stay in the store, because its webhook
+   * is paused or its plugin or a required service is unavailable.
    */
   #runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
     const { pauses, targets, services, logger } = this.#deps;

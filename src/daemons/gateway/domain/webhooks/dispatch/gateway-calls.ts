@@ -5,11 +5,14 @@ import type { AttemptRequest } from './requested-attempts.ts';
 
 const ANNOUNCE_TIMEOUT_MS = 5000;
 
-/** Calls of the gateway that schedules deliveries to the other gateways. */
+/** Client with which the scheduling gateway calls the other gateways. */
 export interface GatewayCalls {
-  /** Resolves with undefined if the gateway refused to run the attempt. */
+  /** Runs an attempt on another gateway. Resolves with undefined if that gateway refused to run the attempt. */
   attempt(url: string, request: AttemptRequest, signal: AbortSignal): Promise<AttemptEnd | undefined>;
-  /** Returns the ids of deliveries whose attempts run on the gateway. */
+  /**
+   * Announces the current scheduler to another gateway. Returns the ids of deliveries whose attempts run on that
+   * gateway.
+   */
   announce(url: string, scheduler: number): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -19,7 +22,7 @@ export function createGatewayCalls(internalSecret: string): GatewayCalls {
   const headers = { [HEADERS.internalSecret]: internalSecret, ...serviceHeaders(internalSecret) };
   return {
     async attempt(url, request, signal) {
-      // A handler may run for hours, so the call has no timeout. It is aborted when the gateway ends.
+      // A handler can run for hours, so the call has no timeout. `signal` aborts the call when the other gateway ends.
       const call = { headers, body: request, signal, idleTimeoutMs: 0 };
       const reply = await client.post(url, runDeliveryAttempt.path, call);
       const body = runDeliveryAttempt.reply.parse(parseReply(await reply.text(), 'gateway'));

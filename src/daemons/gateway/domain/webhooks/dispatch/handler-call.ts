@@ -40,25 +40,27 @@ export type CallHandler = (
   target: DeclaredWebhook,
   payload: JsonPayload,
   /**
-   * The sender's delivery id, set if each redelivery gets a record of its own. Workflows are then started once per
+   * Delivery id of the sender. Set if each redelivery gets its own record, so that workflows are started only once per
    * delivery id.
    */
   deliveryId: string | null,
 ) => Promise<Handled>;
 
-/** Maximum characters of a handler's result that are recorded. */
+/** Maximum length of a recorded handler result, in characters. */
 const MAX_RECORD_CHARS = 16 * 1024;
 
-/** Returns the time limit of a webhook's handler, in ms. */
 export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
   return webhook.timeoutMs ?? plugin.manifest.permissions.quotas?.timeoutMs ?? LIMITS.routeTimeoutMs;
 }
 
-/** Creates the function that calls handlers. It never throws. @spec Webhook delivery step 7; Webhook handler context */
+/**
+ * Creates the function that calls webhook handlers. The created function never rejects. @spec Webhook delivery step 7;
+ * Webhook handler context
+ */
 export function createHandlerCall(execute: Execute, logger: Logger): CallHandler {
   /**
    * Logs a failure that the handler returned. The sender of an async delivery does not see the failure, because the
-   * delivery was answered before.
+   * response was sent before the handler ran.
    */
   function logReturnedFailure(delivery: NewDelivery, { exitCode, error }: CommandResult): void {
     const { webhookId, pluginId, event, mode } = delivery;
@@ -115,8 +117,8 @@ function logFieldsOf({ requestId, traceId, namespaceId, pluginId }: NewDelivery)
 }
 
 /**
- * Returns the parts of an error that the sender may see. The message of an exception is only recorded and logged,
- * because it may contain confidential data.
+ * Returns the parts of an error that the sender is allowed to see. The message of an exception is only recorded and
+ * logged, because the message can contain confidential data.
  */
 function publicPart({ code, message, details }: PlatformError, webhookId: string) {
   if (code !== 'EXECUTION_ERROR') return { message, details: { ...details, webhookId } };

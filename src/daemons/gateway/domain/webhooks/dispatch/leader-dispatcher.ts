@@ -15,15 +15,15 @@ export interface LeaderDispatcherDeps {
   logger: Logger;
 }
 
-/** Interval at which the leader reads deliveries that other nodes accepted, in real time. */
+/** Interval at which the leader reads deliveries that other nodes accepted, in ms of real time. */
 const POLL_MS = 200;
-/** Number of polls between two checks whether this node is the leader. */
+/** Number of polls between two checks of whether this node is the leader. */
 const POLLS_PER_CHECK = 5;
 
 /**
  * Dispatcher of a node that shares its store. Every node accepts deliveries and runs handlers, but only the leader
- * decides which delivery runs next, so that order, concurrency limits and pauses apply across all nodes. The leader is
- * the oldest gateway that has not ended. When it ends, the next one takes over. @spec docs/decisions/0222
+ * schedules deliveries, so that order, concurrency limits and pauses apply across all nodes. The oldest gateway that
+ * has not ended is the leader. @spec docs/decisions/0222
  */
 export class LeaderDispatcher implements WebhookDispatcher {
   readonly #deps: LeaderDispatcherDeps;
@@ -44,7 +44,7 @@ export class LeaderDispatcher implements WebhookDispatcher {
     marker?: Uint8Array | null,
   ): void {
     if (!this.#isLeader) return;
-    // Another node may have accepted an earlier delivery with the same order key, so the store decides the order.
+    // Another node might have accepted an earlier delivery with the same order key, so the store decides the order.
     if (delivery.orderKey !== null) this.#deps.dispatcher.pull();
     else this.#deps.dispatcher.enqueue(delivery, target, payload, marker);
   }
@@ -65,7 +65,7 @@ export class LeaderDispatcher implements WebhookDispatcher {
     this.#deps.dispatcher.receiving(change);
   }
 
-  /** Starts polling at the first call. */
+  /** Schedules all stored deliveries if this node is the leader. The first call also starts polling. */
   runBacklog(): void {
     if (this.#isLeader) this.#deps.dispatcher.runBacklog();
     if (this.#timer === undefined && !this.#isClosed) this.#poll();
@@ -97,7 +97,10 @@ export class LeaderDispatcher implements WebhookDispatcher {
     if (this.#isLeader && membership.isHeld && !this.#isClosed) dispatcher.pull();
   }
 
-  /** Makes this node the leader if it is the oldest gateway. A leader stays the leader until its process ends. */
+  /**
+   * Makes this node the leader if its gateway process is the oldest. A leader remains the leader until the process
+   * ends.
+   */
   async #checkLeader(): Promise<void> {
     const { members, membership, dispatcher, others, logger } = this.#deps;
     const fences = await members.unended('gateway');

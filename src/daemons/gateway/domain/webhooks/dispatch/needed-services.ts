@@ -9,11 +9,9 @@ export interface NeededServicesDeps {
   peers: Pick<Peers, 'known'>;
   use: Pick<ServiceUse, 'neededBy'>;
   logger: Logger;
-  /** Called when a service is available again, because deliveries on hold may run. */
+  /** Called when an unavailable service becomes available again, so that delayed deliveries can run. */
   onBack: () => void;
-  /**
-   * Clock of the probes; real time by default, also with a test clock, because the probed processes run in real time.
-   */
+  /** Clock for the probes. Defaults to real time even in tests, because the probed processes run in real time. */
   clock?: Clock;
 }
 
@@ -32,9 +30,7 @@ interface Probed {
   stopTimer: () => void;
 }
 
-/**
- * Tracks whether the services that a plugin's handlers need are available. @spec docs/webhooks.md "Async"
- */
+/** Tracks whether the services that a plugin's handlers use are available. @spec docs/webhooks.md "Async" */
 export class NeededServices {
   readonly #deps: Required<NeededServicesDeps>;
   readonly #probed = new Map<NeededService, Probed>();
@@ -45,16 +41,16 @@ export class NeededServices {
   }
 
   /**
-   * Whether a service that the plugin needs is known to be unavailable. Sends no request, because a timer probes
-   * unavailable services.
+   * Returns true if a service that the plugin needs failed its last probe. Sends no request, because a timer repeats
+   * failed probes.
    */
   isUnavailable(target: DeclaredWebhook): boolean {
     return this.#neededBy(target).some((name) => this.#stateOf(name).isUnavailable);
   }
 
   /**
-   * Probes services whose state is unknown or outdated. Resolves when `isUnavailable` is up to date. Returns undefined
-   * if `isUnavailable` is up to date already.
+   * Probes the services that the plugin needs if their last probe is outdated. Resolves when `isUnavailable` is up to
+   * date. Returns undefined if no probe is needed.
    */
   confirm(target: DeclaredWebhook): undefined | Promise<unknown> {
     const needed = this.#neededBy(target).map((name) => ({ name, state: this.#stateOf(name) }));
@@ -71,8 +67,7 @@ export class NeededServices {
   }
 
   /**
-   * Returns the services that the plugin needs. Services without a known URL are left out, so that no delivery waits
-   * for them.
+   * Returns the services that the plugin needs. Omits services without a known URL, so that no delivery waits for them.
    */
   #neededBy({ plugin }: DeclaredWebhook): NeededService[] {
     const { peers, use } = this.#deps;

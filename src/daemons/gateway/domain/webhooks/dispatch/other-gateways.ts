@@ -14,7 +14,10 @@ export interface OtherGatewaysDeps {
   fence: Pick<Fence, 'require'> & { readonly fence: number };
   calls: GatewayCalls;
   inbox: Pick<WebhookInbox, 'find'>;
-  /** Attempts that this gateway runs for an earlier scheduler. */
+  /**
+   * Attempts that this gateway runs for an earlier scheduler. The scheduler is the gateway that assigns deliveries to
+   * all gateways.
+   */
   own: Pick<RequestedAttempts, 'running'>;
   /** Maximum concurrent attempts per gateway. */
   concurrency: number;
@@ -26,26 +29,34 @@ interface Gateway {
   fence: number;
   url: string;
   running: number;
-  /** Aborts the calls to the gateway when it has ended. */
+  /** Aborts pending calls to the gateway after the gateway has ended. */
   ended: AbortController;
 }
 
 const UNREAD: AttemptEnd = { nextAttemptAt: undefined, isUnread: true };
-/** Interval between two checks for the outcome of an attempt whose call failed, in real time. */
+/**
+ * Interval between two checks for the outcome of an attempt whose call failed, in ms. Real time is used even with a
+ * test clock.
+ */
 const RECHECK_MS = seconds(1);
-/** Time for which a gateway gets no deliveries of a plugin that it refused to run. */
+/** Time for which a gateway that refused a delivery receives no further deliveries of the same plugin, in ms. */
 const REFUSED_MS = seconds(5);
 
 /**
- * Runs attempts on the other gateways of the store. Only the gateway that schedules the deliveries of all nodes uses
- * it. @spec docs/decisions/0222
+ * Runs attempts on the other gateways that share the store. Used only by the gateway that schedules the deliveries of
+ * all nodes. @spec docs/decisions/0222
  */
 export class OtherGateways {
   readonly #deps: OtherGatewaysDeps;
   readonly #gateways = new Map<number, Gateway>();
-  /** Gateways on which an earlier scheduler started attempts that still ran at the takeover, by webhook id. */
+  /**
+   * Maps a webhook id to the gateway that was running the delivery's attempt when this gateway became the scheduler.
+   */
   readonly #startedEarlier = new Map<string, Gateway>();
-  /** End of the time for which a gateway runs no handlers of a plugin, by fence and plugin id. */
+  /**
+   * Maps the fence token of a gateway and a plugin id to the time until which the gateway receives no deliveries of the
+   * plugin.
+   */
   readonly #refusals = new Map<string, number>();
   #isClosed = false;
 
@@ -53,12 +64,12 @@ export class OtherGateways {
     this.#deps = deps;
   }
 
-  /** Number of attempts that the other gateways may run at the same time. */
+  /** Maximum number of attempts that the other gateways can run concurrently. */
   get capacity(): number {
     return this.#gateways.size * this.#deps.concurrency;
   }
 
-  /** Reads which gateways are alive. Calls to gateways that have ended are aborted. */
+  /** Updates the list of live gateways. Aborts pending calls to gateways that have ended. */
   async refresh(): Promise<void> {
     const { members, fence } = this.#deps;
     const [live, unended] = await Promise.all([members.live('gateway'), members.unended('gateway')]);
@@ -68,8 +79,8 @@ export class OtherGateways {
   }
 
   /**
-   * Makes this gateway the scheduler. Resolves once every other gateway has told which attempts it still runs, or has
-   * ended, so that no attempt runs twice at the same time.
+   * Makes this gateway the scheduler. Resolves once every other gateway has reported its running attempts or has ended,
+   * so that no attempt runs twice at the same time.
    */
   async takeOver(): Promise<void> {
     const announced = new Set<number>();
@@ -85,8 +96,8 @@ export class OtherGateways {
   }
 
   /**
-   * Runs the attempt on the gateway with the fewest running attempts. Resolves with undefined if that is this gateway,
-   * which runs `ownRunning` attempts and at most `ownLimit`, or if the other gateway refused.
+   * Runs the attempt on the least busy gateway. Resolves with undefined if this gateway is the least busy (`ownRunning`
+   * is below `ownLimit`) or if the chosen gateway refuses the attempt.
    */
   async attempt(
     item: QueuedDelivery,
@@ -128,7 +139,10 @@ export class OtherGateways {
       if (key.startsWith(`${gateway.fence} `)) this.#refusals.delete(key);
   }
 
-  /** Returns true if the gateway knows the new scheduler and its running attempts are noted here. */
+  /**
+   * Announces the new scheduler to a gateway and stores the attempts that the gateway still runs. Returns false if the
+   * call fails.
+   */
   async #announceTo(gateway: Gateway): Promise<boolean> {
     try {
       const running = await this.#deps.calls.announce(gateway.url, this.#deps.fence.require());
@@ -170,12 +184,13 @@ export class OtherGateways {
   }
 
   /**
-   * Waits for the outcome of an attempt whose call failed: it is in the store, or the gateway no longer runs the
-   * attempt, or the gateway has ended.
+   * Polls for the outcome of an attempt whose call failed. Ends when the outcome is stored, the gateway no longer runs
+   * the attempt, or the gateway has ended.
    */
   async #outcome(gateway: Gateway, webhookId: string, attempts: number): Promise<AttemptEnd> {
     while (!this.#isClosed) {
-      // Asked before the record is read, because the attempt may end between the two.
+      // The gateway is queried before the record is read, so that an attempt that ends between the two reads is not
+      // missed.
       const stillRuns = !gateway.ended.signal.aborted && (await this.#stillRuns(gateway, webhookId));
       const stored = await this.#storedEnd(webhookId, attempts);
       if (stored) return stored;
@@ -185,7 +200,10 @@ export class OtherGateways {
     return UNREAD;
   }
 
-  /** Returns true as well if the gateway does not answer, because it may still run the attempt. */
+  /**
+   * Returns whether the gateway still runs the attempt. Returns true if the gateway does not answer, because the
+   * attempt might still run.
+   */
   async #stillRuns(gateway: Gateway, webhookId: string): Promise<boolean> {
     try {
       const running = await this.#deps.calls.announce(gateway.url, this.#deps.fence.require());

@@ -1,13 +1,16 @@
 /** Functions that determine how a queue orders and limits its items. */
 export interface QueueRules<Item> {
   bytesOf(item: Item): number;
-  /** Returns the concurrency limit of an item; undefined for none. Items with the same name share it. */
+  /**
+   * Returns the concurrency limit of an item, or undefined for an unlimited item. Items with the same `name` share a
+   * limit.
+   */
   limitOf(item: Item): { name: string; limit: number } | undefined;
-  /** Returns the order key of an item. Items with the same key run one after another. */
+  /** Returns the order key of an item. Items with the same order key run one after another. */
   orderOf(item: Item): string | undefined;
 }
 
-/** A concurrency limit: the number of its running items, and the items that wait for a slot. */
+/** State of one concurrency limit: the number of running items, and the items that wait for a slot. */
 interface Limited<Item> {
   running: number;
   waiting: Item[];
@@ -15,13 +18,13 @@ interface Limited<Item> {
 
 /**
  * FIFO queue with concurrency limits and order keys. Blocked items are kept in separate lists, so that finding the next
- * runnable item takes O(1).
+ * runnable item takes O(1) time.
  */
 export class Queue<Item> {
   readonly #rules: QueueRules<Item>;
   readonly #ready: Item[] = [];
   readonly #limited = new Map<string, Limited<Item>>();
-  /** Items that wait for an earlier item with the same order key, by order key. */
+  /** Maps an order key to the items that wait for an earlier item with that key. */
   readonly #orders = new Map<string, Item[]>();
   #size = 0;
   #bytes = 0;
@@ -44,8 +47,8 @@ export class Queue<Item> {
   }
 
   /**
-   * Reserves the item's position among the items with its order key. The item runs after `release`. Returns false if an
-   * earlier item is not done; the item then waits in the queue.
+   * Reserves the item's position among items with the same order key. Returns true if the item must be started with
+   * `release`, or false if the item waits in the queue for an earlier item.
    */
   reserve(item: Item): boolean {
     if (this.#enterOrder(item)) return true;
@@ -54,28 +57,34 @@ export class Queue<Item> {
   }
 
   /**
-   * Makes a reserved item, or a failed item whose next attempt is due, ready to run. A failed item blocks its order key
-   * until that attempt ends.
+   * Makes a reserved item, or a failed item whose next attempt is due, ready to run. The order key of a failed item
+   * stays blocked until that attempt ends.
    */
   release(item: Item): void {
     this.#count(item, 1);
     this.#toReady(item);
   }
 
-  /** Returns the next runnable item. It keeps its slot and blocks its order key until `done` is called. */
+  /**
+   * Removes the next runnable item from the queue and returns the item. The item occupies its slot and blocks its order
+   * key until `done` is called.
+   */
   take(): Item | undefined {
     const item = this.#ready.shift();
     if (item !== undefined) this.#count(item, -1);
     return item;
   }
 
-  /** Ends an item. With `keepsOrder`, its order key stays blocked until the item's next attempt. */
+  /**
+   * Frees the slot of an item that has ended. With `keepsOrder`, the order key stays blocked until the next attempt of
+   * the item.
+   */
   done(item: Item, { keepsOrder } = { keepsOrder: false }): void {
     this.#freeSlot(item);
     if (!keepsOrder) this.#leaveOrder(item);
   }
 
-  /** Removes an item that was taken, and all waiting items with its order key. Returns the removed items. */
+  /** Removes an item that `take` returned and all waiting items with the same order key. Returns the removed items. */
   drop(item: Item): Item[] {
     this.#freeSlot(item);
     const order = this.#rules.orderOf(item);
@@ -111,7 +120,10 @@ export class Queue<Item> {
     } else if (limited.running === 0) this.#limited.delete(rule.name);
   }
 
-  /** Returns true if the item is the first one with its order key. Otherwise the item waits for the earlier ones. */
+  /**
+   * Returns true if no earlier item has the same order key. Otherwise queues the item behind the earlier items and
+   * returns false.
+   */
   #enterOrder(item: Item): boolean {
     const order = this.#rules.orderOf(item);
     if (order === undefined) return true;

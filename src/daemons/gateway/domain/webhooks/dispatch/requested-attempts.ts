@@ -14,21 +14,21 @@ export interface RequestedAttemptsDeps {
 }
 
 export interface AttemptRequest {
-  /** Fence of the gateway that sends the request. */
+  /** Fence token of the gateway that sends the request. */
   scheduler: number;
   webhookId: string;
-  /** Number of attempts that the scheduler knows of. */
+  /** Number of past attempts in the sender's copy of the delivery record. */
   attempts: number;
 }
 
 /**
- * Runs attempts for the gateway that schedules the deliveries of all nodes. Requests of an earlier scheduler are
- * refused, because its successor may have started the same delivery. @spec docs/decisions/0222
+ * Runs attempts for the gateway that schedules the deliveries of all nodes. Refuses requests of an earlier scheduler,
+ * because the current scheduler might have started the same delivery. @spec docs/decisions/0222
  */
 export class RequestedAttempts {
   readonly #deps: RequestedAttemptsDeps;
   readonly #running = new Map<string, Promise<AttemptEnd | undefined>>();
-  /** The latest scheduler. A successor always has a higher fence. */
+  /** Fence token of the latest scheduler. Each later scheduler has a higher fence token. */
   #scheduler = 0;
   #isClosed = false;
 
@@ -36,15 +36,15 @@ export class RequestedAttempts {
     this.#deps = deps;
   }
 
-  /** Accepts a new scheduler, and returns the ids of deliveries whose attempts still run. */
+  /** Accepts a new scheduler. Returns the ids of deliveries whose attempts are in flight. */
   follow(scheduler: number): string[] {
     this.#scheduler = Math.max(this.#scheduler, scheduler);
     return [...this.#running.keys()];
   }
 
   /**
-   * Resolves with the end of the attempt, or with undefined if this gateway does not run it. A second request for a
-   * delivery whose attempt still runs waits for that attempt.
+   * Resolves with the outcome of the attempt, or with undefined if this gateway refuses the attempt. Repeated requests
+   * for a delivery share the attempt in flight.
    */
   run(request: AttemptRequest): Promise<AttemptEnd | undefined> {
     const { scheduler, webhookId } = request;
@@ -58,12 +58,12 @@ export class RequestedAttempts {
     return started;
   }
 
-  /** Returns the attempt that still runs for an earlier scheduler, if any. */
+  /** Returns a promise for the attempt of the delivery that is in flight, or undefined if no attempt is in flight. */
   running(webhookId: string): Promise<AttemptEnd | undefined> | undefined {
     return this.#running.get(webhookId);
   }
 
-  /** Refuses further requests, and waits for the attempts that still run. */
+  /** Refuses further requests and waits for attempts in flight. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.allSettled(this.#running.values());
@@ -73,7 +73,7 @@ export class RequestedAttempts {
     const { inbox, targets, services } = this.#deps;
     const record = await inbox.find(webhookId);
     if (!record || !isUnfinished(record)) return { nextAttemptAt: undefined, isUnread: false };
-    // The scheduler then reads the record again, with its attempts and the time of the next one.
+    // `isUnread` makes the scheduler read the record again, including its attempts and the time of the next attempt.
     if (record.attempts !== attempts) return { nextAttemptAt: undefined, isUnread: true };
     const target = targets.find(record.pluginId, record.event);
     if (!target) return undefined;
@@ -87,7 +87,7 @@ export class RequestedAttempts {
   }
 }
 
-/** Whether an async delivery still needs an attempt. */
+/** Returns whether an async delivery still needs an attempt. */
 export function isUnfinished({ status }: Pick<DeliveryRecord, 'status'>): boolean {
   return status === 'accepted' || status === 'retrying';
 }

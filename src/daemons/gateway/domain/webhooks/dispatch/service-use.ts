@@ -1,9 +1,9 @@
 import type { Permissions, ServiceName } from '../../../../../contracts/index.ts';
 
-/** Services whose absence makes a handler fail. */
+/** Services whose unavailability makes a handler fail. */
 export type NeededService = Extract<ServiceName, 'state' | 'workflow'>;
 
-/** Maps properties of `ctx` to the services that implement them. */
+/** Maps properties of a plugin's `ctx` object to the services that implement them. */
 const BEHIND: Readonly<Record<string, NeededService>> = {
   state: 'state',
   cache: 'state',
@@ -13,15 +13,15 @@ const BEHIND: Readonly<Record<string, NeededService>> = {
   jobs: 'workflow',
 };
 
-/** After this many successful runs in a row without a call of a service, the plugin counts as not needing it. */
+/** A plugin counts as not needing a service after this many successful runs in a row without a call to the service. */
 const QUIET_RUNS = 50;
 
 /**
- * Tracks which services plugins use. Permissions do not show which services a plugin uses, because `state` and `cache`
- * are permitted by default. @spec docs/decisions/0004
+ * Tracks which services each plugin uses. Permissions do not show this use, because `state` and `cache` are permitted
+ * by default. @spec docs/decisions/0004
  */
 export class ServiceUse {
-  /** Number of successful runs since the last call, by plugin and service. */
+  /** Number of successful runs since the last call to a service, by plugin and service. */
   readonly #quietRuns = new Map<string, Record<NeededService, number>>();
 
   noteCall(pluginId: string, part: string): void {
@@ -35,12 +35,15 @@ export class ServiceUse {
     runs.workflow++;
   }
 
-  /** Resets the counts after a reload, because the new code may use other services. */
+  /** Resets the counts. Called after a plugin reload, because the new code might use other services. */
   forget(): void {
     this.#quietRuns.clear();
   }
 
-  /** Returns the services that the plugin may call, except services that the plugin has not called for many runs. */
+  /**
+   * Returns the services that the plugin is allowed to call, except services that the plugin has not called for
+   * `QUIET_RUNS` runs.
+   */
   neededBy(pluginId: string, { platform }: Permissions): NeededService[] {
     const needed: NeededService[] = [];
     if (!platform || platform.state || platform.cache || platform.storage || platform.vectorStore)

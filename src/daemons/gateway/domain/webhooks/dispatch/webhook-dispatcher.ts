@@ -5,8 +5,8 @@ import type { DeclaredWebhook } from '../receive/targets.ts';
 /** Runs the handlers of accepted deliveries. */
 export interface WebhookDispatcher {
   /**
-   * Queues an accepted delivery that is already stored. If a promise is returned, the response must wait for the
-   * promise, to preserve the order of deliveries.
+   * Queues an accepted delivery that is already stored. If the method returns a promise, the response must wait for
+   * that promise, to preserve the order of deliveries.
    */
   enqueue(
     delivery: NewDelivery,
@@ -15,20 +15,18 @@ export interface WebhookDispatcher {
     marker?: Uint8Array | null,
   ): void | Promise<void>;
   /**
-   * Delays the handler of this delivery until `answered` is called. Must be called before the commit, because the
-   * dispatcher may load the delivery from the store right after the commit.
+   * Delays the handler of the delivery until `answered` is called. Must be called before the commit, because the
+   * dispatcher can load the delivery from the store right after the commit.
    */
   expectAnswer(webhookId: string): void;
-  /** Must be called when the 202 is written or cannot be written any more. */
+  /** Must be called when the 202 response has been written or can no longer be written. */
   answered(webhookId: string): void;
-  /** Number of async deliveries that wait in memory, and of deliveries that run. */
+  /** Number of waiting async deliveries in memory, and number of running deliveries. */
   readonly load: { waiting: number; running: number };
-  /** Changes the number of deliveries that are being received. */
+  /** Adds `change` to the number of deliveries whose request is being received. */
   receiving(change: 1 | -1): void;
-  /**
-   * Runs stored deliveries that are not in memory: deliveries of an earlier process, and deliveries that were on hold.
-   */
+  /** Runs stored deliveries that are not in memory, such as deliveries of an earlier process and delayed deliveries. */
   runBacklog(): void;
-  /** Waits for running deliveries. Waiting ones stay in the store for the next start. */
+  /** Waits for running deliveries. Waiting deliveries stay in the store and run after the next start. */
   close(): Promise<void>;
 }

@@ -9,22 +9,22 @@ import type { WebhookTriggers } from './workflow-triggers.ts';
 
 export interface WebhookWorkflowsDeps {
   triggers: WebhookTriggers;
-  /** Starts the workflows for a delivery. If called again, it returns the runs that the first call started. */
+  /** Starts the workflows of a delivery. Repeated calls return the runs that the first call started. */
   start(delivery: NewDelivery, event: DeliveredEvent): Promise<DeliveryStarts>;
   logger: Logger;
 }
 
 /**
- * Time for which starts are retried, so that the workflow service can restart. The time is shorter for sync deliveries,
- * whose sender waits and can retry.
+ * Retry window for starting workflows, long enough for a restart of the workflow service. The window is shorter for
+ * sync deliveries, because their sender waits and can retry.
  */
 const RETRY_WINDOW_MS = { sync: seconds(3), async: seconds(15) } as const;
 const PAUSE_MS = 250;
 const PASSING = new Set(['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR']);
 
 /**
- * Starts workflows after a successful handler. The delivery succeeds once the runs are on disk. After a crash before
- * that, the delivery runs again, but its runs are not started twice. @spec docs/workflows.md "Started by a webhook"
+ * Starts workflows after a successful handler. The delivery succeeds once the runs are on disk. If the process crashes
+ * earlier, the delivery runs again, but its runs are not started twice. @spec docs/workflows.md "Started by a webhook"
  */
 export function startingWorkflows(
   call: CallHandler,
@@ -79,7 +79,7 @@ export function startingWorkflows(
   };
 }
 
-/** Uses real time even with a test clock, because it waits for another process. */
+/** Retries in real time even with a test clock, because the retried call goes to another process. */
 async function withRetries<T>(windowMs: number, work: () => Promise<T>): Promise<T> {
   for (let left = windowMs; ; left -= PAUSE_MS) {
     try {

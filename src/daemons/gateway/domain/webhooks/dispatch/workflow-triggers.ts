@@ -5,30 +5,32 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import { seconds } from '../../../../../kit/time/duration.ts';
 import type { JsonValue, KeyValueStore } from '../../../../../store/ports/index.ts';
 
-/** Lookup of the webhooks that start workflows, from a list that the workflow service provides. */
+/** Determines whether a webhook starts workflows. The list of such webhooks comes from the workflow service. */
 export interface WebhookTriggers {
-  /** Returns whether a webhook starts workflows; synchronous while the cached list is fresh. Never throws. */
+  /**
+   * Returns whether a webhook starts workflows. The result is synchronous while the cached list is fresh. Never throws.
+   */
   starts(webhook: TriggeringWebhook): boolean | Promise<boolean>;
-  /** Invalidates the cache after workflows were added or removed. */
+  /** Invalidates the cached list. Called after workflows are added or removed. */
   forget(): Promise<void>;
 }
 
 export interface WebhookTriggersDeps {
-  /** Fetches the list from the workflow service; returns undefined if the platform runs no such service. */
+  /** Fetches the list from the workflow service. Returns undefined if the platform runs no workflow service. */
   list: () => Promise<TriggeringWebhook[]> | undefined;
   cache: Pick<KeyValueStore, 'get' | 'set'>;
   clock: Clock;
   logger: Logger;
 }
 
-/** Cache TTL. Without a call of `forget`, a new workflow is noticed after at most this time. */
+/** Cache TTL, in ms. A new workflow takes effect after at most this time, even if `forget` is not called. */
 const FRESH_MS = seconds(2);
 const SCOPE = 'platform';
 const KEY = 'webhook:triggers';
 
 /**
- * Fetches the list at most every two seconds and stores it. While the workflow service is unavailable, the stored list
- * still shows which webhooks start workflows, and other webhooks work as usual.
+ * Fetches the list at most every two seconds and caches the result in the store. While the workflow service is
+ * unavailable, the cached list is used, so that webhooks without workflows still work.
  */
 export function createWebhookTriggers({ list, cache, clock, logger }: WebhookTriggersDeps): WebhookTriggers {
   let known: ReadonlySet<string> | undefined;

@@ -21,27 +21,27 @@ export interface AcceptanceDeps {
   dispatcher: WebhookDispatcher;
   call: CallHandler;
   clock: Clock;
-  /** Called for each finished delivery, to count it. */
+  /** Counts a finished delivery. */
   observe: (pluginId: string, event: string, status: string) => void;
 }
 
-/** Response to an authentic delivery. `duplicate` means that a delivery with the same id was already processed. */
+/** Response to an authentic delivery, or `duplicate` if a delivery with the same id was already processed. */
 export type Accepted =
   | {
       status: number;
       body: unknown;
       headers?: Record<string, string> | undefined;
-      /** Must be called when the response is written or cannot be written any more. */
+      /** Must be called when the response has been written or can no longer be written. */
       answered?: () => void;
     }
   | 'duplicate';
 
-/** Time added to a marker's lease, for starting workflows and storing the outcome. */
+/** Time added to the lease of a dedupe marker for starting workflows and storing the outcome, in ms. */
 const LEASE_MARGIN_MS = minutes(1);
 
 /**
- * Step 7: stores the delivery and runs its handler. `markerKey` is derived from the delivery id, and undefined if the
- * delivery has no id. @spec Webhook delivery step 7
+ * Stores the delivery and runs its handler. `markerKey` is the key of the dedupe marker; undefined if the delivery has
+ * no id. @spec Webhook delivery step 7
  */
 export class Acceptance {
   readonly #deps: AcceptanceDeps;
@@ -52,7 +52,9 @@ export class Acceptance {
     this.#waits = createMarkerWaits(deps.inbox, deps.clock);
   }
 
-  /** Answers 202 once the delivery is on disk. Its handler runs later. Throws SERVICE_UNAVAILABLE if storing fails. */
+  /**
+   * Stores the delivery on disk and answers 202. The handler runs later. Throws SERVICE_UNAVAILABLE if storing fails.
+   */
   async accept(
     context: DeliveryContext,
     target: DeclaredWebhook,
@@ -82,8 +84,7 @@ export class Acceptance {
   }
 
   /**
-   * Runs the handler and answers with its result once the result is on disk. Throws SERVICE_UNAVAILABLE if storing
-   * fails.
+   * Runs the handler and returns its result once the result is on disk. Throws SERVICE_UNAVAILABLE if storing fails.
    */
   async handle(
     context: DeliveryContext,
@@ -92,8 +93,8 @@ export class Acceptance {
     markerKey: string | undefined,
   ): Promise<Accepted> {
     const delivery = deliveryOf(context, 'sync', null);
-    // The lease covers the wait for a process and the run, each with the handler's timeout. When the lease ends, the
-    // process must have died, and another delivery may run.
+    // The lease covers the wait for a plugin process and the run, each limited by the handler timeout. After the lease,
+    // the process that claimed the marker must have died, so another delivery is allowed to run.
     const marker = markerOf(
       markerKey,
       this.#deps.clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS,
@@ -134,7 +135,10 @@ export class Acceptance {
     }
   }
 
-  /** Frees the id of a delivery that did not run. Its claim may be stored, although the store failed to confirm it. */
+  /**
+   * Releases the dedupe marker of a delivery that did not run. The marker might be stored even though the store
+   * reported an error.
+   */
   #release({ webhookId, beganAt, steps }: DeliveryContext, markerKey: string | undefined): void {
     const durationMs = this.#deps.clock.monotonic() - beganAt;
     const end = {
@@ -149,8 +153,8 @@ export class Acceptance {
   }
 
   /**
-   * Claims the marker. If a delivery with the same id is running, waits for it, and claims the marker only if it
-   * failed.
+   * Claims the dedupe marker. If a delivery with the same id is running, waits for its end and claims the marker only
+   * if that delivery failed.
    */
   async #claimOrWait<Result extends ClaimResult | 'spilled'>(
     marker: MarkerClaim | undefined,
@@ -176,7 +180,7 @@ function notStored(message: string): (cause: unknown) => never {
   };
 }
 
-/** Returns the order key of a payload, which must be a string or a number. Other values impose no order. */
+/** Returns the order key of a payload, or null if the value of the `orderBy` field is neither a string nor a number. */
 function orderKeyOf({ orderBy }: WebhookHandlerDecl, payload: unknown): string | null {
   const value = orderBy === undefined ? undefined : readDotPath(payload, orderBy);
   return typeof value === 'string' || typeof value === 'number' ? JSON.stringify(value) : null;

@@ -25,21 +25,21 @@ export interface Admitted {
   keys: VerificationKeys | undefined;
 }
 
-/** Maximum cached namespace names that were valid. */
+/** Maximum number of valid namespace names in the cache. */
 const REMEMBERED = 1000;
 /**
- * Maximum number of rate-limit keys of webhooks without a secret, one per webhook and address. All further addresses
- * share one key.
+ * Maximum number of rate-limit keys for webhooks without a secret. A key consists of webhook and client address.
+ * Further addresses share one key.
  */
 const MAX_UNPROVISIONED = 20_000;
 
-/** Steps 1 to 3, which need only the request line and the headers. @spec Webhook delivery */
+/** Runs steps 1 to 3, which need only the request line and the headers. @spec Webhook delivery */
 export class Admission {
   readonly #targets: WebhookTargets;
   readonly #secrets: WebhookSecrets;
   readonly #permits: SharedLimiter;
   readonly #unprovisioned: SharedLimiter;
-  /** Valid namespace names. The cache is bounded, because clients may invent names. */
+  /** Cache of valid namespace names. The cache is bounded, because clients can invent names. */
   readonly #namespaces = createBoundedCache<true>(REMEMBERED);
 
   constructor({ targets, secrets, createLimiter }: AdmissionDeps) {
@@ -53,8 +53,8 @@ export class Admission {
   }
 
   /**
-   * Checks a delivery. Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND, NAMESPACE_REQUIRED, VALIDATION_ERROR or
-   * RATE_LIMIT_EXCEEDED.
+   * Checks the route, namespace and rate limit of a delivery. Throws PLUGIN_NOT_FOUND, WEBHOOK_NOT_FOUND,
+   * NAMESPACE_REQUIRED, VALIDATION_ERROR or RATE_LIMIT_EXCEEDED.
    */
   admit(context: DeliveryContext): MaybePromise<Admitted> {
     const { pluginId, event, instanceId } = context.incoming;
@@ -66,17 +66,18 @@ export class Admission {
   }
 
   /**
-   * Takes a permit for an authentic delivery. Throws RATE_LIMIT_EXCEEDED if concurrent deliveries took the last one.
+   * Takes a rate-limit permit for an authentic delivery. Throws RATE_LIMIT_EXCEEDED if concurrent deliveries have taken
+   * the last permit.
    */
   takePermit(context: DeliveryContext, { rateLimit }: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = rateLimit;
     const taken = this.#permits.take(endpointName(context), requestsPerMinute);
-    // The log of steps already contains step 3, so a success is not added again.
+    // Step 3 is already in the step log, so a success is not logged again.
     if (!(taken instanceof Promise) && taken.allowed) return undefined;
     return this.#judged(context, taken, requestsPerMinute);
   }
 
-  /** Returns the permit of a delivery that turned out to be a duplicate. */
+  /** Releases the rate-limit permit of a duplicate delivery. */
   givePermitBack(context: DeliveryContext): void {
     this.#permits.giveBack(endpointName(context));
   }
@@ -89,8 +90,8 @@ export class Admission {
   }
 
   /**
-   * Step 2: determines the namespace and reads its webhook secret. The record of the secret says whether the URL may
-   * name the namespace.
+   * Determines the namespace (step 2) and reads its webhook secret. The record of the secret defines whether the URL is
+   * allowed to contain the namespace.
    */
   #findNamespace(context: DeliveryContext): MaybePromise<VerificationKeys | undefined> {
     const { rawHeaders, namespaceInUrl } = context.incoming;
@@ -118,8 +119,8 @@ export class Admission {
   }
 
   /**
-   * Step 3: checks the rate limit. If the webhook has a secret, the permit is taken only after authentication, so that
-   * unauthenticated clients cannot use up the limit.
+   * Checks the rate limit (step 3). If the webhook has a secret, the permit is taken only after authentication, so that
+   * unauthenticated clients cannot exhaust the limit.
    */
   #limit(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = webhook.rateLimit;
@@ -146,8 +147,8 @@ export class Admission {
 }
 
 /**
- * Returns the rate-limit key of a webhook without a secret. The key does not contain the namespace, because clients
- * could evade the limit with invented names.
+ * Returns the rate-limit key of a webhook without a secret. The key omits the namespace, because clients could
+ * otherwise evade the limit with invented namespaces.
  */
 function unprovisionedKey({ incoming, pluginId, event }: DeliveryContext): string {
   const shared = { namespaceId: '', pluginId, event, instanceId: '' };

@@ -3,8 +3,8 @@ import { readDotPath } from '../../../../../kit/data/json.ts';
 import type { ParsedBody } from './payload.ts';
 
 /**
- * Returns the response to an endpoint verification request; undefined for other bodies.
- * @spec Webhook delivery step 4
+ * Returns the response to an endpoint verification request, or undefined for any other body. @spec Webhook delivery
+ * step 4
  */
 export function answerChallenge(
   { bodyPath, value, replyPath }: ChallengeConfig,

@@ -6,12 +6,12 @@ import { endpointName } from './endpoint-name.ts';
 import type { ParsedBody } from './payload.ts';
 
 const HEADER_PREFIX = 'header:';
-/** Maximum characters of an id. Longer ids are replaced by their hash. */
+/** Maximum length of a stored delivery id, in characters. Longer ids are replaced by their hash. */
 const MAX_PLAIN_ID_CHARS = 200;
 
 /**
- * Returns the sender's delivery id from a body field or a header; undefined unless the value is a string or number. `5`
- * and `"5"` are different ids. Numbers that lose digits in parsing get a digest of the body.
+ * Returns the sender's delivery id, or undefined if the value is neither a string nor a number. `5` and `"5"` are
+ * different ids. The id of a number that loses digits in parsing contains a digest of the body.
  */
 export function deliveryIdOf(
   source: string,
@@ -26,7 +26,7 @@ export function deliveryIdOf(
   return id.length <= MAX_PLAIN_ID_CHARS ? `s:${id}` : `h:${digest(id)}`;
 }
 
-/** Maximum number of digits of a fraction that is parsed precisely enough for different values to stay different. */
+/** Different decimal fractions with at most this many digits always parse to different numbers. */
 const EXACT_DIGITS = 15;
 
 function isExact(id: number): boolean {
@@ -36,7 +36,7 @@ function isExact(id: number): boolean {
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
-/** Returns the marker key of a delivery id. It is JSON, because fields may contain any separator. */
+/** Returns the dedupe marker key of a delivery id. The key is JSON, because its fields can contain any separator. */
 export function markerKey(endpoint: SecretKey, deliveryId: string): string {
   return `${endpointName(endpoint).slice(0, -1)},${JSON.stringify(deliveryId)}]`;
 }

@@ -38,11 +38,11 @@ export interface DeliveryAnswer {
   body: unknown;
   headers: Record<string, string>;
   webhookId: string;
-  /** The sender as a caller; null before authentication. */
+  /** Identity of the authenticated sender; null before authentication. */
   caller: Caller | null;
   /**
-   * Must be called when the response has been written or cannot be written. The handler of an async delivery starts
-   * only after this call.
+   * Must be called when the response has been written or can no longer be written. The handler of an async delivery
+   * starts only after this call.
    */
   answered: () => void;
 }
@@ -53,19 +53,19 @@ export interface WebhookDeliveryDeps {
   verifier: WebhookVerifier;
   dispatcher: WebhookDispatcher;
   call: CallHandler;
-  /** State of the services that plugins call. If it is missing, all services count as available. */
+  /** Availability of the services that plugins call. If undefined, all services count as available. */
   services?: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   pauses: Pick<WebhookPauses, 'isPaused'>;
   inbox: WebhookInbox;
   ends: Pick<DeliveryEnds, 'storeLater'>;
-  /** Fence of this member, which owns the sync deliveries that it runs. */
+  /** Fence token with which this gateway owns its running sync deliveries. */
   fence: Fence;
   createLimiter: CreateLimiter;
   clock: Clock;
   logger: Logger;
-  /** Called for each finished delivery, to count it. */
+  /** Counts a finished delivery. */
   observe: (pluginId: string, event: string, status: string) => void;
-  /** Decides which requests that run no handler are recorded. */
+  /** Limits how many requests that run no handler are recorded. */
   samples: RefusalSamples;
 }
 
@@ -79,12 +79,12 @@ interface Answered {
 
 const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
 const PAUSED_RETRY_SECONDS = '60';
-/** Retry-After in seconds, for errors that do not contain one. */
+/** Default value of the Retry-After header for errors without a Retry-After value, in seconds. */
 const RETRY_SECONDS = '5';
 
 /**
- * Processes a delivery in the order of the spec's steps.
- * @spec Webhook delivery; docs/webhooks.md "What the sender does"
+ * Processes a delivery in the step order of the specification. @spec Webhook delivery; docs/webhooks.md "What the
+ * sender does"
  */
 export class WebhookDelivery {
   readonly #deps: WebhookDeliveryDeps;
@@ -127,7 +127,8 @@ export class WebhookDelivery {
 
   async #process(context: DeliveryContext): Promise<Answered> {
     const { rawHeaders } = context.incoming;
-    // From here on, only promises are awaited, because `await` delays the request even if the value is no promise.
+    // From here on, `await` is used only for promises, because `await` delays the request even if the value is not a
+    // promise.
     const admission = this.#admission.admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;
@@ -204,7 +205,7 @@ export class WebhookDelivery {
     }
   }
 
-  /** Throws if the webhook is paused. Called only for sync deliveries, whose sender waits for the handler. */
+  /** Throws if the webhook is paused. Called only for sync deliveries, because their sender waits for the handler. */
   #requireRunning(context: DeliveryContext): void {
     if (!this.#deps.pauses.isPaused(context)) return;
     mark(context, 'dispatch', 'paused');
@@ -214,7 +215,8 @@ export class WebhookDelivery {
   }
 
   /**
-   * Throws if a needed service is unavailable. Called before the marker is claimed, so that a retry runs the handler.
+   * Throws if a needed service is unavailable. Called before the dedupe marker is claimed, so that a retry by the
+   * sender runs the handler.
    */
   #requireServices(context: DeliveryContext, target: DeclaredWebhook): Promise<void> | undefined {
     const unsure = this.#deps.services?.confirm(target);
@@ -232,13 +234,13 @@ export class WebhookDelivery {
     );
   }
 
-  /** Records a request that ran no handler. Its body is not stored. */
+  /** Records a request that ran no handler. The body of the request is not stored. */
   #note(context: DeliveryContext, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
     const { pluginId, event } = context;
     // Metric labels come only from manifests, because clients could otherwise create any number of labels.
     if (this.#deps.targets.isDeclared(pluginId, event)) this.#deps.observe(pluginId, event, status);
     else this.#deps.observe('(unknown)', '(unknown)', status);
-    // Without a plugin or a namespace, no operator could see the record.
+    // No operator could see a record without a namespace.
     if (context.namespaceId === '' || !this.#deps.samples.admits(context, status)) return;
     this.#deps.inbox.note(
       { ...deliveryOf(context, 'sync', null), body: null },

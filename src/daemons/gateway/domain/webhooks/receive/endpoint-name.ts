@@ -1,8 +1,8 @@
 import { type SecretKey, secretFeedKey } from '../../../../../store/ports/index.ts';
 
 /**
- * Cache of the latest name. A name is needed several times per delivery, and building it takes as long as hashing the
- * body.
+ * Cache of the latest name. Each delivery needs the name several times, and building the name takes as long as hashing
+ * the body.
  */
 let latest: SecretKey & { name: string } = {
   namespaceId: '',
@@ -13,8 +13,8 @@ let latest: SecretKey & { name: string } = {
 };
 
 /**
- * Returns a webhook name that is unique across namespaces and instances. The change feed identifies the webhook's
- * secret by this name.
+ * Returns the name of a webhook, unique across namespaces and instances. The change feed uses the same name as the key
+ * of the webhook's secret.
  */
 export function endpointName({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   const isLatest =
@@ -29,7 +29,7 @@ export function endpointName({ namespaceId, pluginId, event, instanceId }: Secre
   return latest.name;
 }
 
-/** Describes a webhook in messages by plugin, event and instance. */
+/** Formats plugin, event and instance of a webhook for messages. */
 export function describeEndpoint({ pluginId, event, instanceId }: Omit<SecretKey, 'namespaceId'>): string {
   return `${pluginId} ${event}${instanceId === '' ? '' : ` (instance ${JSON.stringify(instanceId)})`}`;
 }

@@ -2,21 +2,22 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
 
 /**
- * Interval for polling the store while a delivery with the same id runs in another process, or in a process that has
- * died.
+ * Interval in ms for polling the store while another process, which might have died, runs a delivery with the same id.
  */
 const POLL_MS = 100;
 
 export interface MarkerWaits {
-  /** Registers a delivery that runs in this process. The returned function must be called at its end. */
+  /**
+   * Registers a running delivery of this process. The caller must call the returned function when the delivery ends.
+   */
   hold(key: string | undefined): () => void;
-  /** Resolves when the delivery that claimed `key` has ended or its claim has expired. */
+  /** Resolves when the delivery that claimed `key` has ended or the claim has expired. */
   settled(key: string): Promise<void>;
 }
 
 /**
- * Lets deliveries wait for a running delivery with the same id. Polls the store only if the running delivery belongs to
- * another process.
+ * Makes a delivery wait for a running delivery with the same id. The store is polled only if another process runs that
+ * delivery.
  */
 export function createMarkerWaits(inbox: WebhookInbox, clock: Clock): MarkerWaits {
   const running = new Map<string, { ended: Promise<void>; end: () => void }>();

@@ -5,7 +5,7 @@ import { nestsDeeperThan } from '../../../../../kit/data/json.ts';
 /** A request body that is valid JSON. */
 export interface JsonPayload {
   value: unknown;
-  /** The text of the body, kept so that the value does not have to be serialized again. */
+  /** Text of the body, kept so that the value does not have to be serialized again. */
   text: string;
 }
 
@@ -13,18 +13,18 @@ export type ParsedBody =
   | (JsonPayload & { fault?: undefined })
   | { value?: undefined; text?: undefined; fault: string };
 
-/** Returns a function that parses the body on its first call. Deeply nested text is rejected before it is parsed. */
+/** Returns a function that parses the body on its first call. Deeply nested JSON is rejected before parsing. */
 export function parseOnce(body: Buffer): () => ParsedBody {
   let parsed: ParsedBody | undefined;
   return () => {
-    // Text with invalid bytes is refused: all invalid bytes decode to the same replacement character, so different ids
-    // could become equal.
+    // Invalid UTF-8 is rejected, because all invalid bytes decode to the same replacement character and different
+    // delivery ids could become equal.
     parsed ??= isUtf8(body) ? parseBody(body) : { fault: 'it is not UTF-8' };
     return parsed;
   };
 }
 
-/** Parses the body of an accepted delivery, which is known to be JSON. */
+/** Parses the stored body of an accepted delivery, which was validated as JSON on receipt. */
 export function payloadOf(body: Uint8Array | null): JsonPayload {
   const parsed = parseBody(Buffer.from(body ?? []));
   return parsed.fault === undefined ? parsed : { value: undefined, text: '' };

@@ -12,24 +12,24 @@ export interface RefusalSamplesDeps {
   cache: KeyValueStore;
   clock: Clock;
   logger: Logger;
-  /** Called for each request that is not recorded, to count it. */
+  /** Counts a request that is not recorded. */
   observeUnrecorded: (pluginId: string, event: string, status: string) => void;
 }
 
 /** Maximum number of records per minute for one endpoint and address, and for all endpoints together. */
 const RECORDS_PER_SENDER = 60;
 const RECORDS_IN_ALL = 1200;
-/** Maximum number of pairs of endpoint and address with their own limit. All further pairs share one limit. */
+/** Maximum number of endpoint and address pairs with their own limit. Further pairs share one limit. */
 const MAX_SENDERS = 10_000;
 const REPORT_EVERY_MS = minutes(1);
-/** Cache scope of the counts that operators see per endpoint. A count starts again after a day. */
+/** Cache scope of the unrecorded request counts, which operators see per endpoint. Each count resets after a day. */
 const SUMS = 'webhook-unrecorded';
 const SUM_WINDOW_MS = hours(24);
 const MAX_LISTED = 10_000;
 
 /**
- * Decides which requests that run no handler are recorded, and counts the others. Without a limit, unauthenticated
- * clients could fill the disk and displace the records of genuine deliveries.
+ * Limits the records of requests that run no handler, and counts the unrecorded requests. Without a limit,
+ * unauthenticated clients could fill the disk and displace the records of genuine deliveries.
  */
 export class RefusalSamples {
   readonly #deps: RefusalSamplesDeps;
@@ -41,7 +41,10 @@ export class RefusalSamples {
     this.#limiter = createRateLimiter(deps.clock, minutes(1), MAX_SENDERS);
   }
 
-  /** Returns whether the request is recorded. A request that is not recorded is counted instead. */
+  /**
+   * Returns true if a record of the request is within the limits. Otherwise counts the request as unrecorded and
+   * returns false.
+   */
   admits(delivery: DeliveryContext, status: string): boolean {
     const sender = `${endpointName(endpointOf(delivery))} ${senderNetwork(delivery.incoming.source)}`;
     const isSampled =
@@ -51,7 +54,7 @@ export class RefusalSamples {
     return isSampled;
   }
 
-  /** Returns the number of requests within the last day that were not recorded, by endpoint name. */
+  /** Returns the number of unrecorded requests within the last day, by endpoint name. */
   async sums(namespaceId: string): Promise<Map<string, number>> {
     await this.#report();
     const prefix = `${JSON.stringify([namespaceId]).slice(0, -1)},`;
@@ -99,8 +102,8 @@ export class RefusalSamples {
 }
 
 /**
- * Returns the name under which unrecorded requests are counted. Clients can invent namespaces and instances, so all
- * endpoints of an event without a secret count as one.
+ * Returns the endpoint under which an unrecorded request is counted. All endpoints of an event without a secret share
+ * one count, because clients can invent namespaces and instances.
  */
 function endpointOf({ isProvisioned, namespaceId, pluginId, event, instanceId }: DeliveryContext): SecretKey {
   return isProvisioned

@@ -1,21 +1,21 @@
 import type { WebhookRequest } from '../../../../../contracts/index.ts';
 import type { VerificationKeys } from '../verify/verification-key.ts';
 
-/** Names under which the request line is stored among the headers, as in HTTP/2. */
+/** Names of the pseudo-headers that store the request line among the headers, as in HTTP/2. */
 const METHOD = ':method';
 const PATH = ':path';
 const MASK = '[masked]';
 
 /**
- * Maximum stored bytes per header value and in total. Unauthenticated clients choose the values, and refusals are
- * recorded.
+ * Maximum stored bytes of the headers of an unauthenticated request: per name or value, and in total. Clients choose
+ * the values, and refused requests are recorded.
  */
 const MAX_UNAUTHENTICATED_VALUE_BYTES = 256;
 const MAX_UNAUTHENTICATED_BYTES = 2048;
 
 /**
- * Headers of unauthenticated requests that are stored with their value. All other headers are masked, because they may
- * contain a secret.
+ * Headers of unauthenticated requests whose value is stored. All other headers are masked, because they might contain a
+ * secret.
  */
 const SHOWN_HEADERS = new Set([
   'accept',
@@ -35,13 +35,13 @@ const SHOWN_HEADERS = new Set([
   'webhook-timestamp',
 ]);
 
-/** Matches headers that authenticate the sender or identify its session. */
+/** Matches the names of headers that authenticate the sender or identify its session. */
 const AUTHENTICATION_HEADER =
   /^(?:set-cookie|cookie2?|x-svc-service-key|.*(?:authorization|secret|passw(?:or)?d|token|signature|hmac|(?:api|access|private)[-_]?key|credential).*)$/;
 
 /**
- * Returns headers for the record of an unauthenticated request, as JSON pairs of at most 2 KB. Values are truncated.
- * Only values known to be harmless are not masked.
+ * Returns the headers of an unauthenticated request for its record, as JSON pairs of at most 2 KB. Truncates long
+ * values, and masks all values that are not known to be harmless.
  */
 export function maskedHeaders(rawHeaders: readonly string[]): string {
   const pairs: Array<[string, string]> = [];
@@ -61,8 +61,8 @@ export function maskedHeaders(rawHeaders: readonly string[]): string {
 }
 
 /**
- * Returns all headers of an authentic delivery for its record, as JSON pairs. Headers that authenticate the sender are
- * masked, including the declared `authHeader`. Handlers, replays and `listen` read this record.
+ * Returns all headers of an authentic delivery as JSON pairs. Headers that authenticate the sender are masked,
+ * including the declared `authHeader`. Handlers, replays and `svc webhooks listen` read the result.
  */
 export function authenticHeaders(
   { rawHeaders, url }: { rawHeaders: readonly string[]; url: string },
@@ -78,7 +78,7 @@ export function authenticHeaders(
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
     const value = rawHeaders[i + 1]!;
-    // With a plugin's validator, any header may contain the secret.
+    // A plugin's own validator can accept a secret in any header.
     const isSecret =
       name === declared ||
       AUTHENTICATION_HEADER.test(name) ||
@@ -88,15 +88,12 @@ export function authenticHeaders(
   return JSON.stringify(pairs);
 }
 
-/** Returns the headers of a record for operators, without the request line. */
+/** Returns the recorded headers for operators, without the pseudo-headers of the request line. */
 export function shownHeaders(recorded: string): Array<[string, string]> {
   return (JSON.parse(recorded) as Array<[string, string]>).filter(([name]) => !name.startsWith(':'));
 }
 
-/**
- * Returns the request that a handler receives. It is built from the record, because the handler may run after a
- * restart.
- */
+/** Builds the request for a handler from the record, because the handler might run after a restart. */
 export function requestOf(recorded: string): WebhookRequest {
   const pairs = JSON.parse(recorded) as Array<[string, string]>;
   const firstOf = (wanted: string) => pairs.find(([name]) => name === wanted)?.[1] ?? '';
@@ -104,7 +101,7 @@ export function requestOf(recorded: string): WebhookRequest {
   return { method: firstOf(METHOD) || 'POST', ...targetOf(firstOf(PATH)), headers: joined(sent) };
 }
 
-/** Returns the complete request for a validator, with no header masked. */
+/** Returns the complete request for a plugin's validator, with no header masked. */
 export function wholeRequestOf(rawHeaders: readonly string[], url: string): WebhookRequest {
   const pairs: Array<[string, string]> = [];
   for (let i = 0; i < rawHeaders.length; i += 2)
@@ -123,7 +120,7 @@ function targetOf(url: string): Pick<WebhookRequest, 'path' | 'query'> {
   return { path: url.slice(0, mark), query };
 }
 
-/** Joins the values of each repeated header, as HTTP allows. */
+/** Joins the values of each repeated header with a comma, as HTTP allows. */
 function joined(pairs: ReadonlyArray<readonly [string, string]>): Record<string, string> {
   const headers = new Map<string, string>();
   for (const [name, value] of pairs) {

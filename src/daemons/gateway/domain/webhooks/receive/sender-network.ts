@@ -1,6 +1,6 @@
 /**
- * Returns the network that shares a rate limit: an IPv4 address, or the /64 of an IPv6 address, because one client
- * usually has a whole /64. IPv4-mapped addresses count as IPv4.
+ * Returns the network that shares a rate limit: an IPv4 address, or the /64 prefix of an IPv6 address, because one
+ * client usually controls a whole /64. IPv4-mapped addresses count as IPv4.
  */
 export function senderNetwork(address: string): string {
   if (!address.includes(':')) return address;

@@ -11,10 +11,10 @@ export type StepName =
   | 'authentication'
   | 'dispatch';
 
-/** Log of the steps as stored in the record: `route=ok@21us;namespace=ok@110us`. */
+/** Step log of a delivery in its stored format, for example `route=ok@21us;namespace=ok@110us`. */
 export interface StepLog {
   text: string;
-  /** `performance.now()` at the end of the last step. */
+  /** Value of `performance.now()` at the end of the last step. */
   endedAt: number;
 }
 
@@ -22,15 +22,18 @@ export interface StepOutcome {
   step: string;
   outcome: string;
   durationMs: number;
-  /** Start of an async attempt, in epoch ms. */
+  /** Start time of an async attempt, in epoch ms. */
   startedAt?: number;
-  /** Error of an async attempt. */
+  /** Error message of an async attempt. */
   error?: string;
 }
 
 const ATTEMPT_ERROR_CHARS = 500;
 
-/** Returns the log entry of an async attempt: `dispatch=retrying@120us@1700000000000@EXECUTION_ERROR%3A%20no`. */
+/**
+ * Returns the log entry of an async attempt, for example
+ * `dispatch=retrying@120us@1700000000000@EXECUTION_ERROR%3A%20no`.
+ */
 export function attemptText(
   outcome: string,
   { tookMs, startedAt, error }: { tookMs: number; startedAt: number; error: string | null },
@@ -45,8 +48,8 @@ export function beginSteps(): StepLog {
 }
 
 /**
- * Adds the outcome of a step to the log. A step starts when the previous one ends. The log is a string, because this is
- * called for each step of each delivery.
+ * Adds the outcome of a step to the log. A step starts when the previous step ends. The log is a string for speed,
+ * because `mark` runs for each step of each delivery.
  */
 export function mark({ steps }: { steps: StepLog }, step: StepName, outcome: string): void {
   const now = performance.now();

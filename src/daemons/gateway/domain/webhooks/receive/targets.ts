@@ -1,7 +1,6 @@
 import type { ManifestV3, WebhookHandlerDecl } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 
-/** The fields of a plugin that webhooks need. */
 export interface WebhookPlugin {
   id: string;
   version: string;
@@ -29,9 +28,12 @@ export class WebhookTargets {
     this.#byPlugin = declaredBy(plugins);
   }
 
-  /** Returns a webhook. Throws PLUGIN_NOT_FOUND, or WEBHOOK_NOT_FOUND also for a missing or unexpected instance id. */
+  /**
+   * Returns a webhook. Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND. A missing or unexpected instance id also throws
+   * WEBHOOK_NOT_FOUND.
+   */
   require(pluginId: string, event: string, instance: string | undefined): DeclaredWebhook {
-    // The URL may end with a slash, which is no instance id.
+    // A trailing slash in the URL yields an empty instance id, which counts as missing.
     const instanceId = instance === '' ? undefined : instance;
     const webhooks = this.#byPlugin.get(pluginId);
     if (!webhooks)

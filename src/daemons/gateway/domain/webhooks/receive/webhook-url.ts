@@ -2,12 +2,15 @@ import type { SecretKey } from '../../../../../store/ports/index.ts';
 import type { ListenAddress } from '../../../../listen-address.ts';
 import { deliveryPath } from './delivery-path.ts';
 
-/** Returns the URL to which a sender delivers. */
+/**
+ * Returns the URL to which a sender delivers. With `namespaceInUrl`, the URL contains the namespace as a query
+ * parameter.
+ */
 export type WebhookUrl = (key: SecretKey, namespaceInUrl: boolean) => string;
 
 /**
- * Creates the function that builds URLs. Without a public URL, they contain the gateway's listen address, which only
- * senders on this machine can reach.
+ * Creates a function that builds webhook URLs. Without `publicUrl`, the URLs contain `localhost`, which only senders on
+ * this machine can reach.
  */
 export function createWebhookUrl(publicUrl: string | null, address: ListenAddress): WebhookUrl {
   return ({ pluginId, event, instanceId, namespaceId }, namespaceInUrl) => {

@@ -33,13 +33,16 @@ type Refusal = Extract<SignatureVerdict, { valid: false }>;
 
 const EXPLANATIONS_PER_MINUTE = 300;
 /**
- * Limits per endpoint for validator calls from addresses that have used up their budget: concurrent and waiting calls.
- * Addresses are served round robin.
+ * Maximum concurrent and waiting validator calls per endpoint, for addresses that have exhausted their budget of
+ * unauthenticated requests. Addresses are served round robin.
  */
 const MAX_UNTRUSTED_CALLS = 2;
 const MAX_UNTRUSTED_WAITING = 100;
 
-/** Step 6: authenticates the sender. Failures are explained only to the operator. @spec Webhook delivery step 6 */
+/**
+ * Authenticates the sender (step 6). The reason for a failure is shown only to operators, not to the sender. @spec
+ * Webhook delivery step 6
+ */
 export class Authentication {
   readonly #deps: AuthenticationDeps;
   readonly #budget: SenderBudget;
@@ -47,7 +50,9 @@ export class Authentication {
     concurrency: MAX_UNTRUSTED_CALLS,
     maxWaiting: MAX_UNTRUSTED_WAITING,
   });
-  /** The limit applies per process, because it bounds the CPU time of the process. */
+  /**
+   * Rate limit for explanations. The limit applies per process, because an explanation costs CPU time of the process.
+   */
   readonly #explanations: RateLimiter;
 
   constructor(deps: AuthenticationDeps) {
@@ -57,7 +62,7 @@ export class Authentication {
   }
 
   /**
-   * Authenticates the sender and sets the context's caller. The context's body must be set. Throws UNAUTHORIZED,
+   * Authenticates the sender and sets `context.caller`. Requires `context.body`. Throws UNAUTHORIZED,
    * RATE_LIMIT_EXCEEDED or HOST_UNAVAILABLE.
    */
   authenticate(context: DeliveryContext, admitted: Admitted): MaybePromise<void> {
@@ -68,9 +73,8 @@ export class Authentication {
   }
 
   /**
-   * Allows a challenge or a known delivery id without authentication, and charges it to the budget of the address. If
-   * the budget is used up, only authentic requests are allowed. With `tries`, requests within the budget are
-   * authenticated too, for the record.
+   * Allows challenges and duplicate deliveries without authentication until the budget of the address is exhausted.
+   * With `tries`, authentication is attempted even within the budget, for the record.
    */
   allowUnauthenticated(
     context: DeliveryContext,
@@ -90,8 +94,8 @@ export class Authentication {
   }
 
   /**
-   * Verifies the request. If the budget is used up, signatures are still checked. Validators are plugin code, so their
-   * concurrency is then limited.
+   * Verifies the request, even if the budget of the address is exhausted. In that case, the concurrency of validators
+   * is limited, because validators are plugin code.
    */
   #verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
     const run = () =>
@@ -106,7 +110,9 @@ export class Authentication {
       : run();
   }
 
-  /** Explains a failed authentication by common causes. The rate is limited, because an explanation costs CPU time. */
+  /**
+   * Returns the likely cause of a failed authentication. The rate is limited, because an explanation costs CPU time.
+   */
   #explain({ incoming, body }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
     const { auth } = target.webhook;
     if (auth.type === 'custom')
@@ -139,8 +145,8 @@ export class Authentication {
           authType: admitted.target.webhook.auth.type,
         },
       },
-      // Logged without a tenant: unauthenticated clients choose the namespace, and could otherwise write to a tenant's
-      // log.
+      // Logged without a namespace, because unauthenticated clients choose the namespace and could otherwise write to
+      // the log of any tenant.
       { requestId: incoming.requestId, traceId: incoming.traceId, pluginId },
     );
     return new PlatformError(
@@ -157,7 +163,7 @@ export class Authentication {
   }
 }
 
-/** Converts a failed validator call to undefined. The log of steps contains the reason. */
+/** Returns the verdict. If the validator call fails, resolves with undefined and adds the reason to the step log. */
 function undecidedAs(
   context: DeliveryContext,
   verified: MaybePromise<SignatureVerdict>,

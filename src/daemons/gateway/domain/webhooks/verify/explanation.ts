@@ -5,7 +5,10 @@ import { singleHeader } from '../../raw-headers.ts';
 import { type Claim, type SharedSecretAuth, type SignatureFault, schemeOf } from './schemes.ts';
 import { type VerificationKey, type VerificationKeys, verificationKey } from './verification-key.ts';
 
-/** Explanation of a failed authentication. Only operators may see it, because it describes a valid request. */
+/**
+ * Explanation of a failed authentication. Only operators are allowed to see the explanation, because it describes a
+ * valid request.
+ */
 export interface Explanation {
   reason: string;
   hint: string;
@@ -22,9 +25,15 @@ export interface RefusedDelivery {
   nowMs: number;
 }
 
-/** Maximum bytes of a body that is serialized again. Larger bodies would delay other requests. */
+/**
+ * Maximum size in bytes of a body that is serialized again for an explanation. Larger bodies would delay other
+ * requests.
+ */
 const MAX_RESERIALIZED_BYTES = 256 * 1024;
-/** Maximum bytes of a body that is hashed. One request of an unauthenticated client can cause a dozen hashes. */
+/**
+ * Maximum size in bytes of a body that is hashed for an explanation. One request of an unauthenticated client can cause
+ * a dozen hashes.
+ */
 const MAX_HASHED_BYTES = 1024 * 1024;
 
 const PLAIN: Record<Exclude<SignatureFault, 'mismatch' | 'timestamp_outside_tolerance'>, string> = {
@@ -39,8 +48,8 @@ const PLAIN: Record<Exclude<SignatureFault, 'mismatch' | 'timestamp_outside_tole
 };
 
 /**
- * Explains a signature mismatch: tests common mistakes and returns the first one that matches. Callers must limit the
- * rate, because the tests compute a dozen HMACs. @spec docs/webhooks.md "Why was it refused?"
+ * Explains a signature mismatch by the first common mistake that matches. Callers must limit the rate, because the
+ * tests compute a dozen HMACs. @spec docs/webhooks.md "Why was it refused?"
  */
 export function explainRefusal(refused: RefusedDelivery): Explanation {
   const { auth, fault, skewSeconds, keys } = refused;
@@ -77,7 +86,8 @@ function explainSecret(
 ): Explanation | undefined {
   const sent = singleHeader(rawHeaders, header);
   if (typeof sent !== 'string') return undefined;
-  // Compares in constant time, because the response waits for the explanation and its timing could leak the secret.
+  // Compares in constant time, because the response waits for the explanation and the duration of the comparison could
+  // leak the secret.
   const is = (text: string | undefined, claimed = sent): boolean =>
     text !== undefined && text !== '' && safeEqual(text, claimed);
   const { text } = keys.current;
@@ -107,7 +117,7 @@ function explainSignature(refused: RefusedDelivery, keys: VerificationKeys): Exp
     const expected = scheme.expected(key, message);
     return claimed.some((digest) => timingSafeEqual(digest, expected));
   };
-  // The signature is correct, but not in the expected encoding.
+  // The signature is correct, but does not have the declared encoding.
   if (claim.digests.length === 0 && matches(keys.current, claim.message))
     return {
       reason: 'other_encoding',
@@ -194,7 +204,7 @@ function bodyVariants(body: Buffer): Variant<Buffer>[] {
   }
 }
 
-/** Formats JSON with the spaces of Python's `json.dumps`. */
+/** Serializes JSON with the same spaces as Python's `json.dumps`. */
 function spacedJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
   if (typeof value === 'object' && value !== null)
@@ -205,8 +215,8 @@ function spacedJson(value: unknown): string {
 }
 
 /**
- * Returns all values in the signature headers that decode to 32 bytes in hex or base64, including values that are not
- * strictly valid.
+ * Returns all values in the signature headers that decode to 32 bytes from hex or base64, including values in a
+ * non-canonical encoding.
  */
 function lenientDigests({ auth, rawHeaders }: RefusedDelivery): Buffer[] {
   const names =

@@ -3,7 +3,7 @@ interface Waiter {
   refuse(error: Error): void;
 }
 
-/** State of one key. The map contains a wait queue for each source, in round-robin order. */
+/** State of one key. `waitersBySource` contains a wait queue for each source, in round-robin order. */
 interface Limited {
   running: number;
   waiting: number;
@@ -11,15 +11,15 @@ interface Limited {
 }
 
 export interface FairSemaphoreOptions {
-  /** Maximum concurrent calls per key. */
+  /** Maximum number of concurrent calls per key. */
   concurrency: number;
-  /** Maximum waiting calls per key. */
+  /** Maximum number of waiting calls per key. */
   maxWaiting: number;
 }
 
 /**
- * Limits concurrent calls per key. Waiting calls are served round robin by source. If too many calls wait, the latest
- * call of the source with the most waiting calls is rejected, so that no source can lock out others.
+ * Limits concurrent calls per key. Waiting calls are served round robin by source. A full queue rejects the latest call
+ * of the source with the most waiting calls, so that no source can lock out others.
  */
 export class FairSemaphore {
   readonly #keys = new Map<string, Limited>();
@@ -30,8 +30,8 @@ export class FairSemaphore {
   }
 
   /**
-   * Runs the call. Rejects with the error of `full` if too many calls wait and no call of another source can be
-   * displaced.
+   * Runs the call. Rejects with the error from `full` if the wait queue is full and no call of another source can be
+   * rejected instead.
    */
   async run<T>(
     { key, source }: { key: string; source: string },
@@ -62,7 +62,7 @@ export class FairSemaphore {
   }
 }
 
-/** Returns the next waiting call, and moves its source to the end of the round. */
+/** Returns the next waiting call and moves the call's source to the end of the round-robin order. */
 function takeNext(limited: Limited): Waiter | undefined {
   const { waitersBySource } = limited;
   const [first] = waitersBySource;
@@ -75,7 +75,10 @@ function takeNext(limited: Limited): Waiter | undefined {
   return next;
 }
 
-/** Removes a call of the source that has the most waiting calls. Returns false if that is `source` itself. */
+/**
+ * Rejects the latest call of the source with the most waiting calls. Returns false if no other source has more waiting
+ * calls than `source`.
+ */
 function makeRoom(limited: Limited, source: string, full: () => Error): boolean {
   const { waitersBySource } = limited;
   let longest: Waiter[] = [];

@@ -2,11 +2,11 @@ import type { WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
 
-/** Length of a generated secret: 256 bits. */
+/** Length of a generated secret in bytes (256 bits). */
 const SECRET_BYTES = 32;
 const STANDARD_PREFIX = 'whsec_';
 
-/** Generates a secret in the form that the sender's tools expect. */
+/** Generates a secret in the format that the sender's tools expect. */
 export function makeSecret(auth: WebhookAuthConfig, random: Random): string {
   const secret = random.secret(SECRET_BYTES);
   if (!isStandard(auth)) return secret;
@@ -14,7 +14,9 @@ export function makeSecret(auth: WebhookAuthConfig, random: Random): string {
   return STANDARD_PREFIX + Buffer.from(secret, 'base64url').toString('base64');
 }
 
-/** Validates a secret that a provider generated. Throws VALIDATION_ERROR, whose message never contains the secret. */
+/**
+ * Validates a secret that a provider generated. Throws VALIDATION_ERROR, but never includes the secret in the message.
+ */
 export function checkGivenSecret(auth: WebhookAuthConfig, secret: string): void {
   if (secret.trim() !== secret) refuse('must not start or end with whitespace: copy it again');
   if (secret.length < 8 || secret.length > 1024) refuse('must have 8 to 1024 characters');
@@ -24,7 +26,7 @@ export function checkGivenSecret(auth: WebhookAuthConfig, secret: string): void 
     refuse('must be "whsec_" followed by 24 to 64 bytes in base64, as the sender shows it');
 }
 
-/** Decodes a Standard Webhooks secret to its key; undefined if the text is not such a secret. */
+/** Returns the key of a Standard Webhooks secret, or undefined if the text is not such a secret. */
 export function standardKey(secret: string): Buffer | undefined {
   const text = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
   const key = Buffer.from(text, 'base64');

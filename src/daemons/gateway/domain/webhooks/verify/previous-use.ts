@@ -5,11 +5,13 @@ import type { SecretKey, WebhookSecretStore } from '../../../../../store/ports/i
 import { describeEndpoint } from '../receive/endpoint-name.ts';
 import type { VerificationKeys } from './verification-key.ts';
 
-/** Minimum time between two writes for one secret. */
+/** Minimum time between two writes of the last use of a secret, in ms. */
 const WRITE_EVERY_MS = minutes(1);
-/** Time before the expiry of a previous secret at which its use is logged as a warning. */
+/**
+ * Time before the expiry of a previous secret, in ms. Any use of the secret within this time is logged as a warning.
+ */
 const WARN_BEFORE_END_MS = hours(4);
-/** Maximum number of webhooks whose previous secret is tracked. The cache is cleared when it is full. */
+/** Maximum number of webhooks whose previous secret is tracked. The map is cleared when it is full. */
 const REMEMBERED = 10_000;
 
 interface PreviousUseDeps {
@@ -19,8 +21,8 @@ interface PreviousUseDeps {
 }
 
 /**
- * Stores the last use of previous secrets, and warns if they are still used shortly before they expire.
- * @spec States: Webhook secret
+ * Stores the time at which a previous secret was last used, and logs a warning if the secret is used shortly before its
+ * expiry. @spec States: Webhook secret
  */
 export class PreviousUse {
   readonly #deps: PreviousUseDeps;

@@ -14,15 +14,15 @@ const BATCH_ROWS = 200;
 
 export interface ResealOptions {
   store: SealedSecretStore;
-  /** Encrypts with the new key, decrypts with all known ones. */
+  /** Encrypts with the new key and decrypts with all known keys. */
   seal: Seal;
-  /** Ids of the keys to replace. Values that other keys encrypted are left unchanged. */
+  /** Ids of the keys to replace. Values that were encrypted with other keys are left unchanged. */
   replaced: ReadonlySet<string>;
-  /** Called after each committed batch with the number of values encrypted so far. */
+  /** Called after each committed batch with the total number of values encrypted so far. */
   onProgress?: (values: number) => void;
 }
 
-/** Encrypts all values of `replaced` keys with the new key. The function can be repeated after a crash. */
+/** Re-encrypts with the new key all values whose current key is in `replaced`. Safe to repeat after a crash. */
 export async function resealSecrets(options: ResealOptions): Promise<number> {
   const { store, onProgress } = options;
   let values = 0;

@@ -5,18 +5,17 @@ import { schemeOf } from './schemes.ts';
 import type { WebhookSecrets } from './secrets.ts';
 
 /**
- * Returns signature headers for `svc webhooks listen`, which forwards deliveries to a local program; null if the
+ * Returns signature headers for a delivery that `svc webhooks listen` forwards to a local program, or null if the
  * delivery cannot be signed.
  */
 export type Resign = (record: DeliveryRecord) => Promise<Record<string, string> | null>;
 
-/** Statuses of deliveries whose sender may not have been authenticated. They must not be signed. */
+/** Statuses of deliveries whose sender might be unauthenticated. Such deliveries must not be signed. */
 const NOT_AUTHENTIC = new Set(['refused', 'challenge', 'duplicate']);
 
 /**
- * Creates new signatures for recorded deliveries, because records mask signatures and signed timestamps expire.
- * Webhooks whose secret is sent as a header, and webhooks with a plugin's validator, are not supported. @spec
- * docs/webhooks.md "Listen"
+ * Creates a function that signs recorded deliveries again, because records mask signatures and signed timestamps
+ * expire. Webhooks with a secret header or a plugin's validator are not supported. @spec docs/webhooks.md "Listen"
  */
 export function createResigning(targets: WebhookTargets, secrets: WebhookSecrets, clock: Clock): Resign {
   return async (record) => {

@@ -3,7 +3,7 @@ import type { WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { REPEATED, singleHeader } from '../../raw-headers.ts';
 import type { VerificationKey } from './verification-key.ts';
 
-/** The types of `auth` that the gateway verifies without plugin code. */
+/** Types of `auth` that the gateway verifies without plugin code. */
 export type SharedSecretAuth = Exclude<WebhookAuthConfig, { type: 'custom' }>;
 
 /** Reason for rejecting a signature, for the operator's record only. Senders always get the same 401. */
@@ -18,35 +18,34 @@ export type SignatureFault =
   | 'mismatch'
   | 'validator_refused';
 
-/** The signatures that a request contains. A request with a `fault` is invalid. */
+/** Signatures that a request contains. A request with a `fault` is invalid. */
 export interface Claim {
-  /** Decoded signatures of 32 bytes each. Some senders send several during a secret rotation. */
+  /** Decoded signatures of 32 bytes each. Some senders send several signatures during a secret rotation. */
   digests: readonly Buffer[];
-  /** The parts of the signed message, in order. */
+  /** Parts of the signed message, in order. */
   message: ReadonlyArray<string | Buffer>;
   fault?: SignatureFault;
-  /** Age of the signed timestamp in seconds; negative if it is in the future. */
+  /** Age of the signed timestamp in seconds. Negative if the timestamp is in the future. */
   skewSeconds?: number;
 }
 
-/** Signature scheme of one type of sender. */
 export interface Scheme {
   read(rawHeaders: readonly string[], body: Buffer, nowMs: number): Claim;
-  /** Returns the expected signature: 32 bytes. */
+  /** Returns the expected signature of 32 bytes. */
   expected(key: VerificationKey, message: Claim['message']): Buffer;
-  /** Returns the headers that a sender with this secret sends. */
+  /** Returns the signature headers that a sender with this secret would send. */
   sign(key: VerificationKey, body: Buffer, at: { nowMs: number; id: string }): Record<string, string>;
 }
 
 const DIGEST_BYTES = 32;
-/** Maximum signatures per header, because each one costs a comparison. */
+/** Maximum number of signatures per header. Each signature costs a comparison. */
 const MAX_SIGNATURES = 16;
 
 const schemes = new WeakMap<SharedSecretAuth, Scheme>();
 
 /**
- * Returns the signature scheme of a declaration. Schemes are cached.
- * @spec Webhook declaration: WebhookAuthConfig; docs/webhooks.md "Providers"
+ * Returns the signature scheme of an `auth` declaration. Schemes are cached. @spec Webhook declaration:
+ * WebhookAuthConfig; docs/webhooks.md "Providers"
  */
 export function schemeOf(auth: SharedSecretAuth): Scheme {
   let scheme = schemes.get(auth);
@@ -75,7 +74,7 @@ function createScheme(auth: SharedSecretAuth): Scheme {
   }
 }
 
-/** Scheme whose header contains the secret itself. */
+/** Returns the scheme whose header contains the secret itself. */
 function secretScheme(header: string): Scheme {
   return {
     read(rawHeaders) {
@@ -98,7 +97,7 @@ interface BodyHmac {
   encoding: 'hex' | 'base64';
 }
 
-/** HMAC of the body in one header, as used by GitHub and Shopify. */
+/** Returns the scheme with an HMAC of the body in one header, as used by GitHub and Shopify. */
 function bodyScheme({ header, prefix, encoding }: BodyHmac): Scheme {
   return {
     read(rawHeaders, body) {
@@ -117,7 +116,7 @@ function bodyScheme({ header, prefix, encoding }: BodyHmac): Scheme {
   };
 }
 
-/** Slack's scheme: `v0=<hex>` over `v0:<timestamp>:<body>`. */
+/** Returns Slack's scheme. The header is `v0=<hex>`, an HMAC over `v0:<timestamp>:<body>`. */
 function slackScheme(toleranceSeconds: number): Scheme {
   return {
     read(rawHeaders, body, nowMs) {
@@ -143,8 +142,8 @@ function slackScheme(toleranceSeconds: number): Scheme {
 }
 
 /**
- * Stripe's scheme: `t=<timestamp>,v1=<hex>[,v1=<hex>]…` over `<timestamp>.<body>`. Other versions than `v1` are
- * ignored.
+ * Returns Stripe's scheme. The header is `t=<timestamp>,v1=<hex>[,v1=<hex>]…`, with HMACs over `<timestamp>.<body>`.
+ * Versions other than `v1` are ignored.
  */
 function stripeScheme(toleranceSeconds: number): Scheme {
   return {
@@ -153,7 +152,7 @@ function stripeScheme(toleranceSeconds: number): Scheme {
       if (sent.text === undefined) return { digests: [], message: [body], fault: sent.fault };
       const fields = sent.text.split(',').map((field) => field.trim());
       const timestamps = valuesOf(fields, 't=');
-      // With two timestamps, the signed timestamp is ambiguous.
+      // A header with two timestamps is rejected, because the signed timestamp is ambiguous.
       const timestamp = timestamps.length === 1 ? timestamps[0] : undefined;
       const message = [`${timestamp ?? ''}.`, body];
       const found = decodeAll(valuesOf(fields, 'v1='), 'hex');
@@ -170,8 +169,8 @@ function stripeScheme(toleranceSeconds: number): Scheme {
 }
 
 /**
- * Standard Webhooks: `v1,<base64>[ v1,<base64>]…` over `<id>.<timestamp>.<body>`. The key is the decoded secret. Svix
- * uses the same scheme with header names that start with `svix-`.
+ * Returns the Standard Webhooks scheme, which Svix uses with `svix-` headers. The header is `v1,<base64>[
+ * v1,<base64>]…`, with HMACs over `<id>.<timestamp>.<body>`. The key is the decoded secret.
  */
 function standardScheme(toleranceSeconds: number): Scheme {
   return {
@@ -217,7 +216,10 @@ function valuesOf(fields: readonly string[], prefix: string): string[] {
   return fields.filter((field) => field.startsWith(prefix)).map((field) => field.slice(prefix.length));
 }
 
-/** Decodes signatures. If one is malformed, the request is rejected. */
+/**
+ * Decodes signatures. Returns a fault if `texts` is empty, contains too many signatures or contains a malformed
+ * signature.
+ */
 function decodeAll(
   texts: readonly string[],
   encoding: 'hex' | 'base64',
@@ -233,14 +235,14 @@ function decodeAll(
   return digests;
 }
 
-/** Decodes a digest. Only the canonical encoding is accepted. */
+/** Decodes a digest. Returns undefined unless the text is the canonical encoding of 32 bytes. */
 function decode(text: string, encoding: 'hex' | 'base64'): Buffer | undefined {
   const digest = Buffer.from(text, encoding);
   return digest.length === DIGEST_BYTES && digest.toString(encoding) === text ? digest : undefined;
 }
 
 /**
- * Returns the age of a timestamp, or a fault if the age exceeds the tolerance. The timestamp must be whole epoch
+ * Returns the age of a timestamp, and a fault if the age exceeds the tolerance. The timestamp must be whole epoch
  * seconds without sign, spaces or leading zeros.
  */
 function ageOf(

@@ -11,7 +11,7 @@ import { describeEndpoint, endpointName } from '../receive/endpoint-name.ts';
 import { PreviousUse } from './previous-use.ts';
 import { SealedKeys, type VerificationKeys } from './verification-key.ts';
 
-/** Maximum webhooks whose keys are cached. */
+/** Maximum number of webhooks whose keys are cached. */
 const MAX_CACHED = 10_000;
 
 export interface WebhookSecretsDeps {
@@ -19,7 +19,7 @@ export interface WebhookSecretsDeps {
   seal: Seal;
   clock: Clock;
   logger: Logger;
-  /** Announces changes by other processes, which rotate and revoke secrets too. */
+  /** Change feed, on which other processes announce rotated and revoked secrets. */
   feed: Pick<ChangeFeed, 'follow' | 'spread'>;
 }
 
@@ -28,9 +28,9 @@ export class WebhookSecrets {
   readonly #deps: WebhookSecretsDeps;
   readonly #sealed: SealedKeys;
   readonly #previousUse: PreviousUse;
-  /** Cache of `find`. Without it, reading and decrypting keys would take a tenth of the time of a delivery. */
+  /** Cache of `find`. Without the cache, reading and decrypting keys would take a tenth of the time of a delivery. */
   readonly #found = createBoundedCache<{ keys: VerificationKeys; untilMs: number }>(MAX_CACHED);
-  /** Number of changes. A read that started before a change is not cached. */
+  /** Number of changes so far. A read that started before the latest change is not cached. */
   #changes = 0;
 
   constructor(deps: WebhookSecretsDeps) {
@@ -40,7 +40,7 @@ export class WebhookSecrets {
     deps.feed.follow('secrets', (keys) => this.#forget(keys));
   }
 
-  /** Stores the secret as the current one. The former current secret becomes the previous one. */
+  /** Stores a secret as the current secret. The former current secret becomes the previous secret. */
   async provision(
     key: SecretKey,
     secret: string,
@@ -53,7 +53,7 @@ export class WebhookSecrets {
     return this.#changed(key, store.rotate(key, { sealed, now, graceEndsAt, namespaceInUrl }));
   }
 
-  /** Revokes the secret. Deliveries are then rejected with 401. Throws WEBHOOK_NOT_FOUND if there was no secret. */
+  /** Revokes the secret, so that deliveries are rejected with 401. Throws WEBHOOK_NOT_FOUND if no secret exists. */
   async revoke(key: SecretKey): Promise<void> {
     if (await this.#changed(key, this.#deps.store.revoke(key))) return;
     throw new PlatformError(
@@ -63,8 +63,8 @@ export class WebhookSecrets {
   }
 
   /**
-   * Returns the keys to verify a delivery; undefined if there is no secret. The result is synchronous if the keys are
-   * cached.
+   * Returns the keys for verifying a delivery, or undefined if the webhook has no secret. The result is synchronous if
+   * the keys are cached.
    */
   find(key: SecretKey): MaybePromise<VerificationKeys | undefined> {
     const known = this.#found.get(endpointName(key));
@@ -75,7 +75,9 @@ export class WebhookSecrets {
     return this.#deps.store.list(namespaceId);
   }
 
-  /** Records that a sender used the previous secret. The response does not wait for the write, which may be lost. */
+  /**
+   * Records that a sender used the previous secret. The response does not wait for the write, so the write can be lost.
+   */
   notePreviousUse(key: SecretKey, keys: VerificationKeys): void {
     this.#previousUse.note(key, keys);
   }
@@ -115,7 +117,7 @@ export class WebhookSecrets {
   }
 }
 
-/** Returns the context that binds an encrypted secret to its row: it cannot be decrypted in another row. */
+/** Returns the encryption context of a secret. The context prevents decryption of the secret in another row. */
 export function sealContext({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   return JSON.stringify(['webhook', namespaceId, pluginId, event, instanceId]);
 }

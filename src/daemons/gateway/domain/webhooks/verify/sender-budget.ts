@@ -6,12 +6,12 @@ import type { DeliveryContext } from '../receive/delivery-context.ts';
 import { rateLimitError } from '../receive/rate-limit-error.ts';
 import { senderNetwork } from '../receive/sender-network.ts';
 
-/** Maximum number of addresses with their own budget. All further addresses share one budget. */
+/** Maximum number of addresses with their own budget. Further addresses share one budget. */
 const MAX_ADDRESSES = 20_000;
 
 /**
- * Limits unauthenticated requests per address: invalid signatures, challenges and known delivery ids. Valid signatures
- * are always accepted, because a genuine sender may share its address with others behind a proxy.
+ * Limits unauthenticated requests per address: invalid signatures, challenges and duplicate deliveries. Valid
+ * signatures are always accepted, because a sender might share its address with other clients behind a proxy.
  */
 export class SenderBudget {
   readonly #limiter: ReturnType<CreateLimiter>;
@@ -21,7 +21,7 @@ export class SenderBudget {
     this.#limiter = createLimiter('unauthenticated deliveries', options);
   }
 
-  /** Returns the error for unauthenticated requests if the budget is used up; otherwise undefined. */
+  /** Returns the error for unauthenticated requests if the budget is exhausted, or undefined otherwise. */
   refusal(delivery: DeliveryContext): PlatformError | undefined {
     const limit = LIMITS.webhookFailuresPerMinute;
     const { allowed, resetMs } = this.#limiter.peek(keyOf(delivery), limit);
@@ -35,7 +35,10 @@ export class SenderBudget {
   }
 }
 
-/** The key contains the namespace, so that failed deliveries for one tenant do not affect another. */
+/**
+ * Returns the budget key. The key contains the namespace, so that failed deliveries for one tenant do not affect
+ * another tenant.
+ */
 function keyOf({ incoming, namespaceId, isProvisioned }: DeliveryContext): string {
   return `${senderNetwork(incoming.source)} ${isProvisioned ? namespaceId : ''}`;
 }

@@ -6,11 +6,14 @@ export type SignatureVerdict =
   | { valid: true; secret: 'current' | 'previous' }
   | { valid: false; fault: SignatureFault; skewSeconds?: number };
 
-/** Used for webhooks without a secret, so that they are rejected as slowly as a wrong secret. */
+/**
+ * Key for webhooks without a secret. A comparison with this key makes the rejection take as long as the rejection of a
+ * wrong secret.
+ */
 const DUMMY_KEY: VerificationKey = verificationKey('unprovisioned');
 
 /**
- * Verifies a shared secret, or a signature of the raw body. A previous secret is always evaluated too, so that the
+ * Verifies a shared secret, or a signature of the raw body. A previous secret is evaluated in every case, so that the
  * timing reveals only whether a previous secret exists. @spec Webhook declaration: WebhookAuthConfig
  */
 export function verifySharedSecret(
@@ -40,7 +43,7 @@ function matches(
 ): boolean {
   const expected = scheme.expected(key, message);
   let found = false;
-  // `some` would stop at the first match and leak its position by timing.
+  // `some` would stop at the first match and leak the position of the match by timing.
   for (const digest of claimed) found = timingSafeEqual(digest, expected) || found;
   return found;
 }

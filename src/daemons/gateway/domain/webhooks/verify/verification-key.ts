@@ -2,10 +2,10 @@ import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Seal } from '../../../../../kit/security/keys.ts';
 import { standardKey } from './new-secret.ts';
 
-/** Maximum cached decrypted secrets. The cache is cleared when it is full. */
+/** Maximum number of decrypted secrets in the cache. The cache is cleared when it is full. */
 const MAX_CACHED = 10_000;
 
-/** A secret that is prepared for comparison, so that deliveries need no key setup. */
+/** A secret with prepared keys, so that a delivery does not have to build keys. */
 export interface VerificationKey {
   text: string;
   hmacKey: KeyObject;
@@ -16,10 +16,10 @@ export interface VerificationKey {
 
 export interface VerificationKeys {
   current: VerificationKey;
-  /** The previous secret, within its grace period. */
+  /** Previous secret during its grace period; null otherwise. */
   previous: VerificationKey | null;
   previousExpiresAt: number | null;
-  /** The previous secret after its grace period. It is no longer accepted, and only explains refusals. */
+  /** Previous secret after its grace period. The secret is no longer accepted and only serves to explain refusals. */
   lapsed: VerificationKey | null;
   namespaceInUrl: boolean;
 }
@@ -35,8 +35,8 @@ export function verificationKey(text: string): VerificationKey {
 }
 
 /**
- * Decrypts stored secrets. The cache key is the encrypted text, which changes with each rotation in any process, so
- * that cached secrets are never outdated.
+ * Decrypts stored secrets and caches them. The cache key is the encrypted text, which changes with each rotation in any
+ * process, so cached secrets are never outdated.
  */
 export class SealedKeys {
   readonly #seal: Seal;
@@ -56,7 +56,7 @@ export class SealedKeys {
     return key;
   }
 
-  /** Decrypts a previous secret; null if its master key is lost, so that the current secret still works. */
+  /** Decrypts a previous secret. Returns null if its master key is lost, so that the current secret still works. */
   tryOpen(sealed: string, context: string): VerificationKey | null {
     try {
       return this.open(sealed, context);

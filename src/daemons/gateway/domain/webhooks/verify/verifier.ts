@@ -8,10 +8,10 @@ import type { DeclaredWebhook } from '../receive/targets.ts';
 import { type SignatureVerdict, verifySharedSecret } from './signature.ts';
 import type { VerificationKeys } from './verification-key.ts';
 
-/** Error codes of validators that did not run. Such an error does not mean that the delivery is invalid. */
+/** Error codes of a validator that did not run. Such an error does not mean that the delivery is invalid. */
 const NEVER_RAN: ReadonlySet<PlatformCode> = new Set(['HOST_UNAVAILABLE', 'SERVICE_UNAVAILABLE']);
 
-/** Ids of the request, for logs and for the validator's context. */
+/** Ids, source and URL of the request, for logs and for the validator's context. */
 export interface VerificationContext {
   webhookId: string;
   namespaceId: string;
@@ -20,8 +20,8 @@ export interface VerificationContext {
 }
 
 /**
- * Calls a plugin's validator with one secret. Only `valid: true` accepts the delivery. Throws HOST_UNAVAILABLE or
- * SERVICE_UNAVAILABLE if the validator could not run.
+ * Calls a plugin's validator with one secret. Only a result with `valid: true` accepts the delivery. Throws
+ * HOST_UNAVAILABLE or SERVICE_UNAVAILABLE if the validator could not run.
  */
 export type RunValidator = (
   target: DeclaredWebhook,
@@ -40,7 +40,7 @@ export interface WebhookVerifier {
   ): MaybePromise<SignatureVerdict>;
 }
 
-/** Creates the verifier of step 6 for all types of `auth`. @spec Webhook declaration: WebhookAuthConfig */
+/** Creates the verifier for all types of `auth` (delivery step 6). @spec Webhook declaration: WebhookAuthConfig */
 export function createWebhookVerifier(
   runValidator: RunValidator,
   clock: Clock,
@@ -74,7 +74,8 @@ export function createWebhookVerifier(
     validator: string,
     ...[target, rawHeaders, body, keys, context]: Parameters<WebhookVerifier['verify']>
   ): Promise<SignatureVerdict> {
-    // Without a secret, no delivery is valid, and unauthenticated clients must not be able to run plugin code.
+    // Without a secret, no delivery is valid. The validator is not called, because unauthenticated clients must not be
+    // able to run plugin code.
     if (!keys) return { valid: false, fault: 'unprovisioned' };
     const request = wholeRequestOf(rawHeaders, context.incoming.url);
     const input = { headers: request.headers, rawBody: body.toString('base64') };

@@ -5,12 +5,12 @@ import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import { StepFailure } from '../retry-policy.ts';
 import type { StepKind } from '../step-kind.ts';
 
-/** Longest timeout that a definition accepts. The longest timeout means no timeout. */
+/** Longest timeout that a definition accepts. A step with this timeout has no time limit. */
 const NO_LIMIT_MS = days(366);
 const PURE = { takesSlot: false, defaultTimeoutMs: NO_LIMIT_MS, isIdempotent: () => true } as const;
 type Issue = { path: string[]; message: string };
 
-/** Returns the evaluated `with` as the step's output. */
+/** Step kind that outputs its evaluated `with` object. */
 export const setStep: StepKind = {
   ...PURE,
   name: 'set',
@@ -47,7 +47,7 @@ export const approvalStep: StepKind = {
   }),
 };
 
-/** Waits for a named signal. A signal that arrived before the step counts too. */
+/** Waits for a named signal. A signal that arrived before the step began also ends the wait. */
 export const signalStep: StepKind = {
   ...PURE,
   name: 'signal',
@@ -63,8 +63,8 @@ export const signalStep: StepKind = {
 };
 
 /**
- * Runs another workflow, waits for its end and returns its output. The step's timeout limits the duration of the
- * child.
+ * Runs another workflow as a child run and returns the output of the child. The timeout of the step limits the duration
+ * of the child.
  */
 export const workflowStep: StepKind = {
   ...PURE,

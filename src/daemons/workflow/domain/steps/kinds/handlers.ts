@@ -38,7 +38,7 @@ export interface HandlerCall {
   signal: AbortSignal;
   /** Whether the call needs a process without other calls. */
   alone: boolean;
-  /** Called when the handler begins. Before that, the call may be queued for a process of its plugin. */
+  /** Called when the handler begins. Before the handler begins, the call can be queued for a process of the plugin. */
   begun(): void;
   log(level: string, message: string): void;
 }
@@ -46,14 +46,17 @@ export interface HandlerCall {
 export interface Handlers {
   /** Returns the plugin id from the name of a command or job handler. */
   pluginOf(name: string): string;
-  /** Returns a declared command. Throws PLUGIN_NOT_FOUND and INVALID_HANDLER. */
+  /**
+   * Returns the declaration of a command. Throws PLUGIN_NOT_FOUND for an unknown plugin, and INVALID_HANDLER for an
+   * unknown command.
+   */
   command(uses: string): DeclaredHandler;
-  /** Returns a declared job. Throws JOB_NOT_FOUND. */
+  /** Returns the declaration of a job handler. Throws JOB_NOT_FOUND for an unknown job. */
   job(handler: string): DeclaredHandler;
   execute(call: HandlerCall): Promise<CommandResult>;
 }
 
-/** Prefix of job handlers in `uses`. A background job is a run with one such step. */
+/** Prefix of job handlers in `uses`. A background job is a run with a single step whose `uses` has this prefix. */
 export const JOB_PREFIX = 'job:';
 const DEFAULT_TIMEOUT_MS = minutes(5);
 
@@ -132,7 +135,7 @@ async function execute(
   } catch (error) {
     const known = pluginAwayOf(error, declared.pluginId) ?? interruptedOf(error);
     if (known) throw known;
-    // An error that the handler throws becomes STEP_FAILED. An error that occurred before the handler ran keeps its
+    // An error that the handler throws becomes STEP_FAILED. An error from before the start of the handler keeps its
     // code. @spec STEP_FAILED
     if (error instanceof PlatformError && error.code === 'EXECUTION_ERROR')
       throw handlerFailure(
@@ -150,8 +153,8 @@ function resultFailure({ error, exitCode }: CommandResult): StepFailure {
 }
 
 /**
- * Returns the failure of a handler. The error's details may set `errorClass` and `retryAfterMs`. Without `errorClass`,
- * the class follows from the error's code.
+ * Returns the failure of a handler call. The error details can set `errorClass` and `retryAfterMs`. The default error
+ * class follows from the error code.
  */
 function handlerFailure(error: RunError, code: unknown): StepFailure {
   const said = ErrorClass.safeParse(error.details.errorClass);

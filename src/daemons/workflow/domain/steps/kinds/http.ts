@@ -24,8 +24,8 @@ export interface HttpReply {
 }
 
 /**
- * Sends a request under the same guards as plugin fetch. Loopback, link-local and private addresses are refused unless
- * they are allowed.
+ * Sends a request with the same network restrictions as `fetch` in plugins. Loopback, link-local and private addresses
+ * are blocked unless explicitly allowed.
  */
 export type HttpCall = (
   request: HttpRequest,
@@ -38,8 +38,8 @@ const SAFE_TO_REPEAT = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
 const KEYS = ['method', 'url', 'headers', 'body', 'redirect', 'expect'];
 const EXCERPT_CHARS = 2048;
 /**
- * Response headers that contain credentials. They are dropped, because outputs are stored and shown to readers of the
- * run.
+ * Response headers that contain credentials. These headers are dropped, because step outputs are stored and visible to
+ * every reader of the run.
  */
 const CREDENTIAL_HEADERS = new Set([
   ...['set-cookie', 'set-cookie2', 'cookie', 'authorization', 'proxy-authorization'],
@@ -47,8 +47,8 @@ const CREDENTIAL_HEADERS = new Set([
 ]);
 
 /**
- * Calls a URL and outputs `{status, url, headers, body}`. JSON bodies are parsed, and credential headers are removed. A
- * status of 400 or above is a failure unless `expect` lists it. An idempotency key is sent as `Idempotency-Key`.
+ * Calls a URL and outputs `{status, url, headers, body}`. A status of 400 or above is a failure unless `expect` lists
+ * the status. An idempotency key is sent as `Idempotency-Key`.
  */
 export function httpStep(call: HttpCall, now: () => number): StepKind {
   return {
@@ -121,8 +121,8 @@ function requestOf({ input, idempotencyKey }: StepCall): HttpRequest {
 }
 
 /**
- * Throws a validation error for an invalid header. Otherwise the invalid header would count as a network error and be
- * retried.
+ * Throws a validation error for an invalid header. Without this check, the invalid header would count as a network
+ * error and cause retries.
  */
 function requireHeader(name: string, value: string): void {
   try {
@@ -165,7 +165,7 @@ function failureOf(
   now: number,
 ): StepFailure {
   const { body: said = null } = output;
-  // Redaction matches key names, so it needs the parsed object instead of its text.
+  // The parsed object is redacted instead of the text, because redaction matches key names.
   const body = typeof said === 'object' && said !== null ? JSON.stringify(redactJson(said)) : String(said);
   return new StepFailure(
     classOf(reply.status),
