@@ -36,6 +36,7 @@ export * from './stream-result.ts';
 export * from './tokens.ts';
 export * from './vectors.ts';
 export * from './webhook-admin.ts';
+export * from './webhook-declaration.ts';
 export * from './webhook-deliveries.ts';
 export * from './webhook-delivery.ts';
 export * from './whoami.ts';

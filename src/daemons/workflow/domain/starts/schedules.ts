@@ -66,9 +66,7 @@ export interface SchedulesDeps {
   logger: Logger;
 }
 
-/**
- * Cron schedules. Each schedule is a stored row with the time of its next run. The `croner` library handles time zones.
- */
+/** Cron schedules, which are stored with the time of their next run. The `croner` library handles time zones. */
 export class Schedules {
   readonly #deps: SchedulesDeps;
   #ofPlugins: PluginSchedules = { found: [], loaded: new Map() };

@@ -1,0 +1,114 @@
+import { z } from 'zod';
+import { HandlerRef } from './handler-ref.ts';
+import { EventName } from './ids.ts';
+import { LIMITS } from './limits.ts';
+
+const PositiveInt = z.number().int().positive();
+const DotPath = z.string().min(1).max(256);
+
+/** Method by which a webhook authenticates its sender. @spec Webhook declaration: WebhookAuthConfig */
+export const WebhookAuthConfig = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('secret'), header: z.string().min(1) }),
+  z.strictObject({
+    type: z.literal('hmac'),
+    header: z.string().min(1),
+    algorithm: z.literal('sha256').default('sha256'),
+    prefix: z.string().default(''),
+    encoding: z.enum(['hex', 'base64']).default('hex'),
+  }),
+  z.strictObject({ type: z.literal('custom'), validator: HandlerRef }),
+  // This variant extends the spec with the documented signature schemes of common providers.
+  z.strictObject({
+    type: z.literal('provider'),
+    provider: z.enum(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks']),
+    /** Maximum difference between the gateway's clock and a signed timestamp, in either direction. */
+    toleranceSeconds: PositiveInt.max(3600).default(LIMITS.webhookToleranceSeconds),
+  }),
+]);
+export type WebhookAuthConfig = z.infer<typeof WebhookAuthConfig>;
+
+/**
+ * Reply to a challenge request, by which a sender verifies the URL of the webhook. @spec Webhook declaration:
+ * ChallengeConfig
+ */
+export const ChallengeConfig = z.strictObject({ bodyPath: DotPath, value: z.string(), replyPath: DotPath });
+export type ChallengeConfig = z.infer<typeof ChallengeConfig>;
+
+/**
+ * Exponential backoff. The delay starts at `initialMs`, is multiplied by `factor` after each attempt, and is at most
+ * `maxMs`. Each delay is randomly shortened by up to 20 %.
+ */
+export const WebhookRetry = z.strictObject({
+  /** Maximum number of executions, including the first execution. */
+  maxAttempts: PositiveInt.min(2).max(100),
+  backoff: z
+    .strictObject({
+      initialMs: PositiveInt.default(1000),
+      factor: z.number().min(1).max(10).default(2),
+      maxMs: PositiveInt.max(24 * 3600_000).default(3600_000),
+    })
+    .prefault({}),
+});
+export type WebhookRetry = z.infer<typeof WebhookRetry>;
+
+const asyncOnly = (field: string) =>
+  `"${field}" is for async webhooks: the sender of a synchronous one gets the handler's outcome and retries itself. Add "async": true or remove it`;
+
+/**
+ * Declaration of a webhook. Fields that the spec does not define are documented in docs/webhooks.md. @spec Webhook
+ * declaration
+ */
+export const WebhookHandlerDecl = z
+  .strictObject({
+    event: EventName,
+    handler: HandlerRef,
+    description: z.string().optional(),
+    auth: WebhookAuthConfig,
+    multi: z.boolean().default(false),
+    async: z.boolean().default(false),
+    challenge: ChallengeConfig.optional(),
+    /**
+     * Location of the idempotency key, either a dot path into the body or `header:<name>`. The header form is an
+     * extension of the spec.
+     */
+    idempotencyKey: z
+      .string()
+      .min(1)
+      .max(256)
+      .refine(
+        (path) => !/^headers?\./i.test(path),
+        'is a path into the body and cannot read headers; write "header:<name>"',
+      )
+      .optional(),
+    onProvision: HandlerRef.optional(),
+    maxBodyBytes: PositiveInt.max(64 * 1024 * 1024).default(LIMITS.webhookBodyBytes),
+    rateLimit: z
+      .strictObject({ requestsPerMinute: PositiveInt.default(LIMITS.webhookRequestsPerMinute) })
+      .default({ requestsPerMinute: LIMITS.webhookRequestsPerMinute }),
+    timeoutMs: PositiveInt.optional(),
+    /**
+     * Retry policy for failed deliveries of an async webhook. A delivery whose last attempt fails gets the status
+     * `dead`.
+     */
+    retry: WebhookRetry.optional(),
+    /**
+     * Maximum number of deliveries in flight per namespace and webhook instance. Only async webhooks can set this
+     * limit.
+     */
+    concurrency: PositiveInt.max(1000).optional(),
+    /**
+     * Dot path into the body. Async deliveries with the same value at this path are handled in the order of their
+     * arrival.
+     */
+    orderBy: DotPath.optional(),
+    /** Path of a JSON file in the plugin. `svc webhooks send` uses the file as the request body. */
+    sample: z.string().min(1).max(512).optional(),
+  })
+  .superRefine((webhook, context) => {
+    if (webhook.async) return;
+    for (const field of ['retry', 'concurrency', 'orderBy'] as const) {
+      if (webhook[field] !== undefined)
+        context.addIssue({ code: 'custom', path: [field], message: asyncOnly(field) });
+    }
+  });
+export type WebhookHandlerDecl = z.infer<typeof WebhookHandlerDecl>;
