@@ -83,8 +83,8 @@ const PAUSED_RETRY_SECONDS = '60';
 const RETRY_SECONDS = '5';
 
 /**
- * Processes a delivery in the step order of the specification. @spec Webhook delivery; docs/webhooks.md "What the
- * sender does"
+ * Processes a delivery in the step order of the specification. @spec Webhook delivery;
+ * docs/webhooks.md "What the sender does"
  */
 export class WebhookDelivery {
   readonly #deps: WebhookDeliveryDeps;
