@@ -41,3 +41,12 @@ export const announceScheduler = endpoint({
   reply: z.object({ running: z.array(z.uuid()) }),
   errors: ['VALIDATION_ERROR', 'FORBIDDEN'],
 });
+
+/** Notifies the gateway that schedules deliveries of new deliveries that another gateway has accepted. */
+export const noticeDeliveries = endpoint({
+  method: 'POST',
+  path: '/internal/deliveries/notice',
+  summary: 'Load newly accepted deliveries without waiting for the next poll',
+  reply: z.object({ noticed: z.literal(true) }),
+  errors: ['FORBIDDEN'],
+});

@@ -10,6 +10,7 @@ import { InboxDispatcher, type WebhookDispatcherDeps } from './domain/webhooks/d
 import { createGatewayCalls } from './domain/webhooks/dispatch/gateway-calls.ts';
 import { type CallHandler, createHandlerCall } from './domain/webhooks/dispatch/handler-call.ts';
 import { LeaderDispatcher } from './domain/webhooks/dispatch/leader-dispatcher.ts';
+import { LeaderNotice } from './domain/webhooks/dispatch/leader-notice.ts';
 import { OtherGateways } from './domain/webhooks/dispatch/other-gateways.ts';
 import { RequestedAttempts } from './domain/webhooks/dispatch/requested-attempts.ts';
 import type { WebhookDispatcher } from './domain/webhooks/dispatch/webhook-dispatcher.ts';
@@ -93,7 +94,8 @@ function createDispatcher(
     ...{ members, fence: membership, own: requested, calls, inbox, concurrency, clock, logger },
   });
   const local = new InboxDispatcher({ ...deps, others, mayStart: () => membership.isHeld });
-  return new LeaderDispatcher({ members, membership, logger, others, dispatcher: local });
+  const notice = new LeaderNotice(calls);
+  return new LeaderDispatcher({ members, membership, logger, others, notice, dispatcher: local });
 }
 
 /** Returns the service that runs attempts for the gateway that schedules deliveries. */

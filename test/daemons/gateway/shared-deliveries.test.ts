@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { announceScheduler, runDeliveryAttempt } from '../../../src/contracts/index.ts';
+import { announceScheduler, noticeDeliveries, runDeliveryAttempt } from '../../../src/contracts/index.ts';
 import type { GatewayServices } from '../../../src/daemons/gateway/services.ts';
 import { serviceKey } from '../../../src/kit/security/keys.ts';
 import type { AnyJson } from '../../support/any-json.ts';
@@ -134,7 +134,7 @@ describe('requests of the scheduler', () => {
     const wrong = { ...headers, 'x-internal-secret': 'x'.repeat(40) };
     const { 'x-internal-secret': __, ...withoutSecret } = headers;
     for (const sent of [withoutKey, withoutSecret, wrong])
-      for (const path of [runDeliveryAttempt.path, announceScheduler.path]) {
+      for (const path of [runDeliveryAttempt.path, announceScheduler.path, noticeDeliveries.path]) {
         const refused = await post(node, path, attempt, sent);
         expect([refused.status, ((await refused.json()) as AnyJson).error.code]).toEqual([403, 'FORBIDDEN']);
       }

@@ -1,17 +1,19 @@
-import { announceScheduler, runDeliveryAttempt } from '../../../contracts/index.ts';
+import { announceScheduler, noticeDeliveries, runDeliveryAttempt } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import type { RequestedAttempts } from '../domain/webhooks/dispatch/requested-attempts.ts';
+import type { WebhookDispatcher } from '../domain/webhooks/dispatch/webhook-dispatcher.ts';
 import { requireGateway } from './service-caller.ts';
 
 export interface DeliveryAttemptsServices {
   requestedAttempts: Pick<RequestedAttempts, 'run' | 'follow'>;
+  dispatcher: Pick<WebhookDispatcher, 'pull'>;
   internalSecret: string;
 }
 
 /** Runs attempts of deliveries for other gateways of the store. */
 export function deliveryAttemptsRoutes(
   http: Http,
-  { requestedAttempts, internalSecret }: DeliveryAttemptsServices,
+  { requestedAttempts, dispatcher, internalSecret }: DeliveryAttemptsServices,
 ): void {
   // These routes are registered in a separate scope, so that the hook applies only to them.
   http.register((own, _options, done) => {
@@ -27,6 +29,10 @@ export function deliveryAttemptsRoutes(
     mount(own, announceScheduler, { auth: 'open' }, async ({ body }) => ({
       running: await requestedAttempts.follow(body.scheduler),
     }));
+    mount(own, noticeDeliveries, { auth: 'open' }, async () => {
+      dispatcher.pull();
+      return { noticed: true as const };
+    });
     done();
   });
 }

@@ -1,4 +1,9 @@
-import { announceScheduler, HEADERS, runDeliveryAttempt } from '../../../../../contracts/index.ts';
+import {
+  announceScheduler,
+  HEADERS,
+  noticeDeliveries,
+  runDeliveryAttempt,
+} from '../../../../../contracts/index.ts';
 import { createLongCallClient, parseReply, serviceHeaders } from '../../../../../http/index.ts';
 import type { AttemptEnd } from './attempts.ts';
 import type { AttemptRequest } from './requested-attempts.ts';
@@ -14,6 +19,8 @@ export interface GatewayCalls {
    * gateway.
    */
   announce(url: string, scheduler: number): Promise<readonly string[]>;
+  /** Notifies the gateway that schedules deliveries of new deliveries. */
+  notify(url: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -33,6 +40,14 @@ export function createGatewayCalls(internalSecret: string): GatewayCalls {
       const call = { headers, body: { scheduler }, idleTimeoutMs: ANNOUNCE_TIMEOUT_MS };
       const reply = await client.post(url, announceScheduler.path, call);
       return announceScheduler.reply.parse(parseReply(await reply.text(), 'gateway')).running;
+    },
+    async notify(url) {
+      const reply = await client.post(url, noticeDeliveries.path, {
+        headers,
+        body: {},
+        idleTimeoutMs: ANNOUNCE_TIMEOUT_MS,
+      });
+      await reply.text();
     },
     close: client.close,
   };

@@ -4,13 +4,15 @@ import type { Membership } from '../../../../membership/membership.ts';
 import type { JsonPayload } from '../receive/payload.ts';
 import type { DeclaredWebhook } from '../receive/targets.ts';
 import type { InboxDispatcher } from './dispatcher.ts';
+import type { LeaderNotice } from './leader-notice.ts';
 import type { OtherGateways } from './other-gateways.ts';
 import type { WebhookDispatcher } from './webhook-dispatcher.ts';
 
 export interface LeaderDispatcherDeps {
   dispatcher: InboxDispatcher;
   others: OtherGateways;
-  members: Pick<MemberStore, 'unended'>;
+  notice: LeaderNotice;
+  members: Pick<MemberStore, 'live' | 'unended'>;
   membership: Pick<Membership, 'fence' | 'isHeld'>;
   logger: Logger;
 }
@@ -55,6 +57,7 @@ export class LeaderDispatcher implements WebhookDispatcher {
 
   answered(webhookId: string): void {
     this.#deps.dispatcher.answered(webhookId);
+    if (!this.#isLeader) this.#deps.notice.send();
   }
 
   get load(): { waiting: number; running: number } {
@@ -71,10 +74,15 @@ export class LeaderDispatcher implements WebhookDispatcher {
     if (this.#timer === undefined && !this.#isClosed) this.#poll();
   }
 
+  pull(): void {
+    if (this.#isLeader && this.#deps.membership.isHeld && !this.#isClosed) this.#deps.dispatcher.pull();
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#deps.others.close();
+    this.#deps.notice.close();
     await this.#polling;
     await this.#deps.dispatcher.close();
   }
@@ -87,14 +95,14 @@ export class LeaderDispatcher implements WebhookDispatcher {
   }
 
   async #step(): Promise<void> {
-    const { dispatcher, membership, others, logger } = this.#deps;
+    const { others, logger } = this.#deps;
     try {
       if (this.#polls++ % POLLS_PER_CHECK === 0)
         await (this.#isLeader ? others.refresh() : this.#checkLeader());
     } catch (error) {
       logger.warn('The gateways of the store could not be read; retrying', { error });
     }
-    if (this.#isLeader && membership.isHeld && !this.#isClosed) dispatcher.pull();
+    this.pull();
   }
 
   /**
@@ -102,9 +110,14 @@ export class LeaderDispatcher implements WebhookDispatcher {
    * ends.
    */
   async #checkLeader(): Promise<void> {
-    const { members, membership, dispatcher, others, logger } = this.#deps;
-    const fences = await members.unended('gateway');
-    if (membership.fence !== Math.min(...fences)) return;
+    const { members, membership, dispatcher, others, notice, logger } = this.#deps;
+    const [fences, live] = await Promise.all([members.unended('gateway'), members.live('gateway')]);
+    const oldest = Math.min(...fences);
+    if (membership.fence !== oldest) {
+      notice.setUrl(live.find(({ fence }) => fence === oldest)?.url ?? null);
+      return;
+    }
+    notice.setUrl(null);
     await others.takeOver();
     if (this.#isClosed) return;
     this.#isLeader = true;

@@ -12,7 +12,7 @@ import { isUnfinished, type RequestedAttempts } from './requested-attempts.ts';
 export interface OtherGatewaysDeps {
   members: Pick<MemberStore, 'live' | 'unended'>;
   fence: Pick<Fence, 'require'> & { readonly fence: number };
-  calls: GatewayCalls;
+  calls: Pick<GatewayCalls, 'attempt' | 'announce'>;
   inbox: Pick<WebhookInbox, 'find'>;
   /**
    * Attempts that this gateway runs for an earlier scheduler. The scheduler is the gateway that assigns deliveries to

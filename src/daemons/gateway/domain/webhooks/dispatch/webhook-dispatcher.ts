@@ -27,6 +27,8 @@ export interface WebhookDispatcher {
   receiving(change: 1 | -1): void;
   /** Runs stored deliveries that are not in memory, such as deliveries of an earlier process and delayed deliveries. */
   runBacklog(): void;
+  /** Loads deliveries that were stored since the last load, if this process schedules deliveries. */
+  pull(): void;
   /** Waits for running deliveries. Waiting deliveries stay in the store and run after the next start. */
   close(): Promise<void>;
 }
