@@ -31,7 +31,8 @@ const RECORD_BYTES = 500;
 export class WriteBuffer {
   readonly #deps: WriteBufferDeps;
   #deliveries: BufferedDelivery[] = [];
-  // Records are counted here until they are on disk, so that a slow disk cannot make the buffer exceed its limits.
+  // Count and size of the records that are not on disk yet. Records in flight are included, so that a slow disk cannot
+  // make the buffer exceed its limits.
   #held = { count: 0, bytes: 0 };
   #dropped = 0;
   #isScheduled = false;

@@ -83,7 +83,7 @@ export type SupervisorEvent =
     })
   | (EventSubject & { type: 'stopped'; reason: string; killed: boolean });
 
-/** Messages of a detached supervisor to the command that started it. */
+/** Messages of a detached supervisor to the command that started the supervisor. */
 export type SupervisorReport =
   | { type: 'event'; event: SupervisorEvent }
   | { type: 'ready'; status: SupervisorStatus; firstStart: boolean; brokenPlugins: BrokenPlugin[] }

@@ -45,7 +45,7 @@ export function dataFolder(root: string): DataFolder {
   };
 }
 
-/** Creates the folders. Only their owner can access them. Throws STORE_ERROR if a folder is not usable. */
+/** Creates the folders with access for their owner only. Throws STORE_ERROR if a folder is not usable. */
 export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder): void {
   for (const folder of [root, run, logs, compileCache]) {
     try {
@@ -60,7 +60,7 @@ export function ensureDataFolder({ root, run, logs, compileCache }: DataFolder):
   }
 }
 
-/** Replaces a file atomically. Only the owner of the file can access it. */
+/** Replaces a file atomically. The new file is accessible only by its owner. */
 export function writePrivateFile(file: string, text: string): void {
   writeWholeFile(file, text, 0o600);
 }

@@ -9,7 +9,9 @@ function healthPath(name: ServiceName): string {
   return name === 'rest' ? '/api/v1/health' : '/health';
 }
 
-/** Polls the health endpoint until it answers 200. Rejects with the reason of `signal` when the signal aborts. */
+/**
+ * Polls the health endpoint until the endpoint answers 200. Rejects with the reason of `signal` when the signal aborts.
+ */
 export async function waitHealthy(name: ServiceName, url: string, signal: AbortSignal): Promise<void> {
   for (;;) {
     if (await isHealthy(`${url}${healthPath(name)}`, signal)) return;

@@ -16,7 +16,7 @@ const KeysFile = z.object({
   jwtSecret: Secret,
   internalSecret: Secret,
   masterKey: Secret,
-  /** Former master key. Only present until a rotation of the master key is complete. */
+  /** Former master key, which is present only until a rotation of the master key is complete. */
   previousMasterKey: Secret.optional(),
   /** Time of the last rotation, in epoch milliseconds. */
   masterKeySince: z.number().optional(),
@@ -32,7 +32,7 @@ const CredentialsFile = z.object({
 export interface Secrets {
   keys: KeyMaterial;
   operator: OperatorCredentials;
-  /** True if a file was created. This happens only at the first start in a data folder. */
+  /** True if a file was created, which happens only at the first start in a data folder. */
   created: boolean;
 }
 

@@ -21,7 +21,7 @@ interface Running {
   readonly drainDelayMs: number;
   readonly drainMs: number;
   readonly sandboxPreference: SandboxPreference;
-  /** Monotonic time in ms at which the process became ready, or null before that. */
+  /** Monotonic time in ms at which the process became ready, or null if the process is not ready yet. */
   readyAt: number | null;
 }
 
@@ -41,7 +41,10 @@ export class ManagedService {
   #bound: Bound | null = null;
   #restarts = 0;
   #lastExit: LastExit | null = null;
-  /** True if a process has crashed by itself (not killed from outside) and no process has become ready since. */
+  /**
+   * True if a process crashed by itself, without being killed from outside, and no process has become ready since the
+   * crash.
+   */
   #hadFault = false;
   #wasKilled = false;
   #nextStartAt: number | null = null;
@@ -129,7 +132,7 @@ export class ManagedService {
     return this.#running?.sandboxPreference ?? null;
   }
 
-  /** Starts a process and waits until it is ready. The process has exited when this method throws. */
+  /** Starts a process and waits until the process is ready. If this method throws, the process has already exited. */
   async #launch(): Promise<void> {
     const { clock } = this.#options;
     const startedAt = clock.monotonic();
@@ -241,7 +244,7 @@ export class ManagedService {
       this.#state = 'stopped';
       onEvent({ type: 'stopped', ...this.#subject(), reason: description, killed: this.#wasKilled });
     } else if (before === 'ready') this.#scheduleRestart(reason, uptimeMs);
-    // #launch handles the exit of a process that is not ready yet.
+    // `#launch` handles the exit of a process that is not ready yet.
   }
 
   #scheduleRestart(reason: string, uptimeMs: number): void {
@@ -250,7 +253,7 @@ export class ManagedService {
     this.#restartIn(retryInMs);
     if (verdict.loop) {
       this.#state = 'failed';
-      // While the port is open, new connections would wait for the next start, which may be minutes away.
+      // While the port is open, new connections would wait for the next start, which can be minutes away.
       this.#releasePort();
       this.#options.onEvent({
         ...{ type: 'crash-loop', ...this.#subject(), reason, retryInMs },
@@ -279,7 +282,7 @@ export class ManagedService {
   }
 
   /**
-   * Returns whether the service is stopping or stopped. This is a method because TypeScript would assume that `#state`
+   * Returns whether the service is stopping or stopped. Without this method, TypeScript would assume that `#state`
    * cannot change while `#launch` waits.
    */
   #isStopping(): boolean {

@@ -45,7 +45,7 @@ function startTimeOf(pid: number): string | null {
   }
 }
 
-/** Returns the fields of /proc/<pid>/stat after the process name, which may contain spaces and parentheses. */
+/** Returns the fields of /proc/<pid>/stat after the process name, which can contain spaces and parentheses. */
 function afterName(stat: string): string[] {
   return stat.slice(stat.lastIndexOf(') ') + 2).split(' ');
 }

@@ -15,7 +15,7 @@ import { dataFolder } from './data-folder.ts';
 export interface ExitInfo {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** True when the process itself reported why it could not start. */
+  /** True when the process itself reported the reason for its failed start. */
   reportedFailure: boolean;
 }
 
@@ -111,7 +111,7 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
   child.stderr?.once('end', stderrLines.end);
 
   const send = (message: ToDaemon, handle?: Listener): void => {
-    // A child that exits is already disconnected, and its end resolves `exited`. The cast is needed because Node's
+    // No message is sent to a disconnected child, because its exit resolves `exited`. The cast is needed because Node's
     // types do not accept a `Listener` here.
     if (child.connected) child.send(message, handle as Socket | undefined, () => {});
   };

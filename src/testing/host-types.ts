@@ -35,7 +35,7 @@ export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
   config?: Record<string, unknown>;
   /**
    * The `adapters` section of the config, for example a model endpoint. By default, objects and vectors are in a
-   * temporary folder, and there is no model.
+   * temporary folder, and no model is configured.
    */
   adapters?: Record<string, unknown>;
   /**
@@ -103,7 +103,7 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
   /** Starts a registered workflow. The run continues in the background. Timers of the run use the test's clock. */
   workflow(id: string, input?: unknown, options?: CallerOptions): Promise<PluginRun>;
   /**
-   * Sends a signal for `ctx.waitForSignal` or a `signal` step. The signal may be sent before the step starts to wait.
+   * Sends a signal for `ctx.waitForSignal` or a `signal` step. The signal can be sent before the step starts to wait.
    */
   signal(id: string, name: string, payload?: unknown, options?: CallerOptions): Promise<void>;
   /** Approves a step, or rejects it with `approved: false`. `step` is the id of the step, such as `main.ship`. */

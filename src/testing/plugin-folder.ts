@@ -6,8 +6,8 @@ import type { LoadedPlugin, PluginRegistry } from '../plugins/index.ts';
 export interface PluginFolder {
   folder: string;
   /**
-   * Id in the manifest or package file. Undefined if the manifest is a module, because only running it would reveal the
-   * id.
+   * Id in the manifest or package file. Undefined if the manifest is a module, because reading the id would require
+   * running the module.
    */
   id: string | undefined;
 }

@@ -67,7 +67,7 @@ export class TestServices {
     return this.#daemons.peers.urlOf(service);
   }
 
-  /** Starts the further services that the manifest requires. */
+  /** Starts the additional services that the manifest requires. */
   async startFor(manifest: ManifestV3): Promise<void> {
     const usesService = (service: 'workflows' | 'jobs' | 'webhooks') =>
       permissionSets(manifest).some(({ platform }) => platform?.[service]);

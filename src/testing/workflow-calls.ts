@@ -20,13 +20,13 @@ import type { TestHost } from './host-types.ts';
 import type { TestServices } from './services.ts';
 
 /**
- * Poll interval for the status of a run, in real time. The test's clock only controls waits; all other work of the
- * engine takes real time.
+ * Poll interval for the status of a run, in real time. The test's clock controls only waits, while all other work of
+ * the engine takes real time.
  */
 const POLL_MS = 10;
 const TIMEOUT_MS = 15_000;
 
-/** Statuses in which a run may wait. A `cancelling` run can wait during its clean-up. */
+/** Statuses in which a run can wait. A `cancelling` run can wait during its clean-up. */
 const WAITING = new Set<RunStatus>(['waiting', 'cancelling']);
 const ENDED = new Set<RunStatus>(['succeeded', 'failed', 'timed_out', 'cancelled']);
 

@@ -51,7 +51,7 @@ export interface Database {
 
 /**
  * Opens a file (mode 0600, WAL) and migrates its schema. Throws STORE_ERROR if the file cannot be used. Never open the
- * same file by other means in this process: closing it would drop SQLite's POSIX locks.
+ * same file by other means in this process, because closing the other descriptor would drop SQLite's POSIX locks.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { file, busyTimeoutMs = BUSY_TIMEOUT_MS } = options;
@@ -106,7 +106,7 @@ function requireCurrent(file: string, version: number, migrations: Migrations): 
 }
 
 function configure(sqlite: Sqlite.Database, pageBytes: number, losable: boolean): void {
-  // The page size has no effect once the file has pages, so it must be set first.
+  // The page size must be set first, because it has no effect once the file has pages.
   sqlite.pragma(`page_size = ${pageBytes}`);
   configureConnection(sqlite);
   if (losable) sqlite.pragma('synchronous = normal');

@@ -4,12 +4,12 @@ import { isBusy } from './store-error.ts';
 
 export interface GroupCommit {
   /**
-   * Runs `work` in the next shared transaction. Settles once the transaction is on disk. If `work` throws, only its own
-   * changes are undone. `work` must be synchronous, must only use the database, and may run twice.
+   * Runs `work` in the next shared transaction and settles once the transaction is on disk. If `work` throws, only its
+   * changes are undone. `work` must be synchronous, must have no effects outside the database, and might run twice.
    */
   write<T>(work: () => T): Promise<T>;
   /**
-   * Resolves once all earlier commits are on disk. Queries wait for this promise because they may have read unsynced
+   * Resolves once all earlier commits are on disk. Queries wait for this promise because they might have read unsynced
    * data.
    */
   synced(): Promise<void>;
@@ -23,12 +23,12 @@ interface Write extends Work {
 
 type Outcome = { value: unknown } | { error: unknown };
 
-/** Maximum number of writes per transaction. This many writes block the event loop for about ten milliseconds. */
+/** Maximum number of writes per transaction. A full transaction blocks the event loop for about ten milliseconds. */
 const MAX_BATCH = 512;
 
 /**
- * Groups writes into transactions that share one fsync. If a write fails, the batch runs again with a savepoint per
- * write. `sync` replaces SQLite's own sync and must not reject.
+ * Groups writes into transactions, so that several writes need only one fsync. If a write fails, the batch runs again
+ * with a savepoint per write. `sync` replaces SQLite's own sync and must not reject.
  */
 export function createGroupCommit(
   sqlite: Sqlite.Database,
@@ -101,7 +101,6 @@ interface Work {
   work: () => unknown;
 }
 
-/** Returns two functions that run many writes in one transaction. */
 export function transactions(sqlite: Sqlite.Database) {
   const begin = sqlite.prepare('begin immediate');
   const commit = sqlite.prepare('commit');

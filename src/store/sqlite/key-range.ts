@@ -4,8 +4,8 @@ import { prefixEnd } from '../prefix-end.ts';
 export const AFTER_ALL_TEXT = Buffer.alloc(0);
 
 /**
- * Returns the first key of a scan: `prefix`, or the smallest possible key after `after`. Keys contain no U+0000, so the
- * smallest next key is `after` followed by U+0000.
+ * Returns the first key of a scan, which is the larger of `prefix` and the smallest key above `after`. Keys contain no
+ * U+0000, so the smallest key above `after` is `after` followed by U+0000.
  */
 export function firstKey(prefix: string, after: string | undefined): string {
   if (after === undefined) return prefix;

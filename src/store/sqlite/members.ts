@@ -4,7 +4,8 @@ import type { KeyFingerprints, MemberRecord, MemberStore, NewMember } from '../p
 import type { Database } from './database.ts';
 
 /**
- * Table of members. `autoincrement` never reuses a fence, because rows may still refer to the fences of ended members.
+ * Table of member processes. `autoincrement` never reuses a fence token, because rows might still contain the tokens of
+ * ended members.
  */
 export const MEMBERS = `
   create table member (
@@ -20,12 +21,11 @@ export const MEMBERS = `
     ended_at integer
   ) strict;`;
 
-/** Selects the fences of members that have not ended. */
 export const UNENDED_FENCES = 'select fence from member where ended_at is null';
 
 type Row = Omit<MemberRecord, 'keys'> & { keys: string | null };
 
-/** Member store in a database that several processes share. Each member has one row. */
+/** Store of member processes in a database that several processes share. Each member process has one row. */
 export function sqliteMembers(db: Database, clock: Clock): MemberStore {
   const sql = statements(db);
   return {

@@ -33,18 +33,18 @@ export function checkedVersion(sqlite: Sqlite.Database, migrations: Migrations):
 
 /**
  * Applies pending migrations, each in its own transaction. Returns the number of applied migrations. Several processes
- * may call this function at once.
+ * can call this function at once.
  */
 export function migrate(sqlite: Sqlite.Database, migrations: Migrations): number {
   for (let applied = 0; ; applied++) {
     sqlite.exec('begin immediate');
     try {
-      // Another process may have migrated the file before this transaction started.
+      // Another process might have migrated the file before this transaction started.
       const version = checkedVersion(sqlite, migrations);
       const sql = migrations[version];
       if (sql !== undefined) sqlite.exec(sql);
-      // Writing the version makes a read-only file fail here even if no migration is pending. In that case, the write
-      // is rolled back.
+      // Writing the version detects a read-only file here even if no migration is pending. If none is pending, the
+      // write is rolled back.
       sqlite.pragma(`user_version = ${version + 1}`);
       sqlite.exec(sql === undefined ? 'rollback' : 'commit');
       if (sql === undefined) return applied;

@@ -29,8 +29,9 @@ export interface OwnerLock {
 const POLL_MS = 25;
 
 /**
- * Makes this process the exclusive owner of a file. Throws CONFLICT if there is another owner. The lock is an SQLite
- * transaction, because Node has no flock. Never delete lock files: two processes could then lock different files.
+ * Makes this process the exclusive owner of a file. Throws CONFLICT if another process owns the file. The lock is an
+ * SQLite transaction, because Node has no flock. Never delete lock files, because two processes could then lock
+ * different files.
  */
 export async function acquireOwnerLock({ file, waitMs, label }: OwnerLockOptions): Promise<OwnerLock> {
   const ownerFile = `${file}.owner`;

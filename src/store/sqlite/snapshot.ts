@@ -18,7 +18,7 @@ export interface Snapshot {
   close(): void;
 }
 
-/** Opens a snapshot of a file to which other processes may write. Throws STORE_ERROR if the file cannot be used. */
+/** Opens a snapshot of a file to which other processes can write. Throws STORE_ERROR if the file cannot be used. */
 export function openSnapshot(file: string, migrations: Migrations): Snapshot {
   const sqlite = openForReading(file);
   try {
@@ -53,7 +53,7 @@ export interface Inspection {
 }
 
 /**
- * Checks the structure of the whole file. Other processes may write to the file at the same time. Throws STORE_ERROR if
+ * Checks the structure of the whole file. Other processes can write to the file at the same time. Throws STORE_ERROR if
  * the file cannot be read.
  */
 export function inspectDatabase(file: string, migrations: Migrations): Inspection {

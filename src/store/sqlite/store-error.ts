@@ -50,7 +50,7 @@ export function storeError(file: string, thrown: unknown): unknown {
   return new PlatformError('STORE_ERROR', fault[1](file), { details: { file, reason: code }, cause: thrown });
 }
 
-/** Returns true when another process holds the lock, so that a retry may succeed. */
+/** Returns true when another process holds the lock, so that a retry might succeed. */
 export function isBusy(thrown: unknown): boolean {
   return /^SQLITE_(?:BUSY|LOCKED|PROTOCOL)/.test(codeOf(thrown) ?? '');
 }

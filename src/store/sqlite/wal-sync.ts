@@ -24,8 +24,8 @@ export function openWalSync(file: string): WalSync {
     sync: () =>
       new Promise((resolve) => {
         fdatasync(fd, (error) => {
-          // After a failed fsync, the kernel may have discarded the data, so a retry could succeed although the data is
-          // lost. The process crashes and restarts with the state on disk.
+          // After a failed fsync, the kernel might have discarded the data, so a retry could succeed although the data
+          // is lost. The process therefore crashes and restarts with the data on disk.
           if (error) throw storeError(name, error);
           resolve();
         });

@@ -2,7 +2,7 @@ import { type EntryUsage, exceedsQuota, quotaExceeded } from '../../key-value-ru
 import type { EntryQuota } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 
-/** Number of keys and bytes per scope. Triggers maintain them, so that no write can bypass the count. */
+/** Number of keys and bytes per scope. Triggers maintain these numbers, so that no write can bypass the count. */
 export const KEY_VALUE_USAGE = `
   create table key_value_usage (
     scope text primary key not null,
@@ -40,8 +40,8 @@ export type RequireQuota = (row: QuotaRow, quota: EntryQuota, now: number) => vo
 const MAX_EXPIRED_ROWS = 1000;
 
 /**
- * Returns the quota check for writes, which must run inside the transaction of the write. The check always accepts a
- * write that does not increase the size of the scope.
+ * Returns the quota check for writes. The check must run inside the transaction of the write. A write that does not
+ * increase the size of the scope is always accepted.
  */
 export function entryQuotas(db: Database): RequireQuota {
   const sql = {

@@ -25,7 +25,7 @@ export interface ObjectFiles {
 /** Stores files with generated names, distributed over 256 folders so that no folder grows too large to list. */
 export function objectFiles(folder: string, random: Random): ObjectFiles {
   const unsettled = new Set<string>();
-  // The first characters of a UUID are a timestamp. Only its last characters are evenly distributed.
+  // The first characters of a UUID version 7 are a timestamp. Only the last characters are evenly distributed.
   const folderOf = (file: string): string => join(folder, file.slice(-2));
   const pathOf = (file: string): string => join(folderOf(file), file);
 

@@ -18,7 +18,7 @@ export interface FileObjectsOptions {
 }
 
 /**
- * Maximum attempts to read an object. Between reading the row and the file, a concurrent write may replace the row and
+ * Maximum attempts to read an object. Between reading the row and the file, a concurrent write can replace the row and
  * remove the file.
  */
 const READ_TRIES = 5;

@@ -124,8 +124,8 @@ function bytesOf(vector: number[]): Buffer {
 }
 
 /**
- * Converts a cosine distance to a similarity. Rounding is needed because float32 arithmetic gives equal vectors
- * slightly less than 1.
+ * Converts a cosine distance to a similarity. The result is rounded, because float32 arithmetic yields slightly less
+ * than 1 for equal vectors.
  */
 function scoreOf(distance: number): number {
   return Math.min(1, Math.max(-1, Math.round((1 - distance) * 1e6) / 1e6));

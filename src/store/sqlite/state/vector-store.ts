@@ -9,7 +9,7 @@ import { VECTOR_MIGRATIONS } from './vector-schema.ts';
 const VECTORS_FILE = 'vectors.db';
 
 /**
- * Opens `vectors.db`. A search compares every vector of a collection, which is fast enough for some hundred thousand
+ * Opens `vectors.db`. A search compares every vector of a collection, which is fast enough for a few hundred thousand
  * vectors. Calls block the thread, so services use threadedVectorStore instead.
  */
 export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promise<VectorStore> {
@@ -69,7 +69,7 @@ function extensionPath(): string {
   }
 }
 
-/** Encodes the tenant and the namespace as JSON, because either name may contain any separator. */
+/** Encodes the tenant and the namespace as JSON, because both names can contain any separator character. */
 function scopeOf({ tenant, namespace }: CollectionKey): string {
   return JSON.stringify([tenant, namespace]);
 }

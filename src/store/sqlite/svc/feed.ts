@@ -30,7 +30,7 @@ export function feedWriter(db: Database, clock: Clock): AddToFeed {
   return (topic, key) => void add.run({ topic, key, now: clock.now() });
 }
 
-/** Reads the change feed. A cursor is a decimal sequence number. `clock` is the store's clock. */
+/** Reads the change feed. A cursor is a decimal sequence number. */
 export function sqliteFeed(db: Database, clock: Clock): FeedStore {
   const sql = statements(db);
   const latest = (): Promise<FeedCursor> => db.read(() => cursorOf(sql.latest.get()!));
@@ -87,7 +87,8 @@ function statements(db: Database) {
       where kind = 'gateway' and ended_at is null and (lease_until is null or lease_until > :now)
         and coalesce(feed_reader.sequence, -1) < :sequence order by fence`)
       .pluck(),
-    // Selects rows before the first recent row. If the clock was set back, a selection by time alone could leave gaps.
+    // Selects all rows before the first row to retain. If the clock was set back, a selection by time alone could leave
+    // gaps in the sequence.
     old: db.prepare<[{ before: number }], { last: number | null; count: number }>(`
       select max(sequence) as last, count(*) as count from feed
       where sequence < coalesce((select min(sequence) from feed where added_at >= :before), 9e15)`),

@@ -5,8 +5,8 @@ import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
 
 /**
- * Body size above which a body is stored in a separate table. Released migrations use this value, so it must not
- * change.
+ * Body size above which a body is stored in a separate table. The value must not change, because released migrations
+ * use it.
  */
 export const INLINE_BODY_BYTES = 4096;
 
@@ -24,7 +24,7 @@ const WEBHOOK_SECRET = `
     primary key (namespace_id, plugin_id, event, instance_id)
   ) strict, without rowid;`;
 
-/** Columns for the request of a delivery. Two released migrations share this text, so it must never change. */
+/** Columns for the request of a delivery. The text must never change, because two released migrations share it. */
 const REQUEST_COLUMNS = `namespace_id text not null,
     plugin_id text not null,
     event text not null,
@@ -85,8 +85,8 @@ const CLIENTS = `
   create index refresh_token_expiry on refresh_token (expires_at);`;
 
 /**
- * `autoincrement` never reuses a sequence number. This matters because readers use the highest number that they have
- * seen as a cursor.
+ * Readers use the highest sequence number that they have read as a cursor, so `autoincrement` keeps numbers from being
+ * reused.
  */
 const HOSTS = `
   create table host (
@@ -211,7 +211,10 @@ const WEBHOOK_JOURNAL_PLACE = `
  */
 const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
 
-/** Adds owner columns for running sync deliveries and for host sessions. An owner is the fence of a member. */
+/**
+ * Adds owner columns for running sync deliveries and for host sessions. An owner is the fence token of a member
+ * process.
+ */
 const OWNERS = `${MEMBERS}
   alter table delivery add column owner integer;
   alter table host add column owner integer;`;

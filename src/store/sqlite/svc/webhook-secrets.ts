@@ -57,7 +57,7 @@ export function sqliteWebhookSecrets(db: Database, clock: Clock, addToFeed: AddT
   };
 }
 
-/** Returns a copy that contains only the fields of the key, because callers may pass objects with more fields. */
+/** Returns a copy that contains only the fields of the key, because callers can pass objects with more fields. */
 function keyOf({ namespaceId, pluginId, event, instanceId }: SecretKey): SecretKey {
   return { namespaceId, pluginId, event, instanceId };
 }

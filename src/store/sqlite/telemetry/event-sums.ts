@@ -20,8 +20,8 @@ export interface Group {
 export type Column = 'day' | 'type' | 'product' | 'actor';
 
 /**
- * Section of a time range. The stored counts of periods of `span` ms cover the section. If `span` is 0, the events of
- * the section are counted one by one.
+ * Section of a time range. If `span` is 0, the events of the section are counted one by one. Otherwise, the stored
+ * counts of periods of `span` ms are added up.
  */
 interface Section {
   span: number;

@@ -181,8 +181,8 @@ export function eventQueries(db: Database): EventQueries {
       }),
     latestEvents: (filter, limit) =>
       db.read(() => {
-        // The cursor is read before the events, so that no concurrent event is missed. A concurrent event may be read
-        // twice; readers recognize it by its id.
+        // The cursor is read before the events, so that no concurrent event is missed. Readers can receive a concurrent
+        // event twice and detect the duplicate by its id.
         const after = last.get() ?? 0;
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db

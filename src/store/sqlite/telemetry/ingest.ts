@@ -29,8 +29,8 @@ export interface Batch {
 }
 
 /**
- * Parses lines into records. Drops records above the service's rate and the shared rate; the log files still contain
- * them. Warnings and errors have a separate budget. Events above the rate are only counted.
+ * Parses lines into records. Records above both the service's rate and the shared rate are dropped, but remain in the
+ * log files. Warnings and errors have a separate budget. Events above the rate are only counted.
  */
 export class Ingest {
   readonly #now: () => number;

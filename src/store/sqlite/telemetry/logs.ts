@@ -121,8 +121,8 @@ export function logQueries(db: Database): LogQueries {
       }),
     latestLogs: (filter, limit) =>
       db.read(() => {
-        // The cursor is read before the records, so that no concurrent record is missed. A concurrent record may be
-        // read twice; readers recognize it by its id.
+        // The cursor is read before the records, so that no concurrent record is missed. Readers can receive a
+        // concurrent record twice and detect the duplicate by its id.
         const after = latest.get() ?? 0;
         const items = newest(filter, limit, 0).map(numbered);
         return { items: items.filter(({ id }) => id <= after).sort((a, b) => a.id - b.id), after };
@@ -135,8 +135,8 @@ function numbered(row: LogRow): NumberedLog {
 }
 
 /**
- * Builds a query that names the index to use. SQLite has no statistics here, so it cannot know that a tenant has
- * millions of records but a request only a few.
+ * Builds a query that names the index to use. SQLite has no statistics on this table, so the query planner cannot
+ * detect that a tenant has millions of records but a request has only a few.
  */
 function plan(filter: LogFilter): { from: string; order: string; values: unknown[] } {
   const { conditions, values } = where(filter);
@@ -196,8 +196,8 @@ function where(filter: LogFilter): { conditions: string[]; values: unknown[] } {
 }
 
 /**
- * Returns the FTS5 query for a search. All words must match; the last word may also match as a prefix. A search without
- * words matches no record.
+ * Returns the FTS5 query for a search. All words must match, and the last word can also match as a prefix. A search
+ * without words matches no record.
  */
 function textQuery(search: string | undefined): string | undefined {
   if (search === undefined) return undefined;

@@ -6,8 +6,8 @@ import type { KeptEvent, KeptLog } from '../../ports/telemetry.ts';
 const TENANT = '"tenantId":"';
 
 /**
- * Returns the tenant id of a log line without parsing the line. The searched text contains quotes, so it never matches
- * inside a string value, where quotes are escaped.
+ * Returns the tenant id of a log line without parsing the line. The search text contains quotes, so the search never
+ * matches inside a string value, where quotes are escaped.
  */
 export function tenantOf(line: string): string {
   const start = line.indexOf(TENANT);

@@ -1,6 +1,6 @@
 import type { PlatformConfig } from '../../../contracts/index.ts';
 
-/** Messages between the `telemetry.db` worker thread and the thread that started it. */
+/** Messages between the `telemetry.db` worker thread and its parent thread. */
 
 export interface WriterData {
   mode: 'write';

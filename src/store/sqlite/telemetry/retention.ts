@@ -2,7 +2,7 @@ import type { TelemetryLimits } from '../../ports/telemetry.ts';
 import type { Database } from '../database.ts';
 import { usedBytes } from '../used-bytes.ts';
 
-/** Number of rows deleted per transaction. Each transaction delays inserts by some ten milliseconds. */
+/** Number of rows deleted per transaction. Each transaction delays inserts by about ten milliseconds. */
 const CHUNK = 2000;
 
 /**

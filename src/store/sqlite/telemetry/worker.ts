@@ -124,7 +124,7 @@ function send(message: FromWriter): void {
 
 /**
  * Returns a function that opens the file on first use. After a failure, the next call opens the file again, because a
- * full disk may have space again.
+ * full disk might have free space again.
  */
 function storeOf(dataDir: string): () => Promise<TelemetryStore> {
   let opened: Promise<TelemetryStore> | undefined;

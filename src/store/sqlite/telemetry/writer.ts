@@ -43,8 +43,8 @@ export class TelemetryWriter {
     this.#worker = startTelemetryThread({ mode: 'write', ...this.#data });
     this.#worker.on('message', (message: FromWriter) => this.#receive(message));
     this.#worker.on('error', (error) => {
-      // The thread is not restarted, because the same error would probably end it again. The log files still contain
-      // every line.
+      // The thread is not restarted, because the same error would probably end the thread again. The log files still
+      // contain every line.
       this.#hasEnded = true;
       this.#report(0, `the telemetry thread ended: ${messageOf(error)}`);
     });

@@ -5,14 +5,14 @@
 export const LIVE = `status in ('queued', 'running', 'waiting', 'interrupted', 'cancelling')`;
 
 /**
- * SQL condition for runs and clean-ups that wait for a plugin or an operator. A partial index has this condition, so
- * queries must repeat it exactly.
+ * SQL condition for runs and clean-ups that wait for a plugin or an operator. Queries must repeat the condition
+ * exactly, because SQLite otherwise does not use the partial index.
  */
 export const STUCK = `status in ('waiting', 'cancelling') and reason in ('plugin', 'decision')`;
 
 /**
- * SQL condition for unfinished runs that were executing when their process crashed or was killed. A partial index has
- * this condition, so queries must repeat it exactly.
+ * SQL condition for unfinished runs that were executing when their process crashed or was killed. Queries must repeat
+ * the condition exactly, because SQLite otherwise does not use the partial index.
  */
 export const BLAMED = `crashes + kills > 0 and ${LIVE}`;
 

@@ -1,6 +1,6 @@
 import { LIVE } from './conditions.ts';
 
-/** First columns of the table `attempt`. Two released migrations share this text, so it must never change. */
+/** First columns of the table `attempt`. The text must never change, because two released migrations share it. */
 export const ATTEMPT_COLUMNS = `run_seq integer not null,
     job_key text not null,
     idx integer not null,

@@ -4,7 +4,10 @@ import type { Database } from '../database.ts';
 
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'inbox', 'large_value'];
 
-/** Safety margin in case the clock was set back. New runs may then have earlier times than runs with lower numbers. */
+/**
+ * Safety margin for a clock that was set back. After such a change, new runs can have earlier times than runs with
+ * lower numbers.
+ */
 const CLOCK_MARGIN_MS = days(2);
 /** Retention of run counts. The value exceeds one month, the longest period of a limit on runs. */
 const USAGE_MS = days(40);

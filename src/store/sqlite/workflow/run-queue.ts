@@ -5,7 +5,7 @@ import { BLAMED, STUCK } from './conditions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import type { WorkflowTables } from './tables.ts';
 
-/** Crash limit that no run reaches, so that no run is suspected of crashing the service. */
+/** Crash limit that no run reaches, so that no run is treated as the cause of crashes. */
 const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCrash: 1 };
 /**
  * SQL expression for the number of crashes of a run. Every `killsPerCrash` kills count as one crash, because integer

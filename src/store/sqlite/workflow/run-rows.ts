@@ -3,7 +3,7 @@ import type { Database } from '../database.ts';
 import { PARKED } from './conditions.ts';
 import type { LargeValues } from './large-values.ts';
 
-/** Run as SQLite returns it, with the numbers 0 and 1 for booleans. */
+/** Row of a run as returned by SQLite, with the numbers 0 and 1 for booleans. */
 export type RunRow = Omit<RunRecord, 'ready' | 'inFlight'> & { ready: 0 | 1; inFlight: 0 | 1 };
 
 export const RUN_COLUMNS = `seq, id, kind, tenant_id as tenantId, workflow_id as workflowId, definition_hash as definitionHash,
@@ -25,8 +25,8 @@ export function runRows(db: Database, values: LargeValues) {
       error: values.get(row.seq, row.error),
     }),
     /**
-     * Inserts a run. A large input is stored in a separate table after the insert, because that row refers to the run's
-     * number.
+     * Inserts a run. A large input is inserted into a separate table after the run, because the row of the input refers
+     * to the run's number.
      */
     insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
       const isLarge = values.isLarge(run.input);

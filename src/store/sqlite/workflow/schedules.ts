@@ -61,7 +61,7 @@ type Statements = ReturnType<typeof statements> & ReturnType<typeof nodeStatemen
 
 function nodeStatements(db: Database) {
   return {
-    /** Selects the schedules of other nodes. `isLive` is 1 if a live member has registered the schedule. */
+    /** Selects the schedules of other nodes. `isLive` is 1 if a live member process has registered the schedule. */
     elsewhere: db.prepare<[ScheduleNode], { id: string; isLive: 0 | 1 }>(`
       select schedule_id as id, max(fence in (${UNENDED_FENCES})) as isLive from schedule_node
       where instance <> :instance group by schedule_id`),
@@ -86,8 +86,8 @@ function statements(db: Database) {
       'update schedule set next_at = null, absent_since = coalesce(absent_since, :now) where id = :id',
     ),
     prune: db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before'),
-    // Recomputes the next time of changed or reactivated schedules. An unchanged schedule keeps its next time unless
-    // the clock was set back, which shows as a stored time later than the computed time.
+    // Recomputes the next time of changed or reactivated schedules. An unchanged schedule keeps its next time, unless
+    // the stored time is later than the computed time because the clock was set back.
     put: db.prepare<[SchedulePlan]>(`
     insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
     values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)

@@ -40,7 +40,7 @@ const CHILD_AND_USE_INDEXES = `
 const DUE_RUNS_OF_TENANT = `
   create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null;`;
 
-/** Adds a mark for runs that are to be cancelled, because a newer run with the same concurrency key replaces them. */
+/** Adds a flag for runs that must be cancelled, because a newer run with the same concurrency key replaces them. */
 const GIVES_WAY = `
   alter table run add column gives_way integer not null default 0;
   create index run_gives_way on run (seq) where gives_way = 1 and ${LIVE};`;
@@ -101,7 +101,10 @@ const KEYED_ENTRIES = `
   alter table inbox add column digest text;
   create unique index inbox_key on inbox (run_seq, key) where key is not null;`;
 
-/** Adds clean-ups of cancelled runs: their final status, and the start of their time limit. */
+/**
+ * Adds columns for the clean-ups of cancelled runs. The columns contain the final status of the run and the start of
+ * the clean-up's time limit.
+ */
 const CLEAN_UP = `
   alter table run add column ending text;
   alter table run add column ending_at integer;
@@ -121,7 +124,7 @@ const CRASHES_AND_KILLS = `
   alter table boot add column had_fault integer not null default 0;
   alter table boot add column oom_kills integer;`;
 
-/** Adds the time since which the plugin or workflow of a schedule has not been loaded. */
+/** Adds the start time of the period in which the plugin or workflow of a schedule is not loaded. */
 const ABSENT_SCHEDULES = `
   alter table schedule add column absent_since integer;`;
 
@@ -138,13 +141,13 @@ const CLEAN_UP_LIMITS = `
   alter table job add column ending_held_at integer;
   create index job_ending on job (run_seq) where ending_at is not null and finished_at is null;`;
 
-/** Adds an index of the runs that may have caused a crash of the service. */
+/** Adds an index of the runs that might have caused a crash of the service. */
 const BLAMED_RUNS = `
   create index run_blamed on run (seq) where ${BLAMED};`;
 
 /**
- * Adds the nodes that have registered a schedule. `fence` identifies the node's process that registered the schedule
- * last.
+ * Adds a table of the nodes that have registered a schedule. `fence` is the fence token of the node's process that
+ * registered the schedule last.
  */
 const SCHEDULE_NODES = `${MEMBERS}
   create table schedule_node (

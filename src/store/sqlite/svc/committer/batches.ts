@@ -17,7 +17,7 @@ export interface BatchesOptions<Item, Result> {
 }
 
 const GATHER_MS = 1;
-/** Number of items, in the last batch and the queue together, from which the queue counts as under load. */
+/** Minimum number of items, in the last batch and the queue combined, that counts as load. */
 const MIN_LOAD = 4;
 
 /** Collects items for the next batch while the current batch is written, so that batches grow with the load. */

@@ -6,8 +6,8 @@ import { type CommitterThread, endedError, errorOf } from './thread.ts';
 
 export interface Committer {
   /**
-   * Commits a write and settles once it is on disk. Concurrent writes share a transaction. Throws STORE_ERROR or the
-   * SQLite error of this write.
+   * Commits a write and settles once the write is on disk. Concurrent writes share a transaction. Throws STORE_ERROR or
+   * the SQLite error of this write.
    */
   write(unit: Unit): Promise<Written>;
   close(): Promise<void>;
@@ -49,7 +49,7 @@ function settle(
   file: string,
 ): void {
   for (const [place, failure] of failures) batch[place]!.reject(storeError(file, errorOf(failure)));
-  // The promises of failed writes were rejected above, so resolving them here has no effect.
+  // The promises of failed writes are already rejected, so calling `resolve` for these writes has no effect.
   for (const [i, { resolve }] of batch.entries())
     resolve({ changes: results[2 * i]!, rowid: results[2 * i + 1]! });
 }

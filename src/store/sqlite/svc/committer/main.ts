@@ -22,8 +22,8 @@ import {
 } from './protocol.ts';
 
 /**
- * Maximum time to wait for a lock. A long wait is acceptable, because a backup may hold the lock for long and this
- * thread has no other work.
+ * Maximum time to wait for a lock. A long wait is acceptable, because a backup can hold the lock for a long time and
+ * this thread has no other work.
  */
 const LOCK_WAIT_MS = 10_000;
 /**
@@ -31,7 +31,10 @@ const LOCK_WAIT_MS = 10_000;
  * between attempts.
  */
 const LOCK_TRY_MS = 200;
-/** WAL pages per checkpoint. SQLite's default is 1000; fewer checkpoints save fsyncs. */
+/**
+ * WAL pages per checkpoint. SQLite's default is 1000. A higher value saves fsyncs, because checkpoints are less
+ * frequent.
+ */
 const CHECKPOINT_PAGES = 4000;
 
 /** Number of rows that the first step of a write changed, and the rowid that the step inserted. */
@@ -96,12 +99,12 @@ function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
     try {
       return retryBusy(() => attempt(writes));
     } catch (error) {
-      // The locked database would also reject the writes one by one, so all writes fail at once.
+      // A locked database would also reject each write on its own, so the writes are not retried separately.
       if (units.length === 1 || isBusy(error)) return units.map(() => ({ error }));
     }
   }
-  // The whole transaction failed, for example because the disk is full. Small writes may still succeed when committed
-  // separately.
+  // The whole transaction failed, for example because the disk is full. Small writes might still succeed when they are
+  // committed separately.
   return units.flatMap((unit) => commit([unit], bytes));
 }
 

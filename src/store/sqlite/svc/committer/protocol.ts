@@ -40,7 +40,8 @@ export type PackedUnit = readonly [guarded: 0 | 1, ...rest: Array<string | reado
 export interface JournalRange {
   file: string;
   /**
-   * Open descriptor of the file. The path is not sufficient, because the file may have been replaced by another file.
+   * Open descriptor of the file. The path is not sufficient, because another file might have replaced the file at this
+   * path.
    */
   fd: number;
   from: number;
@@ -67,7 +68,10 @@ export interface MarkerRange {
 /** Number of digest bytes that the in-memory marker index stores. */
 export const MARKER_DIGEST_BYTES = 8;
 
-/** Markers ordered by id, with the first MARKER_DIGEST_BYTES of each digest. Empty when no more markers exist. */
+/**
+ * Markers ordered by id, with the first MARKER_DIGEST_BYTES of each digest. The arrays are empty if no more markers
+ * exist.
+ */
 export interface MarkersReply {
   ids: Float64Array<ArrayBuffer>;
   digests: Uint8Array<ArrayBuffer>;
@@ -89,7 +93,7 @@ export interface BatchReply {
   failures: Array<[place: number, failure: Failure]>;
 }
 
-/** Progress of applying a journal range. After a failure, only part of the range may be applied. */
+/** Progress of applying a journal range. After a failure, it is possible that only part of the range was applied. */
 export interface ApplyReply {
   applied: number;
   failure?: Failure;
@@ -99,7 +103,7 @@ export interface Recovered {
   units: number;
   /**
    * Folder to which all journal files were moved, if data is missing or unreadable. An incomplete last write is
-   * ignored, because no client got a confirmation for it.
+   * ignored, because no client got a confirmation for that write.
    */
   quarantine: string | undefined;
   /** Journal files in which one of the two header copies is damaged. */

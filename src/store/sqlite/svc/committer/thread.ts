@@ -48,13 +48,13 @@ export class CommitterThread {
     this.#start = start;
     const workerData: CommitterStart = { ...start, stopWaiting: this.#stopWaiting };
     this.#worker = new Worker(entryFile('committer'), { workerData, execArgv: [] });
-    // Every later request reports a failed start, so this rejection may stay unhandled.
+    // Every later request reports a failed start, so this rejection needs no handler.
     this.#began.promise.catch(() => {});
     this.#worker.on('message', (message: Message) => this.#receive(message));
     this.#worker.on('error', (error) => {
       this.#fail(error);
-      // The process cannot write without this thread. The error is thrown so that the process crashes and the
-      // supervisor restarts it.
+      // The process cannot write without this thread. The error is thrown to crash the process, which the supervisor
+      // then restarts.
       setImmediate(() => {
         throw error;
       });
@@ -85,7 +85,7 @@ export class CommitterThread {
     return reply;
   }
 
-  /** Makes all requests fail that wait for a locked database. */
+  /** Makes all requests that wait for a locked database fail. */
   stopWaiting(): void {
     Atomics.store(this.#stopWaiting, 0, 1);
   }

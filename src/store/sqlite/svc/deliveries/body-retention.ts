@@ -18,8 +18,8 @@ export interface BodyRetention {
 }
 
 /**
- * Deletes bodies. Each call continues at the last position of the previous call. The position is stored in the
- * database, so that it survives a restart.
+ * Deletes bodies. Each call continues at the last position of the previous call. The position is stored in the database
+ * to survive restarts.
  */
 export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): BodyRetention {
   const noted = db.prepare<[], number>('select bodiless_until from delivery_progress').pluck();
@@ -52,8 +52,8 @@ export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): 
     },
     async drop(bytes, limit) {
       let { positions, until } = await find(bodilessUntil, bytes, limit);
-      // Skipped deliveries that were unfinished during the earlier scan may have ended, so a second scan starts at the
-      // first row.
+      // Deliveries that an earlier scan skipped as unfinished might have ended, so a second scan starts at the first
+      // row.
       if (positions.length === 0 && bodilessUntil > 0) ({ positions, until } = await find(0, bytes, limit));
       bodilessUntil = until;
       if (positions.length === 0) return 0;

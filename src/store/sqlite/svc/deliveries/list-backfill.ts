@@ -10,8 +10,8 @@ const PAUSE_MS = 5;
 const RETRY_MS = 1000;
 
 /**
- * Fills the list tables with the deliveries of earlier versions in the background, newest first. The returned function
- * stops the backfill.
+ * Adds the deliveries that earlier versions stored to the list tables, in the background and newest first. The returned
+ * function stops the backfill.
  */
 export function startListBackfill(db: Database, log: InboxLog, logger: Logger): () => Promise<void> {
   const listedFrom = db.prepare<[], number>('select listed_from from delivery_progress').pluck();

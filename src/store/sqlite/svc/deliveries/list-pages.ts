@@ -16,8 +16,8 @@ export interface ListOptions extends DeliveryFilter {
 const LISTING_POLL_MS = 50;
 
 /**
- * Reads pages of deliveries in time order. For some minutes after an upgrade, the list tables lack older deliveries,
- * which are found by a scan.
+ * Reads pages of deliveries in time order. For a few minutes after an upgrade, the list tables lack older deliveries.
+ * Scans find these deliveries.
  */
 export class DeliveryPages {
   readonly #db: Database;
@@ -26,7 +26,10 @@ export class DeliveryPages {
   readonly #walks: DeliveryWalks;
   readonly #scan: RowScan;
   readonly #textSearch: TextSearch;
-  /** Returns the position below which the list tables may lack rows. The value is 0 if the tables are complete. */
+  /**
+   * Returns the position below which rows might be missing from the list tables. The value is 0 if the tables are
+   * complete.
+   */
   readonly #listedFrom: () => number;
 
   constructor(db: Database, rows: DeliveryRows, texts: TextIndex) {

@@ -29,8 +29,8 @@ export function compareNewest(a: DeliveryCursor, b: DeliveryCursor): number {
 }
 
 /**
- * Returns functions that read the deliveries of a namespace, optionally of some endpoints and statuses only, in time
- * order. Ranges of primary keys are merged, so the cost of a page does not depend on the number of rows.
+ * Returns functions that read deliveries in time order, filtered by namespace, endpoints and statuses. Ranges of
+ * primary keys are merged, so the cost of a page does not depend on the number of rows.
  */
 export function deliveryWalks(db: Database) {
   const sql = statements(db);
@@ -127,8 +127,8 @@ function statements(db: Database) {
   return {
     byTime: { newest: byTime('newest'), oldest: byTime('oldest') },
     byStatus: { newest: byStatus('newest'), oldest: byStatus('oldest') },
-    // SQLite sorts an empty blob after all texts. The comparison therefore skips the remaining statuses of the previous
-    // endpoint.
+    // `x''` is an empty blob, which SQLite sorts after all texts. The comparison therefore skips the remaining statuses
+    // of the previous endpoint.
     endpoint: db.prepare<[string, string, string], { plugin: string; event: string }>(
       `select plugin_id as plugin, event from delivery_by_status where namespace_id = ? and (plugin_id, event, status) > (?, ?, x'')
        order by plugin_id, event limit 1`,

@@ -36,8 +36,9 @@ interface Sweep {
 }
 
 /**
- * Deletes deliveries, starting where the last call ended, so that calls do not scan the backlog of a paused webhook
- * again. From time to time, a scan starts at the first row to find rows that have ended since.
+ * Deletes deliveries. Each call starts where the last call ended, so that the backlog of a paused webhook is not
+ * scanned each time. From time to time, a scan starts at the first row to find deliveries that have ended since the
+ * last scan.
  */
 export function deliveryPruning(
   db: Database,

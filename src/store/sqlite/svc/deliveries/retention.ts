@@ -59,8 +59,8 @@ export class DeliveryRetention {
     const surplus = await this.#unhandledSurplus(maxBytes, excess > 0);
     if (surplus > 0) return this.#pruneUnhandled(Math.min(limit, surplus));
     if (excess <= 0) return 0;
-    // Bodies in the journal cannot be deleted yet. Without this wait, no deletable body might be found, and whole
-    // deliveries would be deleted instead.
+    // Bodies in the journal cannot be deleted yet. Without this wait, the search might find no body to delete, and
+    // whole deliveries would be deleted instead.
     await log.settled();
     const bytes = Math.min(excess, MAX_DROPPED_BYTES);
     return (await this.#bodies.drop(bytes, limit)) || (await this.#pruning.ended(limit));

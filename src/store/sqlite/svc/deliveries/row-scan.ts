@@ -6,7 +6,7 @@ import type { DeliveryFacts, DeliveryRows } from './rows.ts';
 
 /**
  * Number of rows scanned in one event-loop turn, when bodies are read (SEARCHED_ROWS) or not (SCANNED_ROWS). A turn
- * takes some milliseconds.
+ * takes a few milliseconds.
  */
 export const SEARCHED_ROWS = 250;
 const SCANNED_ROWS = 1000;
@@ -74,8 +74,8 @@ export class RowScan {
   }
 
   /**
-   * Finds by binary search the first row that was inserted after all deliveries received by `time`. Works because
-   * positions follow the order of insertion.
+   * Finds by binary search the first row that was inserted after all deliveries received by `time`. The search works
+   * because positions follow the order of insertion.
    */
   #firstWrittenAfter(time: number, end: number): number {
     let [low, high] = [0, end];

@@ -7,7 +7,7 @@ import { IS_OPEN, SQL } from './statements.ts';
 /** Columns that describe the progress of a delivery. */
 export interface RowState
   extends Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'> {
-  /** Fence of the member process that runs the handler. */
+  /** Fence token of the member process that runs the handler. */
   owner?: number | undefined;
 }
 
@@ -41,8 +41,8 @@ export function deliveryRows(db: Database) {
   return {
     find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
     /**
-     * Returns unfinished deliveries in order of position, at least one, until `limit` or the budget is reached. `isAll`
-     * is true if no further unfinished delivery exists.
+     * Returns unfinished deliveries in order of position until `limit` or `budget` is reached, but at least one if any
+     * exists. `isAll` is true if no further unfinished delivery exists.
      */
     unfinished(
       limit: number,

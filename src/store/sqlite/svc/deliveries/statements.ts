@@ -20,11 +20,11 @@ const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, receiv
  */
 const STATEMENTS = {
   /**
-   * Claims a marker if this is the only process that writes. The in-memory index has already checked that the marker is
-   * free. SQLite replaces a null id with the next free id.
+   * Claims a dedupe marker if this is the only process that writes. The in-memory index has already checked that the
+   * marker is free. SQLite replaces a null id with the next free id.
    */
   claim: `insert into delivery_marker (id, digest, state, expires_at) values (?, ?, ?, ?)`,
-  /** Claims a marker unless another process has claimed it since the last read. */
+  /** Claims a dedupe marker unless another process has claimed it since the last read. */
   claimAmongOthers: `insert into delivery_marker (digest, state, expires_at)
    select ?, ?, ? where not exists
      (select 1 from delivery_marker where id > ? and digest = ? and expires_at > ?)`,
@@ -37,7 +37,7 @@ const STATEMENTS = {
      body)
    values (unhex(?, '-'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, unhex(?, '-'), ?, ?, ?)
    on conflict (webhook_id) do nothing`,
-  /** Same as `insert`, but also stores the fence of the member process that runs the handler. */
+  /** Same as `insert`, but also stores the fence token of the member process that runs the handler. */
   insertOwned: `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id,
      trace_id, mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, order_key, replay_of, body_bytes,
      headers, body, owner)
@@ -48,7 +48,7 @@ const STATEMENTS = {
   end: `update delivery set status = ?, http_status = ?, steps = trim(steps || ';' || ?, ';'), outcome = ?, duration_ms = ?,
      next_attempt_at = ?, attempts = attempts + 1
    where webhook_id = unhex(?, '-')`,
-  /** Former version of the statement `end`. Journals of earlier versions still refer to it. */
+  /** Former version of the statement `end`. Journals of earlier versions still contain the name `finish`. */
   finish: `update delivery set status = ?, http_status = ?, steps = ?, outcome = ?, duration_ms = ?, next_attempt_at = ?,
      attempts = attempts + 1
    where webhook_id = unhex(?, '-')`,
@@ -60,8 +60,8 @@ const STATEMENTS = {
   releasePendingBetween: `delete from delivery_marker where id > ? and id <= ? and state = 'pending'`,
   interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running'`,
   /**
-   * Deletes `pending` markers of ended members, except markers that a running delivery of a live member has claimed
-   * again.
+   * Deletes `pending` markers of ended member processes, except markers that a running delivery of a live member
+   * process has claimed again.
    */
   releasePendingOfEnded: `delete from delivery_marker where state = 'pending'
       and digest in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null and ${HAS_NO_OWNER})
@@ -71,8 +71,8 @@ const STATEMENTS = {
   prune: `delete from delivery where status not in ('accepted', 'retrying')
      and position in (select value from json_each(?))`,
   /**
-   * Deletes expired markers. A `pending` marker stays for another hour, because the end of its delivery may still be in
-   * the journal only.
+   * Deletes expired markers. A `pending` marker stays for another hour, because the end of its delivery might be only
+   * in the journal.
    */
   pruneMarkers: `delete from delivery_marker where expires_at + iif(state = 'pending', 3600000, 0) <= ?
      and id in (select id from delivery_marker order by id limit ?)`,
@@ -111,7 +111,7 @@ type Name = keyof typeof STATEMENTS;
 /** Statements that the committer thread prepares, by name. */
 export const DELIVERY_STATEMENTS: Readonly<Record<string, string>> = STATEMENTS;
 
-/** Statement names, each mapped to itself. The compiler thereby rejects unknown names. */
+/** Statement names, each mapped to itself, so that the compiler rejects unknown names. */
 export const SQL = Object.fromEntries(Object.keys(STATEMENTS).map((name) => [name, name])) as {
   readonly [N in Name]: N;
 };

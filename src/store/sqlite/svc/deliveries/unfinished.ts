@@ -52,8 +52,8 @@ export class UnfinishedDeliveries {
   }
 
   /**
-   * Reads one page. Waits until the journal is applied as far as the page needs, because waiting for the whole journal
-   * would be slow in a burst.
+   * Reads one page. Waits only for the journal frames that the page needs, because waiting for the whole journal would
+   * be slow in a burst.
    */
   async #page(limit: number, after: number): Promise<{ records: DeliveryRecord[]; isAll: boolean }> {
     const last = this.#log.added;

@@ -27,7 +27,7 @@ export function digestOf(key: string): Buffer {
 export interface MarkerStatements {
   row: Statement<[number], MarkerRow>;
   since: Statement<[number], { id: number; digest: Buffer }>;
-  /** Lowest marker id in the table. If the table is empty, the lowest id that has never been assigned. */
+  /** Selects the lowest marker id in the table, or the lowest id that was never assigned if the table is empty. */
   oldest: Statement<[], { id: number }>;
   lastId: Statement<[], { id: number }>;
   anyOld: Statement<[]>;

@@ -16,12 +16,12 @@ import { createPendingRelease, type MarkerLoad, type PendingRelease, startMarker
  */
 const MAX_INDEXED = 500_000;
 /**
- * Minimum time between two lookups that read new markers of other processes. A claim always checks for new markers of
- * other processes.
+ * Minimum time between two lookups that read new markers of other processes. A claim checks for these markers in any
+ * case.
  */
 const CATCH_UP_MS = 250;
 /**
- * Maximum number of markers that are indexed before the store opens. A larger number of markers is indexed in the
+ * Number of markers below which all markers are indexed before the store opens. A larger table is indexed in the
  * background.
  */
 const LOADED_AT_START = 1000;
@@ -123,7 +123,7 @@ export class Markers {
   ): Promise<ClaimResult> {
     const digest = digestOf(key);
     const name = digest.readUIntBE(0, 6);
-    /** Id up to which all rows are known to be in the database. */
+    /** All rows with ids up to this value are in the database. */
     let readable = 0;
     for (;;) {
       const loading = this.#load.ready();
@@ -228,7 +228,7 @@ export class Markers {
       this.#index.add(digest, id);
       this.#seen = id;
     }
-    // Another process may have moved old markers to the separate table.
+    // Another process might have moved old markers to the separate table.
     this.#hasOld ||= this.#sql.anyOld.get() !== undefined;
     this.#caughtUpAt = this.#clock.monotonic();
   }
@@ -262,8 +262,8 @@ export class Markers {
   }
 
   /**
-   * Returns the step that inserts a marker as `done`. A known id is indexed before its row is written. Lookups ignore
-   * indexed ids that have no row.
+   * Returns the step that inserts a marker as `done`. An id that this process assigns is indexed before the row is
+   * written. Lookups ignore indexed ids that have no row.
    */
   #insertDone(digest: Uint8Array, expiresAt: number): Step {
     const id = this.#nextId();

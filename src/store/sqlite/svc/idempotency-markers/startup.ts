@@ -16,7 +16,7 @@ const RELEASED_IDS = 20_000;
 export interface MarkerLoad {
   /**
    * Returns undefined if all markers are indexed, otherwise a promise that resolves when the indexing ends. After a
-   * rejection with STORE_ERROR, the next call tries again.
+   * rejection with STORE_ERROR, the next call resumes the indexing.
    */
   ready(): Promise<void> | undefined;
   close(): void;

@@ -17,7 +17,7 @@ export interface CheckpointerDeps {
   /** Sequence number of the last frame in the database. */
   applied: number;
   load: WriteLoad;
-  /** Called on the first error when frames are applied. Applying is retried until it succeeds. */
+  /** Called on the first error while frames are applied. Frames are then retried until they are applied. */
   failed(error: unknown): void;
   recovered(): void;
   closedError(): Error;

@@ -74,8 +74,8 @@ function filesOf(folder: string, pattern: RegExp): string[] {
 export interface JournalFile {
   file: string;
   /**
-   * Id of the database that the file belongs to. Null if the file has no header, undefined if the file is not
-   * recognized as a journal file.
+   * Id of the database to which the file belongs. The id is null if the file has no header, and undefined if the file
+   * is not a journal file.
    */
   database: Buffer | null | undefined;
   first: number | undefined;
@@ -92,8 +92,8 @@ export function journalInOrder(folder: string): JournalFile[] {
 }
 
 /**
- * Reads a file. Returns an empty buffer for a missing file, because the writer may have removed the file after applying
- * its frames.
+ * Reads a file. Returns an empty buffer for a missing file, because the writer might have removed the file after
+ * applying its frames.
  */
 export function readWhole(file: string): Buffer {
   try {
@@ -105,12 +105,13 @@ export function readWhole(file: string): Buffer {
 }
 
 /**
- * Maximum number of reads of a file that another process may be writing. In tests, fewer reads were always sufficient.
+ * Maximum number of reads of a file to which another process might be writing. In tests, fewer reads were always
+ * sufficient.
  */
 const MAX_READS = 5;
 
 /**
- * Reads a file that another process may be writing. A half-written frame looks like damage, so a file that looks
+ * Reads a file to which another process might be writing. A half-written frame looks like damage, so a file that looks
  * damaged is read again.
  */
 export function readWhileWritten(file: string): Buffer {

@@ -12,19 +12,19 @@ export interface JournalContent {
    * missing.
    */
   frames: Frame[];
-  /** True if the data before the first frame is unreadable. Frames may then be lost. */
+  /** True if the data before the first frame is unreadable. In this case, frames might be lost. */
   isStartLost: boolean;
   /**
-   * Highest sequence number that was definitely written, even if the last frames are unreadable. The value is 0 if no
-   * such number is known.
+   * Highest sequence number that was definitely written, even if the last frames are unreadable. The value is 0 if this
+   * number cannot be determined.
    */
   writtenUntil: number;
   hasDamagedHeader: boolean;
 }
 
 /**
- * Reads a journal file and skips unreadable frames. Files are overwritten from the start, so older frames may follow
- * newer frames. Returns undefined if the file is not recognized.
+ * Reads a journal file and skips unreadable frames. Files are overwritten from the start, so older frames can follow
+ * newer frames. Returns undefined if the file is not a journal file.
  */
 export function readJournal(file: Buffer): JournalContent | undefined {
   const header = readHeader(file);
@@ -71,7 +71,7 @@ export function readJournal(file: Buffer): JournalContent | undefined {
 function readFirstFormat(file: Buffer): JournalContent | undefined {
   const salt = saltOf(file);
   const frames: Frame[] = [];
-  // A power cut can leave blocks of zeros.
+  // A power failure can leave blocks of zeros in the file.
   const isBlank = salt.every((byte) => byte === 0);
   const next = (at: number) => frameAt(file, at, salt) ?? findNewerFrame(file, at, 0, salt).frame;
   for (let frame = isBlank ? undefined : next(0); frame; frame = next(frame.end)) frames.push(frame);

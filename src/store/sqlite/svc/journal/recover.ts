@@ -63,8 +63,8 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
 }
 
 /**
- * Returns true if a file belongs to another database. Databases and files from before the introduction of ids have no
- * id, so they belong together.
+ * Returns true if a file belongs to another database. A file and a database that both have no id belong together,
+ * because both were created before ids were introduced.
  */
 function isForeign({ database, first }: JournalFile, id: Buffer | null): boolean {
   if (database) return id === null || !database.equals(id);

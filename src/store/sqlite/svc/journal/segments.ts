@@ -81,8 +81,8 @@ export class Segments {
   }
 
   /**
-   * Closes all files and removes the spare files. With `remove`, removes all files, and also the folder if the folder
-   * is then empty.
+   * Closes all files and removes the spare files. If `remove` is set, removes all files, and removes the folder if no
+   * files remain.
    */
   async close({ remove }: { remove: boolean }): Promise<void> {
     await this.#trimmed;
@@ -92,7 +92,7 @@ export class Segments {
     if (remove) await promisify(rmdir)(this.folder).catch(() => {});
   }
 
-  /** Moves applied segments to the list of free segments, which may be overwritten. */
+  /** Moves applied segments to the list of free segments, which can be overwritten. */
   #release(applied: number): void {
     this.#free.push(...this.#full.filter(({ sequence }) => sequence <= applied));
     this.#full = this.#full.filter(({ sequence }) => sequence > applied);
@@ -126,7 +126,7 @@ export class Segments {
   }
 
   /**
-   * Returns the next unused file name. Existing files are never overwritten, because they may belong to another
+   * Returns the next unused file name. Existing files are never overwritten, because they might belong to another
    * database.
    */
   #nextFile(): string {
@@ -162,7 +162,7 @@ export class Segments {
     this.#spare.push(segment);
   }
 
-  /** Closes and removes an applied segment. If removing the file fails, the next start removes it. */
+  /** Closes and removes an applied segment. If removing the file fails, the next start removes the file. */
   async #discard(segment: Segment): Promise<void> {
     const { fd, file } = segment;
     if (isInPlace(segment)) await promisify(rm)(file, { force: true }).catch(() => {});
@@ -209,7 +209,7 @@ async function openWithHeader(file: string, header: JournalHeader): Promise<numb
     return fd;
   } catch (error) {
     await closeFile(fd);
-    // Both names are removed. Otherwise, each attempt on a full disk would leave a file behind.
+    // Both files are removed, because each attempt on a full disk would otherwise leave a file behind.
     for (const each of [unfinished, file]) await promisify(rm)(each, { force: true });
     throw error;
   }

@@ -14,7 +14,7 @@ const GRAM_BYTES = 3;
 /** Multiplier of Fibonacci hashing, which distributes adjacent keys evenly (Knuth). */
 const HASH_MULTIPLIER = 0x9e3779b1;
 
-/** Calls `take` with the bucket of each sequence of three bytes. Different trigrams may map to the same bucket. */
+/** Calls `take` with the bucket of each sequence of three bytes. Different trigrams can map to the same bucket. */
 export function eachTrigram(bytes: Uint8Array, take: (bucket: number) => void): void {
   let gram = ((bytes[0] ?? 0) << 8) | (bytes[1] ?? 0);
   for (let at = GRAM_BYTES - 1; at < bytes.length; at++) {

@@ -34,7 +34,7 @@ const MAX_POSTINGS = 4 * 1024 * 1024;
 const DOC_BITS = Math.log2(SEGMENT_DOCS);
 
 /**
- * Builds segments from an open `svc.db`. All segments use the same working memory, so the builder allocates it once.
+ * Builds segments from an open `svc.db`. The builder allocates its working memory once and uses it for all segments.
  */
 export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean) {
   const rows = inbox.prepare<[number, number, number], Row>(`

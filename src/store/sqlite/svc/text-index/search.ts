@@ -13,7 +13,7 @@ export interface SegmentRange {
 /** Number of candidates below which comparing the texts of the candidates is cheaper than reading more buckets. */
 const FEW = 4;
 
-/** Deliveries of a namespace that may contain a text. The caller must compare the rows with the text. */
+/** Deliveries of a namespace that might contain a text. The caller must compare the rows with the text. */
 export class TextCandidates {
   readonly segments: readonly SegmentRange[];
   readonly #sql: ReturnType<typeof statements>;
@@ -42,7 +42,7 @@ export class TextCandidates {
       const segment = this.#sql.segment.get(first);
       if (!segment) return [];
       const docs = this.#candidates(segment.id);
-      // The large `places` column is only read if there are candidates, because most segments have none.
+      // The large `places` column is read only if there are candidates, because most segments have no candidates.
       if (isEmpty(docs)) return [];
       const places = new Float64Array(new Uint8Array(this.#sql.places.get(segment.id)!.places).buffer);
       const count = places.length / 2;

@@ -53,7 +53,7 @@ export class TextIndex {
   }
 
   /**
-   * Returns the deliveries that may match a search. Returns undefined if there is no index or the text is too short.
+   * Returns the deliveries that might match a search. Returns undefined if there is no index or the text is too short.
    * The caller must then scan rows.
    */
   async search(
@@ -101,8 +101,8 @@ export class TextIndex {
   }
 
   /**
-   * Deletes an index that was built from another `svc.db`. After a restore, `svc.db` gives new deliveries positions
-   * that the index already contains.
+   * Deletes an index that was built from another `svc.db`. After a restore, `svc.db` assigns positions to new
+   * deliveries that the index already contains.
    */
   async #removeForeign(): Promise<void> {
     const given = this.#inbox
@@ -142,7 +142,10 @@ export class TextIndex {
   }
 }
 
-/** Returns the share of the file size for segments that need no rebuild. Must run inside `db.read`. */
+/**
+ * Returns the estimated number of bytes in the file that belong to segments that need no rebuild. Must run inside
+ * `db.read`.
+ */
 function bytesOf(db: Database, bodilessUntil: number): number {
   const sums = db
     .prepare<[number], { whole: number; kept: number }>(
