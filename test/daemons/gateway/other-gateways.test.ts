@@ -32,7 +32,7 @@ async function start({ concurrency = 8 } = {}) {
   const others = new OtherGateways({
     members: store.members,
     fence: { fence: own, require: () => own },
-    calls: { attempt, announce, close: async () => {} },
+    calls: { attempt, announce },
     inbox: store.inbox,
     own: { running: (webhookId) => ownAttempts.get(webhookId) },
     ...{ concurrency, clock, logger: silentLogger },
