@@ -19,7 +19,7 @@ export function createStoreMetrics({ registry, service }: Metrics, dataDir: stri
     name: 'svc_store_bytes',
     help: 'Size on disk of a database, and of its write-ahead log',
     labelNames: ['service', 'file'],
-    // Processes that share a file report the same value.
+    // Processes that share a file report the same value, so the values must not be added up.
     aggregator: 'max',
     registers: [registry],
     collect() {

@@ -12,14 +12,14 @@ import type { Clock } from '../kit/time/clock.ts';
 import type { RateCounters } from '../store/ports/index.ts';
 
 /**
- * Time in ms for which an answer of the store is used. Within this time, `peek` returns the answer, and a rejected key
- * is rejected again without asking the store.
+ * Time in ms for which a response of the store is reused. During this time, `peek` returns the response, and a rejected
+ * key is rejected again without a request to the store.
  */
 const KNOWN_FOR_MS = 250;
 
 interface StoredLimitersDeps {
   counters: RateCounters;
-  /** Name of the service. Part of the key of each counter, because all services share the store. */
+  /** Name of the service. The key of each counter contains this name, because all services share the store. */
   service: string;
   clock: Clock;
   logger: Logger;
@@ -36,15 +36,15 @@ interface Count {
   waiters: Waiter[];
   isAsking: boolean;
   /**
-   * Latest answer of the store: `until` is when the answer becomes outdated, and `freesAt` is when the oldest call
-   * expires, both in monotonic ms.
+   * Latest response of the store. `until` is the time at which the response becomes outdated, and `freesAt` is the time
+   * at which the oldest call expires, both in monotonic ms.
    */
   known: { left: number; until: number; freesAt: number } | undefined;
 }
 
 /**
- * Rate limits over all members, counted in a shared store. While the store cannot be reached, each process counts its
- * own calls.
+ * Rate limits across all processes, counted in a shared store. While the store cannot be reached, each process counts
+ * its own calls.
  */
 export function storedLimiters(deps: StoredLimitersDeps): CreateLimiter {
   const limiters = new Map<string, StoredLimiter>();
@@ -98,7 +98,7 @@ class StoredLimiter implements SharedLimiter {
     const count = this.#counts.open(key);
     count.local.remove(1);
     count.known = undefined;
-    // If the store rejects the request, the call counts until its window ends.
+    // If this request to the store fails, the call remains counted until its window ends.
     this.#deps.counters.giveBack(this.#stored(key, count), this.#windowMs).catch(() => {});
   }
 
@@ -156,7 +156,7 @@ class StoredLimiter implements SharedLimiter {
     return { allowed, remaining: left, resetMs: Math.max(0, freesAt - this.#now()) };
   }
 
-  /** Returns the key in the store. Keys beyond `maxKeys` share one count. */
+  /** Returns the key under which the store counts calls. Keys beyond `maxKeys` share one count. */
   #stored(key: string, count: Count): string {
     const own = this.#counts.find('') === count ? '' : key;
     return JSON.stringify([this.#deps.service, this.#name, own]);

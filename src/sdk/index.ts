@@ -96,7 +96,10 @@ interface Spec<Context, In, Out, Returned> {
 type GivenResult<Out, Returned> =
   Out extends StandardSchema<infer Result> ? Result : ReturnedResult<Returned>;
 
-/** Accepts a function, or an object with `execute` whose parameter types are inferred from its schemas. */
+/**
+ * Accepts a handler as a function, or as an object with `execute` and schemas. The types of the parameters of `execute`
+ * are inferred from the schemas.
+ */
 interface Define<Context, More = unknown> {
   <Input = unknown, Returned = unknown>(
     execute: (ctx: Context, input: Input) => Awaitable<Returned>,

@@ -45,7 +45,6 @@ export function exceedsQuota(
   return grows && (bytes > maxBytes || keys > maxKeys);
 }
 
-/** Returns the error for a write that would exceed a quota. */
 export function quotaExceeded(
   key: string,
   used: EntryUsage,

@@ -14,7 +14,7 @@ import {
   sqliteWorkflowStore,
 } from './sqlite/index.ts';
 
-/** Name of the folder in the data folder for deliveries that were accepted while PostgreSQL was away. */
+/** Folder in the data folder for deliveries that were accepted while PostgreSQL was unreachable. */
 const SPILL_FOLDER = 'spill';
 
 export interface StoreOptions {
@@ -46,7 +46,10 @@ export async function openGatewayStore({
   }
 }
 
-/** Opens the spill if it is configured, or if an earlier process has left deliveries there. */
+/**
+ * Opens the local store for spilled deliveries if spilling is configured, or if an earlier process has left the store's
+ * folder.
+ */
 async function openSpill({
   dataDir,
   clock,

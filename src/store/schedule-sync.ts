@@ -14,7 +14,10 @@ export interface ScheduleChanges {
   renamed: Array<{ from: string; to: string }>;
   /** Ids of schedules that their loaded workflow or plugin no longer declares. */
   removed: string[];
-  /** Ids of schedules whose workflow or plugin is not loaded, or that only a node that is down has registered. */
+  /**
+   * Ids of schedules whose workflow or plugin is not loaded, and of schedules that are registered only by nodes that
+   * are down.
+   */
   deactivated: string[];
 }
 
@@ -22,8 +25,8 @@ export interface ScheduleChanges {
 export const MAX_ABSENT_MS = days(30);
 
 /**
- * Compares stored schedules with those of the loaded workflows and plugins. `elsewhere` contains the ids that other
- * nodes have registered, with the value true if one of these nodes is live.
+ * Compares stored schedules with the schedules of the loaded workflows and plugins. `elsewhere` contains the ids that
+ * other nodes have registered, with the value true if one of these nodes is live.
  */
 export function scheduleChanges(
   stored: readonly PlanKey[],
@@ -41,8 +44,8 @@ export function scheduleChanges(
     renamed.push({ from: left[index]!.id, to: schedule.id });
     left.splice(index, 1);
   }
-  // A schedule that another node has registered is only deactivated, not removed. A paused schedule is then still
-  // paused when the node registers it again.
+  // A schedule that another node has registered is deactivated instead of removed. A paused schedule is then still
+  // paused when the node registers the schedule again.
   const isRemoved = (row: PlanKey): boolean => isLoaded(row, owners) && !elsewhere.has(row.id);
   return {
     renamed,

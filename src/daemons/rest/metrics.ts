@@ -4,7 +4,7 @@ import type { Metrics } from '../../kit/telemetry/metrics.ts';
 const LABELS = ['service', 'domain', 'operation', 'outcome'] as const;
 const DURATION_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
 
-/** Measures an operation of a domain (`workflows`, `plugins`, …) and counts its outcome. Errors are thrown again. */
+/** Measures an operation of a domain (`workflows`, `plugins`, …) and counts its outcome. Rethrows errors. */
 export type Observe = <Result>(
   domain: string,
   operation: string,
@@ -47,7 +47,9 @@ export function createOperationMetrics({ registry }: Metrics): Observe {
   };
 }
 
-/** Adds the record counts of `telemetry.db`. The supervisor writes the file and has no metrics endpoint. */
+/**
+ * Adds metrics for the record counts of `telemetry.db`. The supervisor, which writes the file, has no metrics endpoint.
+ */
 export function createTelemetryMetrics(
   { registry }: Metrics,
   read: () => Promise<Record<string, number>>,

@@ -9,7 +9,7 @@ import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { LoadedRoutes } from './domain/loaded-routes.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
 
-/** Timeout of calls to other services. Equal to the gateway's timeout, because installations download packages. */
+/** Timeout of calls to other services. As long as the gateway's timeout, because an installation downloads packages. */
 const OWNER_TIMEOUT_MS = minutes(2);
 
 /** Services that own parts of the REST API. */
@@ -25,7 +25,7 @@ export interface RestServices extends DaemonServices {
   internalSecret: string;
   /** Timeout of routes whose manifest sets no timeout. */
   routeTimeoutMs: number;
-  /** Host ids that may run commands and see every tenant's records. */
+  /** Host ids that are allowed to run commands and to see every tenant's records. */
   admins: readonly string[];
   verifyOAuth: VerifyOAuth | undefined;
 }

@@ -11,7 +11,7 @@ import { createStoredObjects, type StoredObjects } from './domain/stored-objects
 import { startSweeping } from './domain/sweeping.ts';
 import { createVectorCollections, type VectorCollections } from './domain/vector-collections.ts';
 
-/** Maximum time to wait for the lock of the data file. After a restart, the previous process may still be writing. */
+/** Maximum time to wait for the lock of the data file. After a restart, the previous process might still be writing. */
 const LOCK_WAIT_MS = seconds(5);
 
 export interface StateServices extends DaemonServices {
@@ -47,8 +47,8 @@ export async function stateServices(
       : stack.adopt(await openRedisCache(redisUrl, { clock, logger }), (opened) => opened.close()).entries;
   if (cache) stack.adopt(startSweeping({ store: cache, clock, logger }), (sweeping) => sweeping.stop());
   return {
-    // Every profile requires an identity, because a plugin with network access could otherwise read the data of all
-    // tenants.
+    // An identity is required in every config profile, because a plugin with network access could otherwise read the
+    // data of all tenants.
     authenticate: upstreamIdentity({ internalSecret: keys.internalSecret, mode: 'required', logger }),
     probeStore: () => store.probe(),
     entries: createStateEntries({ store: store.entries, cache, quotas: config.state.quotas }),

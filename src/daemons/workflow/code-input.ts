@@ -27,9 +27,9 @@ interface Known {
 }
 
 /**
- * Returns a check that uses the plugin's own schema, because JSON Schema lacks refinements and coercions. If the plugin
- * code cannot be loaded, the value is accepted; the replay validates the value again. @spec docs/workflows.md
- * "Workflows in code"
+ * Returns a check that uses the plugin's own schema, because JSON Schema lacks refinements and coercions. A value is
+ * accepted if the plugin code cannot be loaded, because the replay validates the value again. @spec
+ * docs/workflows.md "Workflows in code"
  */
 export function codeInputCheck(
   plugins: Pick<PluginRuntime, 'registry' | 'describer'>,

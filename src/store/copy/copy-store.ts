@@ -13,7 +13,7 @@ export interface StoreCopyOptions {
   source: CopySource;
   /** URL of a migrated, empty database, in the form `postgres://…`. */
   url: string;
-  /** Time of the copy in epoch ms. Markers with an earlier expiry time are not copied. */
+  /** Time of the copy in epoch ms. Idempotency markers that expired before this time are not copied. */
   now: number;
   onTable?: (copied: CopiedTable) => void;
 }
@@ -139,7 +139,7 @@ async function copyTable(
 
 /** Returns a SELECT that lists the target's columns by name, so that the copy fails if the source lacks a column. */
 function selectOf({ source, target, large = [] }: TableCopy, columns: readonly Column[]): string {
-  // The table `run` calls the number of a run `seq`. All other tables call this number `run_seq`.
+  // The number of a run is the column `seq` in the table `run`, and the column `run_seq` in all other tables.
   const run = target === 'run' ? 'seq' : 'run_seq';
   const selected = columns.map(({ name }) =>
     large.includes(name)

@@ -7,7 +7,7 @@ import { storeError } from '../sqlite/store-error.ts';
 import type { CopySource } from './source.ts';
 
 /**
- * Row of an object in SQLite. Scope and key may contain any character except U+0000, so the object's file has a
+ * Row of an object in SQLite. Scope and key can contain any character except U+0000, so the object's file has a
  * generated name.
  */
 interface ObjectRow {

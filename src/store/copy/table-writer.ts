@@ -7,7 +7,7 @@ export interface Column {
 }
 
 const MAX_ROWS = 1000;
-/** Limit of a statement's JSON, in characters. A single row may exceed the limit. */
+/** Limit of a statement's JSON, in characters. A single row can exceed the limit. */
 const MAX_CHARS = 4 * 1024 * 1024;
 
 export async function columnsOf(client: pg.Client, table: string): Promise<Column[]> {

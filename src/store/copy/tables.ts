@@ -6,13 +6,13 @@ export interface TableCopy {
   target: string;
   /** Table or parenthesized query in SQLite. `:now` is the time of the copy. The default is the table `target`. */
   source?: string;
-  /** Columns whose JSON may be stored in the SQLite table `large_value`. */
+  /** Columns whose JSON can be stored in the SQLite table `large_value`. */
   large?: readonly string[];
   /** Identity column. Its sequence continues above the highest number that was ever used. */
   identity?: string;
 }
 
-/** Bodies of deliveries. A delivery without a body, or whose body has expired, has no row. */
+/** Bodies of deliveries. Deliveries whose body is missing or expired have no row. */
 const BODIES = `(
   select position, coalesce(d.body, b.body) as body from delivery d left join delivery_body b using (position)
   where coalesce(d.body, b.body) is not null)`;
@@ -33,7 +33,7 @@ const MARKERS = `(
   select digest, 'done', expires_at, null from delivery_marker_old
   where expires_at > :now and digest not in (select digest from held))`;
 
-/** Tables in the order in which they are copied. */
+/** Tables in the order of copying. */
 export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'svc.db', target: 'client' },
   { file: 'svc.db', target: 'refresh_token' },
@@ -64,7 +64,10 @@ export const TABLE_COPIES: readonly TableCopy[] = [
 /** Tables that `objects.ts` fills from the object files. */
 export const OBJECT_TABLES = ['state_object', 'state_object_chunk', 'state_object_usage'] as const;
 
-/** Tables that are not copied, because they hold totals that are computed anew or data of running processes. */
+/**
+ * Tables that are not copied. Each of these tables holds totals that are computed again, or data about running
+ * processes.
+ */
 export const OTHER_TABLES = [
   'delivery_usage',
   'state_entry_usage',

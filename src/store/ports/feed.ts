@@ -1,6 +1,6 @@
 import type { SecretKey } from './webhook-secrets.ts';
 
-/** Kinds of data that processes cache and that other processes may change. */
+/** Kinds of data that one process caches and another process can change. */
 export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'plugins' | 'hosts';
 
 /**
@@ -15,7 +15,7 @@ export const FEED_SCOPES = {
 
 declare const cursorBrand: unique symbol;
 
-/** Position in the feed. Only the store driver may interpret the cursor. */
+/** Position in the feed. The format of the cursor is private to the store driver. */
 export type FeedCursor = string & { [cursorBrand]: true };
 
 /** A committed change of cached data. Readers load the new data by `key`. */
@@ -25,7 +25,7 @@ export interface FeedChange {
 }
 
 export interface FeedPage {
-  /** Changes in the order in which readers may apply them. The same change may occur several times. */
+  /** Changes in the order in which readers can apply the changes. The same change can occur several times. */
   changes: FeedChange[];
   /** Cursor for the next call. */
   cursor: FeedCursor;
@@ -34,8 +34,8 @@ export interface FeedPage {
 }
 
 /**
- * Feed of changes to cached data. Other stores add a change in the transaction that changes the data. A cursor never
- * skips an open transaction, so a late commit is still returned.
+ * Feed of changes to cached data. Other stores add each change to the feed in the transaction that makes the change. A
+ * cursor never skips an open transaction, so a late commit is not lost.
  */
 export interface FeedStore {
   /**
@@ -46,15 +46,15 @@ export interface FeedStore {
   read(after: FeedCursor, limit: number): Promise<FeedPage>;
   /** Returns a cursor that comes after all changes committed before the call. */
   latest(): Promise<FeedCursor>;
-  /** Records the position up to which the member with this fence has read the feed. */
+  /** Records the position up to which the member with this fence token has read the feed. */
   noteRead(fence: number, cursor: FeedCursor): Promise<void>;
-  /** Returns fences of live members that have not read up to the cursor yet. */
+  /** Returns the fence tokens of live members that have not read up to the cursor yet. */
   behind(cursor: FeedCursor): Promise<number[]>;
   /** Deletes changes that were made before the time `before`, in epoch ms. Returns the number of deleted changes. */
   prune(before: number): Promise<number>;
 }
 
-/** Returns the feed key of a webhook secret as JSON, because the fields may contain any separator. */
+/** Returns the feed key of a webhook secret as JSON, because the fields can contain any separator. */
 export function secretFeedKey({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   return JSON.stringify([namespaceId, pluginId, event, instanceId]);
 }

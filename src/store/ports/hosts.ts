@@ -20,7 +20,7 @@ export interface HostRecord {
   lastSeenAt: number | null;
 }
 
-/** A connected host. `owner` is the fence of the gateway process to which the host is connected. */
+/** A connected host. `owner` is the fence token of the gateway process to which the host is connected. */
 export interface ConnectedHost extends Pick<HostRecord, 'hostId' | 'capabilities' | 'labels'> {
   owner: number;
 }
@@ -39,7 +39,10 @@ export interface HostStore {
   connect(hostId: string, sessionId: string, now: number, owner?: number): Promise<boolean>;
   /** Records the time of a heartbeat. Returns false, and changes nothing, if the session was replaced. */
   seen(hostId: string, sessionId: string, now: number): Promise<boolean>;
-  /** Ends the session. A session that was already replaced is ignored, because its socket may close late. */
+  /**
+   * Ends the session. A session that was already replaced is ignored, because the socket of a replaced session can
+   * close late.
+   */
   disconnect(hostId: string, sessionId: string, now: number): Promise<void>;
   /**
    * Returns at most `limit` hosts of a namespace that are connected to members other than `own`, ordered by id. With

@@ -54,7 +54,7 @@ export interface GatewayStore {
 /** The state service's stores. SQLite keeps all of these stores in the file `state.db`. */
 export interface StateStore {
   entries: KeyValueStore;
-  /** Opens the object store, in which each scope may use `quotaBytes`. Must be called only once. */
+  /** Opens the object store, in which each scope can store at most `quotaBytes`. Must be called only once. */
   openObjects(options: { quotaBytes: number; random: Random }): ObjectStore;
   /** Resolves when the database has accepted a write transaction. */
   probe(): Promise<unknown>;

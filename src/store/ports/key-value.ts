@@ -19,8 +19,8 @@ export interface EntryQuota {
 }
 
 /**
- * Stores entries by scope and key. Each method is atomic, and a write is durable when it settles. All methods throw
- * VALIDATION_ERROR for keys that requireStorableKey refuses. Writes throw QUOTA_EXCEEDED.
+ * Key-value store by scope and key. Methods are atomic. A write is durable when its promise settles. Methods throw
+ * VALIDATION_ERROR for keys that `requireStorableKey` rejects. Writes throw QUOTA_EXCEEDED.
  */
 export interface KeyValueStore {
   get(scope: string, key: string): Promise<KeyValueEntry | undefined>;
@@ -45,8 +45,8 @@ export interface KeyValueStore {
     options: { by: number; windowMs?: number; quota?: EntryQuota },
   ): Promise<{ value: number; expiresAt: number | null }>;
   /**
-   * Returns at most `limit` entries whose key starts with `prefix` and sorts after `after`, in the order of their UTF-8
-   * bytes.
+   * Returns at most `limit` entries whose key starts with `prefix` and sorts after `after`. Keys are ordered by their
+   * UTF-8 bytes.
    */
   scan(scope: string, options: { prefix: string; after?: string; limit: number }): Promise<KeyValueEntry[]>;
   /** Deletes at most `limit` expired entries and returns their number. A small limit keeps the transaction short. */

@@ -37,7 +37,9 @@ export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 're
   leaseMs: number | null;
   /** Instance that the member replaces, with all processes of that instance; default is its own instance. */
   replaces?: string;
-  /** True if the caller holds the owner lock of the store, which proves that no other member of its kind is alive. */
+  /**
+   * True if the caller holds the owner lock of the store, which proves that no other member of the same kind is alive.
+   */
   isSole: boolean;
 };
 
@@ -52,11 +54,11 @@ export interface MemberStore {
   leave(fence: number): Promise<void>;
   /** Returns members that have not ended and whose lease is valid, oldest first. */
   live(kind: ServiceName): Promise<MemberRecord[]>;
-  /** Returns the fences of members that have not ended. Members with an expired lease are included. */
+  /** Returns the fence tokens of members that have not ended. Members with an expired lease are included. */
   unended(kind: ServiceName): Promise<number[]>;
-  /** Ends members with an expired lease, except the member `own`. Returns the number of ended members. */
+  /** Marks members with an expired lease as ended, except the member `own`. Returns the number of marked members. */
   endExpired(kind: ServiceName, own: number): Promise<number>;
-  /** Returns the fences of ended members whose rows still need cleaning up. */
+  /** Returns the fence tokens of ended members whose rows still need cleaning up. */
   unswept(kind: ServiceName): Promise<number[]>;
   /** Deletes ended members after their rows were cleaned up. */
   swept(fences: readonly number[]): Promise<void>;

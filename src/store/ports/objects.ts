@@ -7,8 +7,8 @@ export interface ObjectScope {
 }
 
 /**
- * Objects by scope and key. Callers must validate keys with requireObjectKey. A write is atomic, and durable when it
- * settles. Throws STORE_ERROR; a remote store also throws UPSTREAM_UNAVAILABLE and UPSTREAM_TIMEOUT.
+ * Object store by scope and key. Callers must validate keys with `requireObjectKey`. Writes are atomic, and are durable
+ * when their promises settle. Throws STORE_ERROR. Remote stores also throw UPSTREAM_UNAVAILABLE and UPSTREAM_TIMEOUT.
  */
 export interface ObjectStore {
   read(scope: ObjectScope, key: string): Promise<(StoredObject & { data: Uint8Array }) | undefined>;
@@ -18,8 +18,8 @@ export interface ObjectStore {
   delete(scope: ObjectScope, key: string): Promise<boolean>;
   stat(scope: ObjectScope, key: string): Promise<StoredObject | undefined>;
   /**
-   * Returns at most `limit` objects whose key starts with `prefix` and sorts after `after`, in the order of their UTF-8
-   * bytes.
+   * Returns at most `limit` objects whose key starts with `prefix` and sorts after `after`. Keys are ordered by their
+   * UTF-8 bytes.
    */
   list(
     scope: ObjectScope,

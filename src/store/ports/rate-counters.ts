@@ -7,7 +7,7 @@ export interface PermitRequest {
 }
 
 export interface PermitGrant {
-  /** Number of calls that were counted. These calls may proceed. */
+  /** Number of calls that were counted. These calls are allowed to proceed. */
   granted: number;
   /** Number of calls that the limit still permits. */
   left: number;
@@ -16,8 +16,8 @@ export interface PermitGrant {
 }
 
 /**
- * Counts calls by key in sliding windows, shared by all members. Each method is atomic, so that all members together
- * never exceed a limit. A call may count up to 1/60 of a window too long.
+ * Counts calls by key in sliding windows, shared by all processes. Each method is atomic, so that all processes
+ * together never exceed a limit. A call can count for up to 1/60 of a window too long.
  */
 export interface RateCounters {
   /** Counts calls up to the limit. Rejects within seconds if the store cannot be reached. */
@@ -28,11 +28,12 @@ export interface RateCounters {
 }
 
 /**
- * Number of groups per window. The calls of a group expire together, so a count needs at most this number of values.
+ * Number of time slices per window. The calls of a slice expire together, so a count needs at most this number of
+ * values.
  */
 export const RATE_SLICES = 60;
 
-/** Returns the length in ms of a group of calls that expire together. */
+/** Returns the length of a time slice in ms. The calls of a slice expire together. */
 export function sliceMsOf(windowMs: number): number {
   return Math.ceil(windowMs / RATE_SLICES);
 }

@@ -16,7 +16,7 @@ export interface RefreshTokenStore {
   find(tokenHash: string): Promise<RefreshTokenRecord | undefined>;
   /**
    * Replaces a refresh token atomically. A second call within `graceMs` gets another new token (`repeated`), because
-   * the first reply may have been lost. Later calls get `reused`. Expired and revoked tokens give `unknown`.
+   * the first reply might have been lost. Later calls get `reused`. Expired and revoked tokens give `unknown`.
    */
   rotate(tokenHash: string, next: RefreshTokenRecord, now: number, graceMs: number): Promise<RotationOutcome>;
   /** Revokes all tokens that descend from one login. Returns the number of revoked tokens. */

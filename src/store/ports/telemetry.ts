@@ -72,7 +72,8 @@ export interface EventDay {
 }
 
 /**
- * Number of records of one service and tenant that were dropped in one minute, because they exceeded the ingest rate.
+ * Number of records of one service and tenant that were dropped in one minute, because the records exceeded the ingest
+ * rate.
  */
 export interface DroppedLines {
   kind: 'logs' | 'events';
@@ -127,8 +128,8 @@ export interface TelemetryLimits {
 }
 
 /**
- * Store of log records and analytics events. With SQLite, the store is the file `telemetry.db`. A crash may lose the
- * last second.
+ * Store of log records and analytics events. With SQLite, the store is the file `telemetry.db`. A crash can lose the
+ * records of the last second.
  */
 export interface TelemetryStore extends TelemetryQueries {
   append(batch: {

@@ -62,7 +62,7 @@ export interface DeliveryEnd {
  */
 export type MarkerState = 'pending' | 'done';
 
-/** Step in the log of a delivery that was accepted on one machine while the store was away. */
+/** Step in the log of a delivery that was accepted on one machine while the store was unreachable. */
 export const SPILLED_STEP = 'store=spilled@0us';
 
 export interface MarkerClaim {
@@ -71,7 +71,10 @@ export interface MarkerClaim {
   expiresAt: number;
 }
 
-/** `begun` if the caller may run the delivery, otherwise the state of the marker that another delivery has claimed. */
+/**
+ * `begun` if the caller is allowed to run the delivery. Otherwise, the state of the marker that another delivery has
+ * claimed.
+ */
 export type ClaimResult = 'begun' | MarkerState;
 
 /** Filter of lists and bulk replays. A delivery must match all given fields. */
@@ -102,13 +105,13 @@ export interface WebhookInbox {
   seen(markerKey: string, now: number): MaybePromise<MarkerState | undefined>;
   /**
    * Claims the marker of a sync delivery as `pending` and writes the delivery as `running`, in one durable transaction.
-   * `owner` is the fence of the member that runs the handler.
+   * `owner` is the fence token of the member that runs the handler.
    */
   begin(delivery: NewDelivery, marker: MarkerClaim | undefined, owner?: number): Promise<ClaimResult>;
   /**
-   * Claims the marker of an async delivery as `done` and writes the delivery as `accepted`, in one transaction. Settles
-   * once the transaction is durable, so that the caller may answer 202. `spilled` means that only this machine has the
-   * delivery until the store is back. The caller must not start its handler.
+   * Claims the marker of an async delivery as `done` and writes the delivery as `accepted`, in one durable transaction.
+   * `spilled` means that the store is unreachable and only this machine has the delivery. The caller must then not
+   * start the handler.
    */
   accept(
     delivery: NewDelivery,
@@ -137,14 +140,14 @@ export interface WebhookInbox {
   isSettled(marker: Uint8Array, now: number): Promise<boolean>;
   /**
    * Records a delivery that ran no handler: a refused delivery, a challenge or a duplicate. Never throws or delays the
-   * response. A crash may lose the record.
+   * response. A crash can lose the record.
    */
   note(delivery: NewDelivery, end: DeliveryEnd): void;
   /** Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
    * Marks sync deliveries that an ended process left `running` as interrupted, and releases their markers. The first
-   * process of a store must call this method before it receives deliveries.
+   * process of a store must call this method before receiving deliveries.
    */
   interrupt(): Promise<number>;
   /** Returns the delivery with its body, unless the body was deleted to free space. */
@@ -163,7 +166,7 @@ export interface WebhookInbox {
   ): Promise<DeliveryPage>;
   /** Returns deliveries that were written after a position, oldest first and with bodies, for live streams. */
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;
-  /** Returns the deliveries at the given positions that have ended. */
+  /** Returns the ended deliveries at the given positions. */
   ended(namespaceId: string, positions: readonly number[]): Promise<DeliveryRecord[]>;
   /** Returns the highest position, or 0 when there is no delivery. */
   latest(): Promise<number>;

@@ -22,7 +22,7 @@ export interface SecretRecord extends SecretKey {
    * signatures fail.
    */
   lapsed: string | null;
-  /** Whether a sender may name the namespace in the URL. */
+  /** Whether a sender is allowed to name the namespace in the URL. */
   namespaceInUrl: boolean;
 }
 

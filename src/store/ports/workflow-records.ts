@@ -5,7 +5,7 @@ export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
 
 export interface RunProgress {
   status: RunStatus;
-  /** True when the run may be claimed. A ready run occupies its concurrency key until the run ends. */
+  /** True when a process is allowed to claim the run. A ready run occupies its concurrency key until the run ends. */
   ready: boolean;
   reason: QueuedReason | WaitReason | null;
   /**

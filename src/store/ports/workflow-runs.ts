@@ -123,7 +123,7 @@ export interface RunStore {
   /** Returns the given runs that have ended, regardless of their tenants. */
   finished(ids: readonly string[]): Promise<RunRecord[]>;
   /**
-   * Returns runs, newest first. Each call reads a bounded number of rows, so a page may be short or empty although more
+   * Returns runs, newest first. Each call reads a bounded number of rows, so a page can be short or empty although more
    * runs match. The next page starts at `next`.
    */
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
@@ -134,7 +134,7 @@ export interface RunStore {
   openChildren(id: string): Promise<string[]>;
   /**
    * Adds an inbox entry and wakes the run. Returns `taken` if `once` is set and an equal unused entry exists. Returns
-   * `full` at a limit, and `repeated` or `different` if the key of `repeat` was used before.
+   * `full` if the inbox has reached a limit, and `repeated` or `different` if the key of `repeat` was used before.
    */
   deliver(
     seq: number,

@@ -4,8 +4,8 @@ import type { DefinitionRecord, RunRecord, ScheduleRecord } from './workflow-rec
 import type { ConcurrencyStrategy, RunStore } from './workflow-runs.ts';
 
 /**
- * Number of crashes after which a run is a suspect: a run that may crash the service again. `killsPerCrash` kills count
- * as one crash.
+ * Number of crashes after which a run is a suspect, which means that the run is likely to crash the service again.
+ * `killsPerCrash` kills count as one crash.
  */
 export interface SuspectLimit {
   crashes: number;
@@ -13,26 +13,26 @@ export interface SuspectLimit {
 }
 
 /**
- * Queue of the runs to claim next. If a `SuspectLimit` is given, only `nextSuspect` returns runs that may crash the
- * service.
+ * Queue of the runs to claim next. If a `SuspectLimit` is given, only `nextSuspect` returns runs that are likely to
+ * crash the service.
  */
 export interface RunQueue {
   tenants(): Promise<string[]>;
   /** Returns the tenant's ready runs in queue order. */
   ready(tenantId: string, limit: number, suspects?: SuspectLimit): Promise<RunRecord[]>;
   /**
-   * Returns runs whose `wakeAt` has passed, most overdue first. Runs of tenants in `except` are skipped. With `except`,
-   * the order is undefined.
+   * Returns runs whose `wakeAt` has passed. Without `except`, the most overdue run is first. With `except`, runs of the
+   * tenants in `except` are skipped and the order is undefined.
    */
   due(now: number, limit: number, except?: readonly string[], suspects?: SuspectLimit): Promise<RunRecord[]>;
   /**
-   * Returns the first `wakeAt` later than `after`. A run that may crash the service counts only if its `wakeAt` is
-   * later than `now`.
+   * Returns the first `wakeAt` later than `after`. A run that is likely to crash the service counts only if its
+   * `wakeAt` is later than `now`.
    */
   nextWake(after: number, suspects?: SuspectLimit & { now: number }): Promise<number | null>;
   /**
-   * Returns a ready run that may crash the service, or else the most overdue run of this kind. Tenants in `except` are
-   * skipped.
+   * Returns a run that is likely to crash the service: a ready run, or else the most overdue run. Tenants in `except`
+   * are skipped.
    */
   nextSuspect(
     now: number,
@@ -40,8 +40,8 @@ export interface RunQueue {
     except?: readonly string[],
   ): Promise<RunRecord | undefined>;
   /**
-   * Makes a scheduled run ready at its time. `strategy` applies if the concurrency key is occupied. `reject` ends the
-   * run with the status and error of `refused`. Returns undefined if the run is no longer scheduled.
+   * Makes a scheduled run ready at its time. `strategy` applies if the concurrency key is occupied. The strategy
+   * `reject` ends the run with the status and error of `refused`. Returns undefined if the run is no longer scheduled.
    */
   release(
     seq: number,
@@ -66,8 +66,8 @@ export type IsPoison = (run: Pick<RunRecord, 'crashes' | 'kills'>) => boolean;
  */
 export interface BootStore {
   /**
-   * Starts a boot and returns its number. With `exclusive`, the caller has locked the file, so all earlier boots are
-   * dead. Otherwise, boots with an expired lease are declared dead.
+   * Records the start of a service process (a boot) and returns the number of the boot. With `exclusive`, the caller
+   * has locked the file, so all earlier boots are dead. Otherwise, boots with an expired lease are declared dead.
    */
   begin(boot: {
     bootId: string;
@@ -75,22 +75,22 @@ export interface BootStore {
     now: number;
     leaseMs: number;
     exclusive: boolean;
-    /** True if the previous boot crashed by itself, and false if it was killed from outside. */
+    /** True if the previous service process crashed by itself, and false if the process was killed from outside. */
     hadFault: boolean;
     /**
-     * Number of processes that the kernel has killed for lack of memory. A dead boot counts as crashed if this number
-     * has risen since its last report.
+     * Number of processes that the kernel has killed for lack of memory. A dead service process counts as crashed if
+     * this number has risen since the last report of the process.
      */
     oomKills: number | null;
   }): Promise<number>;
-  /** Renews the lease. Returns false when the boot was declared dead and must stop working. */
+  /** Renews the lease. Returns false when the process was declared dead and must stop working. */
   renew(fence: number, lease: { leaseUntil: number; oomKills: number | null }): Promise<boolean>;
-  /** Records an orderly shutdown of the boot, so that the shutdown does not count as a crash of its runs. */
+  /** Records an orderly shutdown of the process, so that the shutdown does not count as a crash of its runs. */
   stopping(fence: number): Promise<void>;
   end(fence: number, now: number): Promise<void>;
   /**
-   * Marks at most `limit` runs of dead boots as interrupted, with their jobs and steps. `cancelling` runs stay
-   * `cancelling` and become due. Runs that crashed the service too often end.
+   * Marks at most `limit` runs of dead processes as interrupted, with their jobs and steps. `cancelling` runs stay
+   * `cancelling` and become due. Ends runs that crashed the service too often.
    */
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
   /**
@@ -99,7 +99,8 @@ export interface BootStore {
    */
   resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
   /**
-   * Returns the time at which the latest earlier boot ended or renewed its lease, or null if there was no earlier boot.
+   * Returns the time at which the latest earlier process ended or renewed its lease, or null if there was no earlier
+   * process.
    */
   lastAlive(leaseMs: number): Promise<number | null>;
   /**
@@ -107,7 +108,7 @@ export interface BootStore {
    */
   resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
   /**
-   * Returns the runs whose cancellation a dead boot has not completed. Such a run has a parent that has ended, or is
+   * Returns the runs whose cancellation a dead process has not completed. Such a run has a parent that has ended, or is
    * superseded by another run.
    */
   leftToCancel(): Promise<string[]>;
@@ -124,8 +125,9 @@ export type ScheduleNode = Pick<MemberRecord, 'instance' | 'fence'>;
 
 export interface ScheduleStore {
   /**
-   * Replaces the schedules of loaded owners and keeps their state. Schedules of owners that are not loaded stay
-   * inactive for 30 days. With `node`, schedules that a live member of another node has registered are unchanged.
+   * Replaces the schedules of loaded owners and keeps the state of the schedules. Schedules of owners that are not
+   * loaded stay inactive for 30 days. If `node` is given, schedules that another live node has registered are
+   * unchanged.
    */
   sync(
     schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>,

@@ -2,12 +2,15 @@ import pg from 'pg';
 import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
 
 export interface ConnectionPoolOptions extends pg.PoolConfig {
-  /** Host, port and database for messages. */
+  /** Host, port and database, for use in messages. */
   server: string;
   max: number;
-  /** Time limit for opening a connection, and for all connections to stay in use without one being released. */
+  /**
+   * Time limit for opening a connection. Callers that wait for a free connection are rejected if no connection is
+   * released for this time.
+   */
   connectionTimeoutMillis: number;
-  /** Time limit for one wait while connections are being released. */
+  /** Maximum time that a caller waits for a free connection while other callers release connections. */
   maxWaitMs: number;
 }
 
@@ -24,8 +27,8 @@ const CHECK_MS = 500;
 const TOO_MANY_CONNECTIONS = '53300';
 
 /**
- * Pool whose callers wait in order for a free connection. The pool of `pg` counts this wait into the time limit for
- * connecting, so that thousands of concurrent writes failed although the server answered.
+ * Pool whose callers wait in order for a free connection. The pool of `pg` includes this wait in the connection
+ * timeout, so thousands of concurrent writes would fail although the server responds.
  */
 export class ConnectionPool extends pg.Pool {
   readonly #options: ConnectionPoolOptions;
@@ -64,7 +67,7 @@ export class ConnectionPool extends pg.Pool {
       this.#taken.add(client);
       return client;
     } catch (error) {
-      // The server is away, so the waiting callers would only fail later.
+      // No connection can be opened, so the waiting callers are rejected at once instead of failing later.
       if (codeOf(error) !== TOO_MANY_CONNECTIONS) this.#rejectAll(error);
       this.#leave();
       throw error;

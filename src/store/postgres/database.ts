@@ -80,8 +80,8 @@ export class PostgresDatabase {
   }
 
   /**
-   * Connections for leases, revocations and probes. Without them, a node that has many writes to do would lose its
-   * lease, because its renewal would wait behind them.
+   * Connections for leases, revocations and probes. Without reserved connections, a lease renewal would wait behind the
+   * writes of a busy node, and the node would lose its lease.
    */
   get reserved(): PostgresDatabase {
     this.#reserved ??= new PostgresDatabase({ ...this.#options, maxConnections: RESERVED_CONNECTIONS });
@@ -123,8 +123,8 @@ export class PostgresDatabase {
   }
 
   /**
-   * Runs a statement that each connection plans once, under this name. The plan stays when tables grow, so the statement
-   * must not scan any.
+   * Runs a prepared statement, which each connection plans once under this name. The plan does not change when tables
+   * grow, so the statement must not scan a table.
    */
   async prepared<Row extends pg.QueryResultRow>(
     name: string,

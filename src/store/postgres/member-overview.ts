@@ -17,7 +17,7 @@ export interface MemberOverview {
   feedLagMs: number | null;
 }
 
-/** Returns the members that have not ended, including those with an expired lease. */
+/** Returns the members that have not ended, including members with an expired lease. */
 export async function memberOverview(database: PostgresDatabase): Promise<MemberOverview[]> {
   const { rows } = await database.sql<MemberOverview & object>(
     `select m.instance, m.kind, m.url, m.version, m.lease_until - ${DATABASE_TIME} as "leaseLeftMs",

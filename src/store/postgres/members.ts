@@ -6,8 +6,8 @@ import { NOW } from './database-clock.ts';
 import { lockName } from './named-lock.ts';
 
 /**
- * Table of members. An identity column never repeats a number, which matters because rows may refer to fences of ended
- * members.
+ * Table of members. Rows can refer to fences of ended members, so the fence is an identity column, which never repeats
+ * a number.
  */
 export const MEMBERS = `
   create table svc.member (
@@ -23,7 +23,7 @@ export const MEMBERS = `
     ended_at bigint
   );`;
 
-/** Selects the fences of members that have not ended. */
+/** Selects the fence tokens of members that have not ended. */
 export const UNENDED_FENCES = 'select fence from svc.member where ended_at is null';
 
 /** Returns the SQL condition that a column refers to no member, or to a member that has ended. */

@@ -23,7 +23,7 @@ export async function readSchemaState({ pool, server }: PostgresDatabase): Promi
 }
 
 /**
- * Applies pending migrations, each in its own transaction. Returns the states before and after. Several machines may
+ * Applies pending migrations, each in its own transaction. Returns the states before and after. Several machines can
  * call this function at the same time.
  */
 export async function migratePostgres(

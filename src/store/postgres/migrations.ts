@@ -9,8 +9,8 @@ import { WORKFLOW } from './workflow/schema.ts';
 export interface Migration {
   sql: string;
   /**
-   * Programs that were built for an older schema version no longer work after this migration. Raised one release after
-   * an expansion.
+   * Programs that were built for an older schema version no longer work after this migration. The value is raised one
+   * release after the schema was expanded.
    */
   minVersion: number;
 }

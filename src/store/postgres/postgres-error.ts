@@ -53,7 +53,7 @@ function isLostConnection(thrown: unknown): boolean {
   return thrown instanceof Error && LOST_CONNECTION.test(thrown.message);
 }
 
-/** Returns whether the transaction may be repeated, because the error is a serialization failure or a deadlock. */
+/** Returns whether the transaction can be repeated, because the error is a serialization failure or a deadlock. */
 export function isRepeatable(thrown: unknown): boolean {
   return /^(?:40001|40P01)$/.test(codeOf(thrown) ?? '');
 }

@@ -1,19 +1,22 @@
 import type { PostgresDatabase } from './database.ts';
 
-/** SQL that tells whether commits wait for a standby. */
+/** SQL condition that is true if commits wait for a standby. */
 export const HAS_STANDBY = "current_setting('synchronous_standby_names') <> ''";
 
-/** Writes an empty record to the write-ahead log, whose commit waits for the standby. Without a standby, writes nothing. */
+/**
+ * SQL that writes an empty record to the write-ahead log, so that the commit waits for the standby. Writes nothing if
+ * there is no standby.
+ */
 const EMPTY_COMMIT = `select case when ${HAS_STANDBY} then pg_logical_emit_message(true, 'svc', '') end`;
 
 /**
- * Waits until the rows that were read are on a synchronous standby. When a primary restarts after a crash, it shows
- * transactions that no standby has and no client was told of, and a failover would undo them.
+ * Waits until the rows that were read are on a synchronous standby. A primary that restarts after a crash shows
+ * unconfirmed transactions that the standby lacks and that a failover would undo.
  */
 export class ReplicationBarrier {
   readonly #database: PostgresDatabase;
   #running: Promise<void> | undefined;
-  /** A commit that has not started yet. All callers share it. */
+  /** A commit that has not started yet. All callers share this commit. */
   #next: Promise<void> | undefined;
 
   constructor(database: PostgresDatabase) {

@@ -31,7 +31,7 @@ export interface Tables {
     capabilities: string;
     labels: string;
     metadata: string;
-    /** Fence of the member to which the host is connected. */
+    /** Fence token of the member to which the host is connected. */
     owner: number | null;
   };
   mintedToken: MintedTokenRecord;

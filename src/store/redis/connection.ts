@@ -25,7 +25,7 @@ export class RedisConnection {
       lazyConnect: true,
       connectTimeout: CONNECT_TIMEOUT_MS,
       commandTimeout: COMMAND_TIMEOUT_MS,
-      // A command is never repeated, because the server may have run it before the connection broke.
+      // A command is never repeated, because the server might have run the command before the connection broke.
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
       enableOfflineQueue: false,

@@ -12,7 +12,7 @@ const CONNECT_TIMEOUT_MS = 5000;
  * ADAPTER_NOT_CONFIGURED when an environment variable named by the config is missing.
  */
 export async function s3Objects(config: S3StorageConfig, env: Environment): Promise<ObjectStore> {
-  // The SDK takes 1 MB of memory, so it is loaded only when it is used.
+  // The SDK takes 1 MB of memory, so the SDK is loaded only when an S3 store is opened.
   const sdk = await import('@aws-sdk/client-s3');
   const { bucket: Bucket, maxObjectBytes } = config;
   const client = new sdk.S3Client(clientOptions(config, env));
@@ -50,7 +50,7 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
     async write(scope, key, data) {
       const Key = folderOf(scope) + key;
       const put = new sdk.PutObjectCommand({ Bucket, Key, Body: data, ContentLength: data.byteLength });
-      // Objects are created by a write, so status 404 can only mean that the bucket is missing.
+      // A write creates a missing object, so status 404 can only mean that the bucket is missing.
       await client.send(put).catch((error: unknown) => {
         throw s3Error(error, config);
       });

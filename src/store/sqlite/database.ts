@@ -16,11 +16,11 @@ export interface DatabaseOptions {
   logger?: Logger;
   /** Opens the file read-only. The file must exist and have the current schema. */
   readonly?: boolean;
-  /** Total time that a call waits for the lock of another process before it rejects, 10 s by default. */
+  /** Total time that a call waits for the lock of another process before the call rejects. The default is 10 s. */
   busyTimeoutMs?: number;
   /** Page size of a new file, 4096 bytes by default. Larger pages suit large rows that are appended. */
   pageBytes?: number;
-  /** Omits the fsync of each commit. A power cut may then lose the last commits, but the file stays consistent. */
+  /** Omits the fsync of each commit. A power cut can then lose the last commits, but the file stays consistent. */
   losable?: boolean;
   /**
    * Runs the fsync of commits on another thread instead of the event loop. Promises still settle only after the fsync.
@@ -35,13 +35,13 @@ export interface Database {
   readonly file: string;
   prepare: Sqlite.Database['prepare'];
   /**
-   * Runs a query. Resolves once all data that the query may have read is on disk. Queued writes are not visible to the
+   * Runs a query. Resolves once all data that was visible to the query is on disk. Queued writes are not visible to the
    * query.
    */
   read<T>(query: () => T): Promise<T>;
   /**
    * Runs `work` in a transaction shared with other writes. Settles once the transaction is on disk. `work` must be
-   * synchronous, must only use the database, and may run twice.
+   * synchronous and must only use the database. `work` can be called twice.
    */
   write<T>(work: () => T): Promise<T>;
   pragma(source: string): unknown;

@@ -17,7 +17,7 @@ export async function bundleSchema(ref: string, open: ReadPluginJson): Promise<J
   return new Bundle(open).of(ref);
 }
 
-/** Makes references to the root (`#`) refer to a named definition. */
+/** Rewrites references to the root (`#`) as references to a named definition in `$defs`. */
 export function selfContained({ $schema: _, $defs, ...root }: JsonSchema): JsonSchema {
   const defs = typeof $defs === 'object' && $defs !== null ? ($defs as Record<string, JsonSchema>) : {};
   let name = 'Self';
@@ -91,8 +91,8 @@ class Bundle {
       this.#spend(key);
       if (key === '$ref' && typeof item === 'string')
         entries.push([key, `#/$defs/${await this.#define(item, file)}`]);
-      // Definitions in `$defs` are copied only when referenced. `$id` and `$schema` have no meaning inside another
-      // document.
+      // Definitions in `$defs` are copied only when referenced. `$id` and `$schema` are omitted, because both describe
+      // the original document.
       else if (key !== '$defs' && key !== '$id' && key !== '$schema')
         entries.push([key, await this.#rewrite(item, file)]);
     }
@@ -101,8 +101,8 @@ class Bundle {
 }
 
 /**
- * Resolves `schemas.json#/$defs/A`, `#/$defs/A` or `schemas.json` to a file, relative to the plugin, and to a JSON
- * pointer.
+ * Splits a reference such as `schemas.json#/$defs/A`, `#/$defs/A` or `schemas.json` into a JSON pointer and a file path
+ * relative to the plugin.
  */
 function locate(reference: string, from: string): { file: string; pointer: string } {
   const hash = reference.indexOf('#');
@@ -130,7 +130,10 @@ function at(document: unknown, pointer: string): unknown {
     );
 }
 
-/** Returns the last segment of a pointer or file name. */
+/**
+ * Returns a name for a definition: the last segment of a pointer or file name. Characters other than letters, digits,
+ * `_` and `-` become `_`.
+ */
 function lastWord(from: string): string {
   const word = from.split('/').at(-1)!;
   return word.replace(/\.json$/, '').replace(/[^A-Za-z0-9_-]/g, '_') || 'Schema';

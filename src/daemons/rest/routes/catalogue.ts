@@ -6,7 +6,9 @@ import { PLUGIN_ROUTES_PREFIX, type PluginRouteTable } from '../../plugin-routes
 import { pluginOpenApi } from '../domain/plugin-openapi.ts';
 import type { RestServices } from '../services.ts';
 
-/** Lists every route, and describes the routes of plugins. @spec Health, metrics, specification */
+/**
+ * Registers the endpoints that list all routes and describe the routes of plugins. @spec Health, metrics, specification
+ */
 export function catalogueRoutes(http: Http, { pluginRoutes }: Pick<RestServices, 'pluginRoutes'>): void {
   mount(http, listRoutes, { auth: 'caller' }, () => ({
     items: [...platformRoutes(http), ...pluginItems(pluginRoutes.table.routes)].sort(byPath),
@@ -31,7 +33,9 @@ function platformRoutes({ kit }: Http): RouteItem[] {
     });
 }
 
-/** Returns an item for each path of a route. The API description shows only the first path. */
+/**
+ * Returns one list item for each path of each plugin route. The API description shows only the first path of a route.
+ */
 function pluginItems(routes: PluginRouteTable['routes']): RouteItem[] {
   return routes.flatMap(({ plugin, declaration, paths }) =>
     paths.map((path, index) => ({

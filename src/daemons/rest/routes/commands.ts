@@ -5,7 +5,7 @@ import { commandCall, requireCommand } from '../../plugin-runtime/commands.ts';
 import { userOf } from '../domain/route-security.ts';
 import type { RestServices } from '../services.ts';
 
-/** Plugins' commands, for `svc run`. @spec docs/plugins.md "Commands" */
+/** Routes for the commands of plugins, used by `svc run`. @spec docs/plugins.md "Commands" */
 export function commandRoutes(http: Http, services: RestServices): void {
   const { plugins, admins, observe } = services;
 

@@ -39,8 +39,8 @@ import { traceparentOf } from '../../../kit/telemetry/trace.ts';
 import type { Owner, RestServices } from '../services.ts';
 
 /**
- * The owner of each endpoint, and its operation name in metrics. @spec REST API: workflows, jobs,
- * marketplace, logs, analytics
+ * The service that owns each endpoint, and the operation name of the endpoint in metrics. @spec REST API: workflows,
+ * jobs, marketplace, logs, analytics
  */
 const OWNED: ReadonlyArray<[Owner, domain: string, operation: string, Endpoint]> = [
   ['workflow', 'workflows', 'start_run', startRun],
@@ -84,8 +84,8 @@ export function forwardedRoutes(http: Http, services: RestServices): void {
 }
 
 /**
- * Validates the request in this service, so that invalid requests need no further call. Then calls the owner on behalf
- * of the caller.
+ * Validates the request in this service, so that invalid requests need no further call. Then calls the service that
+ * owns the endpoint, on behalf of the caller.
  */
 function forward(
   http: Http,

@@ -38,7 +38,7 @@ export function pluginRoutes(http: Http, services: RestServices): void {
       request.caller = known ?? null;
       const match = findRoute(services, request);
       request.routeLabel = match.pattern;
-      // An OAuth token is verified here, so that its caller need not use the gateway.
+      // An OAuth token is verified here, so that callers with OAuth tokens can call this service without the gateway.
       const caller = known ?? (await callerBy(services, shown!, match.route, http, request));
       request.caller = caller;
       requireAllowed(http, match.route, caller, request);
@@ -56,7 +56,7 @@ function oauthToken({ verifyOAuth }: RestServices, request: FastifyRequest): str
   return /^bearer +([^\s,]+)$/i.exec(authorization)?.[1];
 }
 
-/** Returns the caller. Only routes that list `oauth` verify the token; other routes ignore it. */
+/** Returns the caller. Routes that list `oauth` verify the OAuth token. Other routes ignore the token. */
 async function callerBy(
   { verifyOAuth }: RestServices,
   token: string,

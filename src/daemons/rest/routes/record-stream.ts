@@ -15,7 +15,7 @@ export interface RecordSource {
 }
 
 /**
- * Query parameters of a list that can be followed. `follow` requests a stream; `after` is the record id to resume from.
+ * Query parameters of a list that can be followed. `follow` requests a stream. `after` is the record id to resume from.
  */
 export interface FollowQuery {
   follow?: '0' | '1' | 'true' | 'false' | undefined;
@@ -47,7 +47,7 @@ export function createRecordStreams(http: Http, what: string) {
           after = Math.max(after, items.at(-1)!.id);
           yield items.map(({ id, record }) => ({ id: String(id), data: JSON.stringify(record) }));
         }
-        // Waits in real time, because another process writes the records.
+        // Polls in real time, even in tests with a fake clock, because another process writes the records.
         if (items.length < PAGE) await sleep(POLL_MS, undefined, { signal });
         items = await source.after(after, PAGE);
       }

@@ -5,8 +5,8 @@ import type { StreamSink } from '../../../plugins/index.ts';
 export interface RouteStream extends StreamSink, Pick<ReplyStream, 'started' | 'end' | 'cut'> {}
 
 /**
- * Creates the response of a plugin route whose handler returns a stream. For HEAD, `stop` ends the handler once the
- * headers are known. @spec docs/plugins.md "Streams"
+ * Creates the response of a plugin route whose handler returns a stream. For HEAD requests, `stop` ends the handler as
+ * soon as the headers are sent. @spec docs/plugins.md "Streams"
  */
 export function createRouteStream(reply: FastifyReply, stop: AbortController | undefined): RouteStream {
   const stream = createReplyStream(reply);
@@ -18,7 +18,7 @@ export function createRouteStream(reply: FastifyReply, stop: AbortController | u
       stream.start({
         'content-type': contentType,
         'x-accel-buffering': 'no',
-        // A plugin's page must not act with the platform's origin.
+        // The sandbox prevents a plugin's page from running with the platform's origin.
         'content-security-policy': "sandbox; default-src 'none'",
         'x-content-type-options': 'nosniff',
       });

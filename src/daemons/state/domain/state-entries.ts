@@ -19,7 +19,7 @@ export interface EntryPage {
 }
 
 export interface StateEntries {
-  /** Returns an entry. Throws NOT_FOUND. */
+  /** Returns an entry. Throws NOT_FOUND if the entry does not exist. */
   get(place: Place, key: string): Promise<KeyValueEntry>;
   /**
    * Stores an entry. Returns false if `ifAbsent` is set and the entry exists. Throws PAYLOAD_TOO_LARGE or
@@ -46,7 +46,7 @@ export interface StateEntries {
   ): Promise<EntryPage>;
 }
 
-/** Approximate size limit of a page. A thousand values of the maximum size would be 256 MB. */
+/** Approximate maximum size of a page, in bytes. A thousand values of the maximum size would be 256 MB. */
 const PAGE_BYTES = 4 * 1024 * 1024;
 const ENTRIES_A_STEP = 32;
 

@@ -13,12 +13,12 @@ export interface ObjectPage {
  * VALIDATION_ERROR for an invalid key.
  */
 export interface StoredObjects {
-  /** Returns the content of an object. Throws NOT_FOUND. */
+  /** Returns the content of an object. Throws NOT_FOUND if the object does not exist. */
   read(scope: ObjectScope, key: string): Promise<{ bytes: number; modifiedAt: number; data: string }>;
   /** Writes an object. `data` is base64. Throws PAYLOAD_TOO_LARGE and QUOTA_EXCEEDED. */
   write(scope: ObjectScope, key: string, data: string): Promise<{ bytes: number }>;
   delete(scope: ObjectScope, key: string): Promise<boolean>;
-  /** Returns the metadata of an object. Throws NOT_FOUND. */
+  /** Returns the metadata of an object. Throws NOT_FOUND if the object does not exist. */
   stat(scope: ObjectScope, key: string): Promise<StoredObject>;
   list(
     scope: ObjectScope,

@@ -7,8 +7,8 @@ import type { Tables } from '../tables.ts';
 import { OLDEST_RUNNING, TRANSACTION_ID } from '../transaction-ids.ts';
 
 /**
- * Table of the change feed. A position starts with the id of the transaction, because ids, unlike a sequence, show
- * which transactions may still commit. `feed_pruned` contains the highest deleted position.
+ * Table of the change feed. A position starts with the transaction id, because transaction ids show which transactions
+ * can still commit. `feed_pruned` contains the highest deleted position.
  */
 export const FEED = `
   create table svc.feed (
@@ -127,8 +127,8 @@ const READ = `
   ) f on true order by f.xact, f.n`;
 
 /**
- * Deletes the old changes before the first recent change. If the clock was set back, deleting by time alone could leave
- * gaps between changes.
+ * Deletes the changes that precede the first recent change. If the clock was set back, deleting by time alone could
+ * leave gaps between changes.
  */
 const PRUNE = `
   with kept as materialized (

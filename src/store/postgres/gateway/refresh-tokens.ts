@@ -43,7 +43,7 @@ export function postgresRefreshTokens(database: PostgresDatabase, clock: Clock):
   };
 }
 
-/** Deletes the refresh tokens of clients, including those that a running rotation is about to add. */
+/** Deletes the refresh tokens of clients, including tokens that a running rotation is about to add. */
 export async function deleteTokensOf(query: Query, clientIds: readonly string[]): Promise<number> {
   if (clientIds.length === 0) return 0;
   await stopRotations(query, clientIds);
@@ -81,7 +81,8 @@ async function spend(
   now: number,
   graceMs: number,
 ): Promise<RotationOutcome> {
-  // Locks the row, so that the second of two concurrent calls sees the time at which the first call spent the token.
+  // The update locks the row, so that the second of two concurrent calls sees the time at which the first call spent
+  // the token.
   const { numUpdatedRows } = await query
     .updateTable('refreshToken')
     .set({ spentAt: now })

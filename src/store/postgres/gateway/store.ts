@@ -18,7 +18,7 @@ export interface PostgresGatewayOptions {
   logger: Logger;
   /** Replaces the clock of the database in tests. */
   leaseClock?: Clock;
-  /** Accepts deliveries on this machine while PostgreSQL is away. */
+  /** Options for storing deliveries on the local disk while PostgreSQL is unreachable. */
   spill?: SpillOptions | undefined;
 }
 

@@ -98,7 +98,7 @@ function recordOf(row: Tables['webhookSecret'], now: number): SecretRecord {
     : { ...row, lapsed: null };
 }
 
-/** Returns only the key fields, because callers may pass objects with more fields. */
+/** Returns only the key fields, because callers can pass objects with more fields. */
 function keyOf({ namespaceId, pluginId, event, instanceId }: SecretKey): SecretKey {
   return { namespaceId, pluginId, event, instanceId };
 }

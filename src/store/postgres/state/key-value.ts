@@ -233,7 +233,7 @@ export class PostgresKeyValue implements KeyValueStore {
         .where('expiresAt', '<=', this.#clock.now())
         .orderBy('expiresAt')
         .limit(limit)
-        // The rows are locked and locked rows are skipped, because two members may sweep at the same time.
+        // Rows that another process has locked are skipped, because two processes can sweep at the same time.
         .forUpdate()
         .skipLocked();
       if (scope !== undefined) expired = expired.where('scope', '=', scope);

@@ -24,8 +24,8 @@ export class PostgresBoots implements BootStore {
 
   begin(boot: Parameters<BootStore['begin']>[0]): Promise<number> {
     return this.#database.transact(async (sql) => {
-      // The kernel's count of killed processes restarts when the machine boots, so it can be smaller than the stored
-      // count.
+      // The kernel's count of killed processes restarts when the machine boots, so the new count can be smaller than
+      // the stored count.
       await sql(
         `update svc.boot set ended_at = :now,
            had_fault = :hadFault::boolean or coalesce(oom_kills < :oomKills::bigint, false)

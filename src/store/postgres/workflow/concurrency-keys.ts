@@ -4,7 +4,7 @@ import type { Sql } from '../named-sql.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
 
-/** Result of acquiring a concurrency key: the run may start, is rejected, or waits. */
+/** Result of acquiring a concurrency key: the run can start, is rejected, or waits. */
 export interface KeyAcquisition {
   hasRoom: boolean;
   rejected: boolean;

@@ -55,7 +55,7 @@ export async function resumeRun(
 }
 
 /**
- * Returns the crash or kill to count for a run. Only a run with work in flight may have crashed the service. An orderly
+ * Returns the crash or kill to count for a run. Only a run with work in flight can have crashed the service. An orderly
  * stop counts as neither a crash nor a kill.
  */
 async function blame(sql: Sql, { seq, fence }: RunRecord): Promise<{ crashed: 0 | 1; killed: 0 | 1 }> {
@@ -119,8 +119,8 @@ async function endAsPoison(
   { status, error }: { status: RunEnding | 'failed'; error: string },
 ): Promise<RunRecord> {
   const { seq, parentId, concurrencyKey } = run;
-  // Here, the key is locked after the run. In the rare case of a deadlock with a start of the same key, one of the two
-  // transactions is repeated.
+  // This transaction locks the concurrency key after the run, against the usual order. If a start of a run with the
+  // same key causes a deadlock, one of the two transactions is repeated.
   await lockKey(sql, concurrencyKey);
   for (const table of ['job', 'step'])
     await sql(

@@ -31,8 +31,8 @@ export async function putStep(sql: Sql, seq: number, step: StepRecord): Promise<
 }
 
 export async function putAttempt(sql: Sql, seq: number, attempt: AttemptRecord): Promise<void> {
-  // A successful first attempt is not stored, because reads can derive the attempt from its step. This saves most
-  // inserts.
+  // A successful first attempt is not stored, because reads can derive the attempt from its step. The omission saves
+  // most inserts.
   if (attempt.attempt === 1 && attempt.status === 'succeeded') return;
   await sql(
     `insert into svc.attempt (run_seq, job_key, idx, attempt, status, error_class, error, queued_at, started_at, waiting_at,

@@ -11,7 +11,7 @@ const MAX_SCANNED_ROWS = 20_000;
 const UNSUCCESSFUL = ['failed', 'timed_out', 'cancelled'];
 
 /**
- * Returns a page of runs, newest first. A page may be short although more runs match. `next` is the position where the
+ * Returns a page of runs, newest first. A page can be short although more runs match. `next` is the position where the
  * next page starts.
  */
 export async function listRuns(

@@ -43,13 +43,13 @@ export async function putProgress(sql: Sql, seq: number, run: RunProgress): Prom
   );
 }
 
-/** Columns that decide which process may change a run. */
+/** Columns that decide which process is allowed to change a run. */
 export interface Holder {
   status: string;
   fence: number | null;
 }
 
-/** Locks the run's row until the transaction ends. Returns the run's status and its owner's fence. */
+/** Locks the run's row until the transaction ends. Returns the run's status and the fence token of its owner. */
 export async function lockRun(sql: Sql, seq: number): Promise<Holder | undefined> {
   const [holder] = await sql<Holder>('select status, fence from svc.run where seq = :seq for update', {
     seq,
@@ -57,7 +57,7 @@ export async function lockRun(sql: Sql, seq: number): Promise<Holder | undefined
   return holder;
 }
 
-/** Returns the run's concurrency key. The key never changes, so reading it needs no lock. */
+/** Returns the run's concurrency key. The key never changes, so no lock is needed to read the key. */
 export async function keyOf(sql: Sql, seq: number): Promise<string | null> {
   const [row] = await sql<{ key: string | null }>(
     'select concurrency_key as key from svc.run where seq = :seq',

@@ -19,7 +19,7 @@ export async function writeRun(sql: Sql, write: RunWrite): Promise<WriteResult> 
   if (!isExpected(holder, expect) || !(await isClaimAllowed(sql, write))) return NOT_APPLIED;
   await writeParts(sql, write);
   if (run) await putProgress(sql, seq, run);
-  // Input that arrived while the run still had an owner did not set its wake time, so the wake time is set here.
+  // Input that arrived while the run had an owner did not set the run's wake time, so the wake time is set now.
   const isParked = run?.fence === null && !isFinal;
   if (isParked && (await hasNews(sql, seq, inboxSeen)))
     await sql(`update svc.run set wake_at = :at where seq = :seq and ${PARKED}`, { seq, at });
@@ -32,8 +32,8 @@ function isExpected(holder: Holder | undefined, { fence, status }: RunWrite['exp
 }
 
 /**
- * Returns whether the process that claims the run is alive. Its row in `svc.boot` stays locked until the transaction
- * ends, so that no other process can declare it dead.
+ * Returns whether the process that claims the run is alive. The row of the process in `svc.boot` stays locked until the
+ * transaction ends, so that no other process can declare the claiming process dead.
  */
 async function isClaimAllowed(sql: Sql, { expect, run }: RunWrite): Promise<boolean> {
   const claimer = expect.fence === null ? (run?.fence ?? null) : null;

@@ -10,8 +10,8 @@ const SELECT = `select id, tenant_id as "tenantId", workflow_id as "workflowId",
   from svc.schedule`;
 
 /**
- * Recomputes the next time of new, changed or reactivated schedules. An unchanged schedule keeps its next time unless
- * the clock was set back, which shows as a stored time later than the computed time.
+ * Recomputes the next due time of new, changed or reactivated schedules. An unchanged schedule keeps its next due time
+ * unless the clock was set back, which shows as a stored time later than the computed time.
  */
 const PUT = `insert into svc.schedule as s (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused,
     next_at)

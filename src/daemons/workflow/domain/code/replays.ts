@@ -17,7 +17,7 @@ import type { CompiledCode } from '../definition/compiled-workflow.ts';
  * over.
  */
 export interface ReplayCalls {
-  /** Reports that the function starts. Before this call, the replay was queued for a process or loading code. */
+  /** Reports that the function starts. Until this call, the replay is queued for a process or is loading code. */
   begin(): Promise<void>;
   /** Returns recorded results of earlier replays, starting at position `after`. */
   recall(after: number): Promise<RecalledSteps>;
@@ -42,7 +42,7 @@ export interface ReplayCall {
   log(level: string, message: string): void;
 }
 
-/** Runs the function. Throws if the function cannot run to its end. */
+/** Runs one replay of the function. Throws if the replay cannot be completed. */
 export type RunReplay = (call: ReplayCall) => Promise<ReplayEnd>;
 
 /** Routes calls of workflow functions to their runs by run id. Each replay has its own secret token. */

@@ -76,7 +76,7 @@ function lastWeekdayOf(at: Day): number {
   return weekday === SATURDAY ? length - 1 : length;
 }
 
-/** Returns the weekday (Monday to Friday) nearest to a day of the month; undefined when the month lacks that day. */
+/** Returns the weekday (Monday to Friday) nearest to a day of the month, or undefined if the month lacks the day. */
 function nearestWeekday(day: number, at: Day): number | undefined {
   const { length } = at;
   if (day > length) return undefined;

@@ -49,8 +49,8 @@ function inputOf(endings: readonly Ending[], { untilMs }: MarkerTime): string {
 }
 
 /**
- * Rows are locked in the order of their ids, so that batches of several gateways cannot deadlock. An end that is
- * already stored changes nothing, because an end is written again if its commit was not confirmed.
+ * Rows are locked in the order of their ids, so that batches of several gateways cannot deadlock. A result whose commit
+ * was not confirmed is written again, and writing a stored result again changes nothing.
  */
 const FINISH = `
   with input as materialized (

@@ -25,7 +25,7 @@ import { PostgresDeliveryRetention } from './retention.ts';
 import { type RowState, SELECT_WHOLE } from './rows.ts';
 import { IS_OPEN, POSITION_HORIZON } from './schema.ts';
 
-/** Maximum body bytes that one read of unfinished deliveries returns. The first record may exceed this maximum. */
+/** Maximum body bytes that one read of unfinished deliveries returns. The first record can exceed this maximum. */
 const MAX_READ_BYTES = 16 * 1024 * 1024;
 
 /** Deliveries and their markers. A write is committed when its promise resolves. @spec Webhook delivery */
@@ -115,7 +115,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
        ${SELECT_WHOLE} where d.position in (select position from summed where before <= $3) order by d.position`,
       [afterPosition, limit, MAX_READ_BYTES],
     );
-    // A handler must not run for a delivery that a failover undoes, because its sender repeats that delivery.
+    // A handler must not run for a delivery that a failover would undo, because the sender repeats an undone delivery.
     if (rows.length > 0) await this.#barrier.pass();
     return rows;
   }
@@ -190,15 +190,15 @@ export class PostgresWebhookInbox implements WebhookInbox {
   }
 
   /**
-   * Stores a delivery that was accepted elsewhere, unless it is already here. If another delivery has claimed its
-   * marker since, it is stored as a duplicate, which never runs.
+   * Stores a delivery that was accepted in a local spill store, unless PostgreSQL already has the delivery. If another
+   * delivery has claimed the marker, the delivery is stored as a duplicate, which never runs.
    */
   async adopt({ steps, marker, ...delivery }: DeliveryRecord): Promise<void> {
     const expiresAt = delivery.receivedAt + LIMITS.idempotencyWindowMs;
     const claim = marker && { state: 'done' as const, expiresAt };
     const row = { delivery, state: newState('accepted', steps), marker };
     if (await this.#inserts.add({ row, claim, replayed: null })) return;
-    // A row with the same id has priority: its transaction committed although its answer was lost.
+    // An existing row with the same id is kept, because its transaction committed although the confirmation was lost.
     const state = { ...newState('duplicate', steps), httpStatus: 202 };
     await this.#inserts.add({ row: { delivery, state, marker: null }, claim: null, replayed: null });
   }

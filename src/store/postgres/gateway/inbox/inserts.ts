@@ -23,7 +23,7 @@ const MAX_RUNNING = 2;
 
 /**
  * Returns a batch writer for new deliveries. The result for a delivery is false if the row was not inserted, because
- * another delivery holds its marker.
+ * another delivery holds its idempotency marker.
  */
 export function deliveryInserts(database: PostgresDatabase, time: MarkerTime): BatchWriter<Insert, boolean> {
   return new BatchWriter({
@@ -56,7 +56,9 @@ async function write(
   return inserts.map((_, n) => inserted.has(n));
 }
 
-/** Markers are locked in the order of their digests, so that batches of several gateways cannot deadlock. */
+/**
+ * Idempotency markers are locked in the order of their digests, so that batches of several gateways cannot deadlock.
+ */
 const insertWith = (furtherStep: string): string => `
   with input as materialized (
     select i.*, ${FIRST_POSITION} + n as position
@@ -93,7 +95,7 @@ const insertWith = (furtherStep: string): string => `
   )${furtherStep}
   select n from input where position in (select position from written)`;
 
-/** Scans no table, so that a plan from when the tables were empty stays the best one. */
+/** The statement scans no table, so a plan that was made while the tables were empty remains the best plan. */
 const INSERT = insertWith('');
 
 const INSERT_WITH_REPLAYS = insertWith(`, linked as (

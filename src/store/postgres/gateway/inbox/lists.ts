@@ -48,7 +48,7 @@ function statementOf(
 }
 
 /**
- * Returns the condition for deliveries that contain a text. Bodies are compared as bytes, because bodies may contain
+ * Returns the condition for deliveries that contain a text. Bodies are compared as bytes, because bodies can contain
  * invalid UTF-8.
  */
 function containing(text: string): string {

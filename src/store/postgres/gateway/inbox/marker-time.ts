@@ -2,13 +2,13 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { DATABASE_TIME } from '../../database-clock.ts';
 
 /**
- * Clock by which markers expire: that of the database. With the clocks of the nodes, a node whose clock is ahead would
+ * The database's clock, by which markers expire. If each node used its own clock, a node whose clock is ahead would
  * take over the id of a delivery that runs on another node.
  */
 export interface MarkerTime {
-  /** Returns the ms from now until a time of this node's clock. */
+  /** Returns the time in ms from now until `at`, by this node's clock. */
   untilMs(at: number): number;
-  /** Time for the parameter of `markerNow`. */
+  /** Time for the parameter of `markerNow`, or null to use the database's clock. */
   now(): number | null;
 }
 

@@ -9,16 +9,19 @@ import { hexOf, type NewRow } from './rows.ts';
 
 const DIGEST_BYTES = 16;
 /**
- * Maximum attempts to claim a marker. A claim is repeated if the marker is released between a failed claim and the read
- * of its state.
+ * Maximum attempts to claim an idempotency marker. A claim is repeated if the marker is released between a failed claim
+ * and the read of its state.
  */
 const MAX_ATTEMPTS = 10;
 
-/** Maximum digests per lookup, and lookups at the same time. Each delivery with an id is looked up before it is accepted. */
+/**
+ * Maximum number of digests per lookup, and of concurrent lookups. Each delivery with an id needs a lookup before the
+ * delivery is accepted.
+ */
 const MAX_LOOKUP_ITEMS = 256;
 const MAX_LOOKUPS_RUNNING = 2;
 
-/** Returns the digest under which a marker is stored. */
+/** Returns the digest under which an idempotency marker is stored. */
 export function digestOf(key: string): Buffer {
   return createHash('sha256').update(key).digest().subarray(0, DIGEST_BYTES);
 }
@@ -60,10 +63,11 @@ export class PostgresMarkers {
     });
   }
 
-  /** Returns the state of an unexpired marker. */
+  /** Returns the state of an unexpired idempotency marker. */
   async find(digest: Uint8Array): Promise<MarkerState | undefined> {
     const found = await this.#lookups.add(digest);
-    // A duplicate acknowledges the delivery that has claimed the marker.
+    // The response to a duplicate acknowledges the earlier delivery, so the earlier delivery must be on the standby
+    // first.
     if (found?.state === 'done' && found.hasStandby) await this.#barrier.pass();
     return found?.state;
   }
@@ -91,7 +95,7 @@ export class PostgresMarkers {
     throw new Error(`A marker was claimed and released ${MAX_ATTEMPTS} times while it was read.`);
   }
 
-  /** Sets the marker of the digest to `done`, whether or not the marker exists. */
+  /** Sets the idempotency marker of the digest to `done`, whether or not the marker exists. */
   async settle(digest: Uint8Array, expiresAt: number): Promise<void> {
     await this.#database.sql(
       `insert into svc.delivery_marker (digest, state, expires_at) values ($1, 'done', ${markerNow('$2')} + $3::bigint)
@@ -100,7 +104,7 @@ export class PostgresMarkers {
     );
   }
 
-  /** Deletes at most `limit` expired markers. Returns the number of deleted markers. */
+  /** Deletes at most `limit` expired idempotency markers. Returns the number of deleted markers. */
   async prune(limit: number): Promise<number> {
     const { rowCount } = await this.#database.sql(
       `delete from svc.delivery_marker where digest in (
@@ -111,7 +115,7 @@ export class PostgresMarkers {
     return rowCount ?? 0;
   }
 
-  /** The query is planned each time, because a plan from when the table was empty would scan the table. */
+  /** The query is planned at each call, because a plan that was made while the table was empty would scan the table. */
   async #read(digests: readonly Uint8Array[]): Promise<(FoundMarker | undefined)[]> {
     const { rows } = await this.#database.sql<FoundMarker & { digest: Buffer }>(
       `select digest, state, ${HAS_STANDBY} as "hasStandby" from svc.delivery_marker

@@ -20,7 +20,7 @@ interface Usage {
 
 /**
  * Deletes deliveries past their retention time, and then the oldest deliveries until the total size is within its
- * limit. Several gateways may delete at the same time.
+ * limit. Several gateways can delete at the same time.
  */
 export class PostgresDeliveryRetention {
   readonly #database: PostgresDatabase;

@@ -1,6 +1,6 @@
 import type { DeliveryRecord, NewDelivery } from '../../../ports/index.ts';
 
-/** Columns of a record without its body, named as the fields of DeliveryRecord. */
+/** Columns of a record without its body, named like the fields of `DeliveryRecord`. */
 export const HEAD_COLUMNS = `d.position, d.webhook_id as "webhookId", d.namespace_id as "namespaceId", d.plugin_id as "pluginId", d.event,
   d.instance_id as "instanceId", d.received_at as "receivedAt", d.source, d.request_id as "requestId", d.trace_id as "traceId",
   d.mode, d.origin, d.status, d.http_status as "httpStatus", d.duration_ms as "durationMs", d.attempts,
@@ -16,7 +16,7 @@ export const SELECT_HEAD = `select ${HEAD_COLUMNS}, null as body from svc.delive
 /** Columns of a new row that the delivery itself does not contain. */
 export interface RowState
   extends Pick<DeliveryRecord, 'status' | 'steps' | 'httpStatus' | 'outcome' | 'durationMs'> {
-  /** Fence of the member that runs the delivery. */
+  /** Fence token of the member that runs the delivery. */
   owner?: number | undefined;
 }
 

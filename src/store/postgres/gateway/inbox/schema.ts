@@ -16,8 +16,8 @@ export const IS_UNHANDLED = `status in ('refused', 'challenge', 'duplicate')`;
 const RECORD_BYTES = 700;
 
 /**
- * Tables of the inbox. A position starts with the transaction's id, because ids, unlike a sequence, show which
- * transactions may still commit. `delivery_usage` has one row per batch, so that writers do not wait for each other.
+ * Tables of the inbox. A position starts with the transaction id, because transaction ids show which transactions can
+ * still commit. `delivery_usage` has one row per batch, so that writers do not wait for each other.
  */
 export const WEBHOOK_INBOX = `
   create table svc.position_origin (added bigint not null);

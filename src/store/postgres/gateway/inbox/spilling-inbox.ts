@@ -17,15 +17,20 @@ import type { PostgresDatabase } from '../../database.ts';
 import { PostgresWebhookInbox } from './inbox.ts';
 
 export interface SpillOptions {
-  /** Store on the disk of this machine, used for nothing else. */
+  /** Store on the disk of this machine, used only for spilled deliveries. */
   store: Pick<GatewayStore, 'inbox' | 'close'>;
-  /** Whether new deliveries may be accepted into it. If false, only those of earlier processes are moved. */
+  /**
+   * Whether the store accepts new deliveries. If false, only deliveries of earlier processes are moved to PostgreSQL.
+   */
   accepts: boolean;
-  /** Whether this process moves the deliveries to PostgreSQL. One process per machine does. */
+  /** Whether this process moves the deliveries to PostgreSQL. Only one process per machine moves deliveries. */
   moves: boolean;
 }
 
-/** Time limit for PostgreSQL to answer before a delivery is spilled. Senders often wait only ten seconds. */
+/**
+ * Time limit for PostgreSQL to answer before a delivery is stored on the local disk. Senders often wait only ten
+ * seconds.
+ */
 const STORE_WAIT_MS = seconds(3);
 const RETRY_MS = seconds(1);
 const PAGE = 100;
@@ -38,17 +43,18 @@ const MOVED: DeliveryEnd = {
 };
 
 /**
- * Inbox that accepts async deliveries on the disk of this machine while PostgreSQL is away, and moves them when it is
- * back. Such a delivery is lost if the disk is lost first. @spec docs/scale-out.md "While PostgreSQL is away"
+ * Inbox that stores async deliveries on the local disk while PostgreSQL is unreachable, and later moves the deliveries
+ * to PostgreSQL. The loss of the disk loses the deliveries that are not moved yet. @spec
+ * docs/scale-out.md "While PostgreSQL is away"
  */
 export class SpillingInbox extends PostgresWebhookInbox {
   readonly #database: PostgresDatabase;
   readonly #spill: SpillOptions;
   readonly #logger: Logger;
   readonly #clock: Clock;
-  /** The failure of PostgreSQL, until it accepts writes again. */
+  /** The error of PostgreSQL, or undefined while PostgreSQL accepts writes. */
   #failure: unknown;
-  /** Whether the spill may have deliveries that PostgreSQL lacks. */
+  /** Whether the local store might have deliveries that PostgreSQL lacks. */
   #isFilled: boolean;
   #moving: Promise<void>;
   #isClosed = false;
@@ -114,7 +120,10 @@ export class SpillingInbox extends PostgresWebhookInbox {
     await this.#spill.store.close();
   }
 
-  /** Switches to the spill. Throws errors that do not mean that PostgreSQL is away. */
+  /**
+   * Switches to the local store if PostgreSQL is unreachable and the local store accepts deliveries. Otherwise,
+   * rethrows the error.
+   */
   #lose(error: unknown): void {
     const isAway = error instanceof PlatformError && error.code === 'STORE_ERROR';
     if (!isAway || !this.#spill.accepts || this.#isClosed) throw error;
@@ -127,7 +136,7 @@ export class SpillingInbox extends PostgresWebhookInbox {
     this.#moving = this.#moving.then(() => this.#recover());
   }
 
-  /** Waits until PostgreSQL accepts writes, then moves the spilled deliveries. */
+  /** Waits until PostgreSQL accepts writes, then moves the locally stored deliveries to PostgreSQL. */
   async #recover(): Promise<void> {
     while (!this.#isClosed) {
       await sleep(RETRY_MS);
@@ -142,7 +151,7 @@ export class SpillingInbox extends PostgresWebhookInbox {
     if (this.#spill.moves) await this.#move();
   }
 
-  /** Moves all spilled deliveries to PostgreSQL, oldest first. Never rejects. */
+  /** Moves all locally stored deliveries to PostgreSQL, oldest first. Never rejects. */
   async #move(): Promise<void> {
     const { inbox } = this.#spill.store;
     let moved = 0;
@@ -159,7 +168,7 @@ export class SpillingInbox extends PostgresWebhookInbox {
         await sleep(RETRY_MS);
       }
     }
-    // Deliveries that were accepted meanwhile fill the spill again, and the next move covers them.
+    // If PostgreSQL failed during the move, the local store can contain new deliveries, which the next move covers.
     if (this.#failure === undefined && !this.#isClosed) this.#isFilled = false;
     if (moved === 0) return;
     this.#logger.info(`${moved} deliveries that this machine accepted alone are in PostgreSQL now`);
@@ -172,7 +181,7 @@ export class SpillingInbox extends PostgresWebhookInbox {
   }
 }
 
-/** Rejects with STORE_ERROR if PostgreSQL does not answer in time. Its late answer is ignored. */
+/** Rejects with STORE_ERROR if PostgreSQL does not answer in time. A late answer is ignored. */
 async function inTime<T>(answer: Promise<T>): Promise<T> {
   const stop = new AbortController();
   const late = sleep(STORE_WAIT_MS, undefined, { signal: stop.signal, ref: false }).then(() => {
