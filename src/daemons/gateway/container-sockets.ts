@@ -9,6 +9,7 @@ import { safeEqual } from '../../kit/security/keys.ts';
 import type { Random } from '../../kit/security/random.ts';
 import type { Logger } from '../../kit/telemetry/logger.ts';
 import { saneId } from '../../kit/telemetry/trace.ts';
+import type { PortShare } from '../process-protocol.ts';
 import { requireCallbackRight } from './domain/hosts/callback-rights.ts';
 
 /**
@@ -28,6 +29,7 @@ export interface ContainerSocket {
 
 export interface ContainerSocketsDeps {
   dataDir: string;
+  portShare?: PortShare | undefined;
   random: Random;
   logger: Logger;
 }
@@ -53,7 +55,7 @@ export class ContainerSockets {
   }
 
   async open(execution: ExecutionRequest, token: string): Promise<ContainerSocket> {
-    this.#folder ??= makeFolder(this.#deps.dataDir);
+    this.#folder ??= makeFolder(this.#deps);
     const path = join(this.#folder, String(this.#opened++));
     const limits = { ...SERVER_LIMITS, requestTimeout: LIMITS.requestTimeoutMs };
     const server = createServer(limits, (request, response) =>
@@ -125,8 +127,9 @@ export class ContainerSockets {
 }
 
 /** Creates a folder that only the gateway's user can open. Sockets of an earlier gateway are deleted. */
-function makeFolder(dataDir: string): string {
-  const preferred = join(dataDir, 'run', 'containers');
+function makeFolder({ dataDir, portShare }: Pick<ContainerSocketsDeps, 'dataDir' | 'portShare'>): string {
+  // Processes that share the port must not remove each other's sockets.
+  const preferred = join(dataDir, 'run', portShare ? `containers-${portShare.number}` : 'containers');
   if (Buffer.byteLength(preferred) + '/1234567890'.length >= MAX_ADDRESS_BYTES)
     return mkdtempSync(join(tmpdir(), 'svc-'));
   rmSync(preferred, { recursive: true, force: true });

@@ -1,5 +1,10 @@
+import { existsSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
+import { ContainerSockets } from '../../../src/daemons/gateway/container-sockets.ts';
+import { systemRandom } from '../../../src/kit/security/random.ts';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { requestFor } from '../../plugins/support.ts';
+import { tempDir } from '../../support/daemon.ts';
 import { exchangeBytes } from './support/raw-http.ts';
 import { CI_TOKEN, startGateway } from './support/start-gateway.ts';
 
@@ -56,4 +61,18 @@ test.each([
   const answer = await post(headers, '', line);
   expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
   expect(answer).toContain(`"code":"${code}"`);
+});
+
+test('processes that share the port keep the sockets of each other', async () => {
+  const dataDir = await tempDir();
+  const open = async (number: number) => {
+    const deps = { dataDir, random: systemRandom(), logger: silentLogger };
+    const sockets = new ContainerSockets({ ...deps, portShare: { number, joins: number > 1 } });
+    onTestFinished(() => sockets.close());
+    const socket = await sockets.open(requestFor('h.js#h'), CI_TOKEN);
+    onTestFinished(() => socket.close());
+    return socket.path;
+  };
+  const paths = [await open(1), await open(2)];
+  expect(paths.map((path) => existsSync(path))).toEqual([true, true]);
 });
