@@ -15,7 +15,7 @@ const FOLDERS = {
   // It knows the processes of the services, not their code.
   supervisor: [
     ...['contracts', 'kit', 'http', 'plugins/index.ts', 'store/sqlite/owner-lock.ts'],
-    ...['store/sqlite/telemetry/writer.ts', 'daemons/process-protocol.ts', 'daemons/node-flags.ts'],
+    ...['store/telemetry/writer.ts', 'daemons/process-protocol.ts', 'daemons/node-flags.ts'],
   ],
   cli: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons', 'supervisor', 'testing'],
 };

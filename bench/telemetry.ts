@@ -11,7 +11,7 @@ import { withoutEvents } from '../src/kit/telemetry/analytics.ts';
 import { days } from '../src/kit/time/duration.ts';
 import type { EventFilter, KeptEvent, TelemetryStore } from '../src/store/ports/telemetry.ts';
 import { sqliteTelemetryStore } from '../src/store/sqlite/telemetry/store.ts';
-import { startTelemetryWriter } from '../src/store/sqlite/telemetry/writer.ts';
+import { startTelemetryWriter } from '../src/store/telemetry/writer.ts';
 import { openLogFile } from '../src/supervisor/log-file.ts';
 import { generateLoad } from './support/load.ts';
 import { pacedLoad } from './support/paced-load.ts';

@@ -20,7 +20,7 @@ const BUNDLES = [
       cli: 'src/cli/main.ts',
       daemon: 'src/daemons/main.ts',
       evaluator: 'src/daemons/workflow/evaluation/main.ts',
-      telemetry: 'src/store/sqlite/telemetry/worker.ts',
+      telemetry: 'src/store/telemetry/worker.ts',
       testing: 'src/testing/index.ts',
       textIndex: 'src/store/sqlite/svc/text-index/worker.ts',
       vectors: 'src/store/sqlite/state/vectors-worker.ts',

@@ -78,7 +78,8 @@ function usedCodes(): Map<string, Set<string>> {
     if (
       file === 'kit/telemetry/logger.ts' ||
       file.startsWith('contracts/') ||
-      file.startsWith('store/sqlite/telemetry')
+      file.startsWith('store/sqlite/telemetry') ||
+      file.startsWith('store/telemetry')
     )
       continue;
     for (const [, ownLine, inline] of read(file).matchAll(

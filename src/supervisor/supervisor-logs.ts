@@ -3,7 +3,7 @@ import type { PlatformConfig, ServiceName } from '../contracts/index.ts';
 import { withoutEvents } from '../kit/telemetry/analytics.ts';
 import { createLogger, type Logger } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
-import { TelemetryWriter } from '../store/sqlite/telemetry/writer.ts';
+import { TelemetryWriter } from '../store/telemetry/writer.ts';
 import type { DataFolder } from './data-folder.ts';
 import { type LogFile, openLogFile } from './log-file.ts';
 

@@ -1,7 +1,7 @@
 import { type Client, createClient } from '../../http/index.ts';
 import { minutes } from '../../kit/time/duration.ts';
 import { readTelemetryCounts } from '../../store/sqlite/telemetry/counts.ts';
-import { createTelemetryReader, type TelemetryReader } from '../../store/sqlite/telemetry/reader.ts';
+import { createTelemetryReader, type TelemetryReader } from '../../store/telemetry/reader.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createOAuthVerifier, type VerifyOAuth } from '../oauth/verifier.ts';
 import type { Reread } from '../plugin-runtime/reread.ts';

@@ -34,7 +34,7 @@ const ENTRIES = {
   committer: 'src/store/sqlite/svc/committer/main.ts',
   evaluator: 'src/daemons/workflow/evaluation/main.ts',
   sdk: 'src/sdk/index.ts',
-  telemetry: 'src/store/sqlite/telemetry/worker.ts',
+  telemetry: 'src/store/telemetry/worker.ts',
   textIndex: 'src/store/sqlite/svc/text-index/worker.ts',
   vectors: 'src/store/sqlite/state/vectors-worker.ts',
 } as const;

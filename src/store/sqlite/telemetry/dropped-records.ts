@@ -1,12 +1,11 @@
 import type { DroppedCounts, DroppedLines, LogFilter } from '../../ports/telemetry.ts';
+import {
+  type DroppedSum,
+  droppedCountsOf,
+  minuteOf,
+  UNKNOWN_TENANT,
+} from '../../telemetry/dropped-counts.ts';
 import type { Database } from '../database.ts';
-
-const MINUTE_MS = 60_000;
-
-/** Value stored for an unknown tenant. No tenant id contains `?`. */
-const UNKNOWN_TENANT = '?';
-
-export const minuteOf = (time: number): number => time - (time % MINUTE_MS);
 
 /** Returns a function that adds counts of dropped records. The function must be called in a transaction. */
 export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) => void {
@@ -24,26 +23,20 @@ export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) =
  * extended to whole minutes.
  */
 export function droppedCounter(db: Database): (filter: LogFilter) => DroppedCounts {
-  type Row = { kind: DroppedLines['kind']; isUnknown: 0 | 1; count: number };
   type Values = { from: number; to: number; tenantId: string | null; services: string | null };
-  const count = db.prepare<[Values], Row>(`
+  const count = db.prepare<[Values], DroppedSum>(`
     select kind, tenant_id = '${UNKNOWN_TENANT}' as isUnknown, sum(count) as count from telemetry_dropped
     where minute >= :from and minute < :to
       and (:tenantId is null or tenant_id in (:tenantId, '${UNKNOWN_TENANT}'))
       and (:services is null or service in (select value from json_each(:services)))
     group by 1, 2`);
   return ({ from = 0, to = Number.MAX_SAFE_INTEGER, tenantId, services }) => {
-    const counts: DroppedCounts = { logs: 0, events: 0, unattributed: 0 };
     const values = {
       from: minuteOf(from),
       to,
       tenantId: tenantId ?? null,
       services: services ? JSON.stringify(services) : null,
     };
-    for (const row of count.all(values)) {
-      if (row.isUnknown) counts.unattributed += row.count;
-      if (!row.isUnknown || tenantId === undefined) counts[row.kind] += row.count;
-    }
-    return counts;
+    return droppedCountsOf(count.all(values), { tenantId });
   };
 }

@@ -1,51 +1,6 @@
-import { days, hours } from '../../../kit/time/duration.ts';
 import type { EventFilter } from '../../ports/telemetry.ts';
+import { type Column, DAY_MS, type Group, type Section } from '../../telemetry/event-totals.ts';
 import type { Database } from '../database.ts';
-
-export const DAY_MS = days(1);
-const HOUR_MS = hours(1);
-/** Lengths of the periods for which counts of events are stored, in ms. */
-export const SPANS = [HOUR_MS, DAY_MS] as const;
-
-/** Sum over the events that have the same values in the grouped columns. */
-export interface Group {
-  day: number;
-  type: string;
-  product: string;
-  actor: string;
-  occurrences: number;
-  kept: number;
-}
-
-export type Column = 'day' | 'type' | 'product' | 'actor';
-
-/**
- * Section of a time range. If `span` is 0, the events of the section are counted one by one. Otherwise, the stored
- * counts of periods of `span` ms are added up.
- */
-interface Section {
-  span: number;
-  from: number;
-  to: number;
-}
-
-/** Splits a time range into whole days, whole hours, and the remaining time at both ends. */
-export function sections(from: number, to: number): Section[] {
-  return split({ span: 0, from, to }, SPANS).filter((section) => section.from < section.to);
-}
-
-function split({ span, from, to }: Section, larger: readonly number[]): Section[] {
-  const [next, ...rest] = larger;
-  if (next === undefined) return [{ span, from, to }];
-  const start = Math.ceil(from / next) * next;
-  const end = Math.floor(to / next) * next;
-  if (start >= end) return [{ span, from, to }];
-  return [
-    { span, from, to: start },
-    ...split({ span: next, from: start, to: end }, rest),
-    { span, from: end, to },
-  ];
-}
 
 export const EVENT_COLUMNS = { time: 'ts', tenant: 'tenant_id' } as const;
 

@@ -1,41 +1,16 @@
-import { ANALYTICS_SCHEMA, type AnalyticsEvent } from '../../../contracts/index.ts';
-import type {
-  EventDay,
-  EventFilter,
-  EventTotals,
-  KeptEvent,
-  NumberedEvent,
-  TelemetryQueries,
-} from '../../ports/telemetry.ts';
-import type { Database } from '../database.ts';
+import type { EventFilter, KeptEvent, TelemetryQueries } from '../../ports/telemetry.ts';
+import { actorKey, type EventRow, eventOf, eventRowOf, numberedEvent } from '../../telemetry/event-rows.ts';
 import {
   type Column,
   DAY_MS,
-  EVENT_COLUMNS,
-  eventConditions,
+  daysOf,
   type Group,
   SPANS,
   sections,
-  sum,
-} from './event-sums.ts';
-
-const ACTORS_SHOWN = 100;
-
-interface EventRow {
-  id?: number;
-  event_id: string;
-  type: string;
-  ts: number;
-  ingest_ts: number;
-  product: string;
-  version: string;
-  run_id: string;
-  tenant_id: string | null;
-  actor: string | null;
-  ctx: string | null;
-  payload: string | null;
-  occurrences: number;
-}
+  totalsOf,
+} from '../../telemetry/event-totals.ts';
+import type { Database } from '../database.ts';
+import { EVENT_COLUMNS, eventConditions, sum } from './event-sums.ts';
 
 interface CountRow {
   span: number;
@@ -61,25 +36,8 @@ export function eventInserter(db: Database): (events: readonly KeptEvent[]) => v
     values (:span, :start, :tenantId, :type, :product, :actor, :occurrences, :kept)
     on conflict do update set occurrences = occurrences + excluded.occurrences, kept = kept + excluded.kept`);
   return (events) => {
-    for (const event of events) if (event.keep) insert.run(rowOf(event));
+    for (const event of events) if (event.keep) insert.run(eventRowOf(event));
     for (const row of countsOf(events)) count.run(row);
-  };
-}
-
-function rowOf({ event, ts, ingestTs, tenantId, occurrences }: KeptEvent): EventRow {
-  return {
-    event_id: event.id,
-    type: event.type,
-    ts,
-    ingest_ts: ingestTs,
-    product: event.source.product,
-    version: event.source.version,
-    run_id: event.runId,
-    tenant_id: tenantId,
-    actor: event.actor === undefined ? null : JSON.stringify(event.actor),
-    ctx: event.ctx === undefined ? null : JSON.stringify(event.ctx),
-    payload: event.payload === undefined ? null : JSON.stringify(event.payload),
-    occurrences,
   };
 }
 
@@ -106,29 +64,6 @@ function countsOf(events: readonly KeptEvent[]): Iterable<CountRow> {
     }
   }
   return rows.values();
-}
-
-function actorKey(actor: AnalyticsEvent['actor']): string {
-  return actor === undefined ? '' : `${actor.type}:${actor.id ?? actor.name ?? ''}`;
-}
-
-function eventOf(row: EventRow): AnalyticsEvent {
-  return {
-    id: row.event_id,
-    schema: ANALYTICS_SCHEMA,
-    type: row.type,
-    ts: new Date(row.ts).toISOString(),
-    ingestTs: new Date(row.ingest_ts).toISOString(),
-    source: { product: row.product, version: row.version },
-    runId: row.run_id,
-    ...(row.actor === null ? {} : { actor: JSON.parse(row.actor) }),
-    ...(row.ctx === null ? {} : { ctx: JSON.parse(row.ctx) }),
-    ...(row.payload === null ? {} : { payload: JSON.parse(row.payload) }),
-  };
-}
-
-function numbered(row: EventRow): NumberedEvent {
-  return { id: row.id!, record: eventOf(row) };
 }
 
 type EventQueries = Pick<TelemetryQueries, 'events' | 'eventsAfter' | 'latestEvents' | 'stats' | 'daily'>;
@@ -177,7 +112,7 @@ export function eventQueries(db: Database): EventQueries {
             `select * from event not indexed where ${['id > ?', ...conditions].join(' and ')} order by id limit ?`,
           )
           .all(after, ...values, limit)
-          .map(numbered);
+          .map(numberedEvent);
       }),
     latestEvents: (filter, limit) =>
       db.read(() => {
@@ -190,45 +125,10 @@ export function eventQueries(db: Database): EventQueries {
             `select * from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ?`,
           )
           .all(...values, limit)
-          .map(numbered);
+          .map(numberedEvent);
         return { items: items.filter(({ id }) => id <= after).sort((a, b) => a.id - b.id), after };
       }),
-    stats: (filter) =>
-      db.read(() => {
-        const totals: EventTotals = { total: 0, byType: {}, bySource: {}, byActor: {} };
-        for (const { type, product, actor, occurrences } of groups(filter, ['type', 'product', 'actor'])) {
-          totals.total += occurrences;
-          add(totals.byType, type, occurrences);
-          add(totals.bySource, product, occurrences);
-          if (actor !== '') add(totals.byActor, actor, occurrences);
-        }
-        return { ...totals, byActor: largest(totals.byActor) };
-      }),
+    stats: (filter) => db.read(() => totalsOf(groups(filter, ['type', 'product', 'actor']))),
     daily: (filter) => db.read(() => daysOf(groups(filter, ['day', 'type']))),
   };
-}
-
-/** Sums groups by day and type, in order of days. */
-function daysOf(groups: readonly Group[]): EventDay[] {
-  const found = new Map<number, EventDay>();
-  for (const { day, type, occurrences } of groups) {
-    const at = found.get(day) ?? { date: dateOf(day), total: 0, byType: {} };
-    found.set(day, at);
-    at.total += occurrences;
-    add(at.byType, type, occurrences);
-  }
-  return [...found.entries()].sort(([a], [b]) => a - b).map(([, day]) => day);
-}
-
-function add(sums: Record<string, number>, key: string, count: number): void {
-  sums[key] = (Object.hasOwn(sums, key) ? sums[key]! : 0) + count;
-}
-
-function largest(sums: Record<string, number>): Record<string, number> {
-  const sorted = Object.entries(sums).sort(([, a], [, b]) => b - a);
-  return Object.fromEntries(sorted.slice(0, ACTORS_SHOWN));
-}
-
-function dateOf(day: number): string {
-  return new Date(day).toISOString().slice(0, 10);
 }

@@ -1,28 +1,10 @@
-import type { LogRecord } from '../../../contracts/index.ts';
 import { LOG_LEVELS } from '../../../kit/telemetry/logger.ts';
-import type { KeptLog, LogFilter, NumberedLog, TelemetryQueries } from '../../ports/telemetry.ts';
+import type { KeptLog, LogFilter, TelemetryQueries } from '../../ports/telemetry.ts';
+import { type LogRow, logRecordOf, logRowOf, numberedLog, wordsOf } from '../../telemetry/log-rows.ts';
 import type { Database } from '../database.ts';
 import { droppedCounter } from './dropped-records.ts';
 
 const MAX_COUNTED = 10_000;
-
-interface LogRow {
-  id: number;
-  time: number;
-  level: number;
-  service: string;
-  tenant_id: string | null;
-  request_id: string | null;
-  trace_id: string | null;
-  span_id: string | null;
-  plugin_id: string | null;
-  run_id: string | null;
-  source: string;
-  layer: string;
-  message: string;
-  meta: string | null;
-  extra: string | null;
-}
 
 /** Returns a function that inserts a log record. The function must be called in a transaction. */
 export function logInserter(db: Database): (log: KeptLog) => void {
@@ -31,52 +13,8 @@ export function logInserter(db: Database): (log: KeptLog) => void {
     values (:time, :level, :service, :tenant_id, :request_id, :trace_id, :span_id, :plugin_id, :run_id, :source, :layer, :message, :meta, :extra)`);
   const index = db.prepare<[number | bigint, string]>('insert into log_text (rowid, message) values (?, ?)');
   return (log) => {
-    const { lastInsertRowid } = insert.run(rowOf(log));
+    const { lastInsertRowid } = insert.run(logRowOf(log));
     index.run(lastInsertRowid, log.message);
-  };
-}
-
-function rowOf(log: KeptLog): Omit<LogRow, 'id'> {
-  const { level, time, serviceId, logsSource, layer, message, meta } = log;
-  const { requestId, traceId, spanId, tenantId, pluginId, runId, ...rest } = log;
-  const { domain, event, reasonCode, outcome, error, evidence } = rest;
-  const extra = reasonCode === undefined ? null : { domain, event, reasonCode, outcome, error, evidence };
-  return {
-    time,
-    level: LOG_LEVELS.indexOf(level),
-    service: serviceId,
-    tenant_id: tenantId ?? null,
-    request_id: requestId ?? null,
-    trace_id: traceId ?? null,
-    span_id: spanId ?? null,
-    plugin_id: pluginId ?? null,
-    run_id: runId ?? null,
-    source: logsSource,
-    layer,
-    message,
-    meta: meta === undefined ? null : JSON.stringify(meta),
-    extra: extra === null ? null : JSON.stringify(extra),
-  };
-}
-
-function recordOf(row: LogRow): LogRecord {
-  const optional = {
-    requestId: row.request_id,
-    traceId: row.trace_id,
-    spanId: row.span_id,
-    tenantId: row.tenant_id,
-    pluginId: row.plugin_id,
-  };
-  return {
-    level: LOG_LEVELS[row.level] ?? 'info',
-    time: row.time,
-    serviceId: row.service,
-    logsSource: row.source,
-    layer: row.layer,
-    ...(Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== null)) as object),
-    message: row.message,
-    ...(row.meta === null ? {} : { meta: JSON.parse(row.meta) }),
-    ...(row.extra === null ? {} : JSON.parse(row.extra)),
   };
 }
 
@@ -103,7 +41,7 @@ export function logQueries(db: Database): LogQueries {
   return {
     logs: (filter, { limit, offset }) =>
       db.read(() => ({
-        items: newest(filter, limit, offset).map(recordOf),
+        items: newest(filter, limit, offset).map(logRecordOf),
         total: count(filter),
         dropped: countDropped(filter),
       })),
@@ -117,21 +55,17 @@ export function logQueries(db: Database): LogQueries {
         return db
           .prepare<unknown[], LogRow>(`select * from log not indexed where ${all} order by id limit ?`)
           .all(after, ...values, ...(text === undefined ? [] : [text]), limit)
-          .map(numbered);
+          .map(numberedLog);
       }),
     latestLogs: (filter, limit) =>
       db.read(() => {
         // The cursor is read before the records, so that no concurrent record is missed. Readers can receive a
         // concurrent record twice and detect the duplicate by its id.
         const after = latest.get() ?? 0;
-        const items = newest(filter, limit, 0).map(numbered);
+        const items = newest(filter, limit, 0).map(numberedLog);
         return { items: items.filter(({ id }) => id <= after).sort((a, b) => a.id - b.id), after };
       }),
   };
-}
-
-function numbered(row: LogRow): NumberedLog {
-  return { id: row.id, record: recordOf(row) };
 }
 
 /**
@@ -201,6 +135,6 @@ function where(filter: LogFilter): { conditions: string[]; values: unknown[] } {
  */
 function textQuery(search: string | undefined): string | undefined {
   if (search === undefined) return undefined;
-  const words = search.match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu);
-  return words ? `${words.map((word) => `"${word}"`).join(' ')}*` : '""';
+  const words = wordsOf(search);
+  return words.length > 0 ? `${words.map((word) => `"${word}"`).join(' ')}*` : '""';
 }

@@ -1,4 +1,4 @@
-import type { PlatformConfig } from '../../../contracts/index.ts';
+import type { PlatformConfig } from '../../contracts/index.ts';
 
 /** Messages between the `telemetry.db` worker thread and its parent thread. */
 

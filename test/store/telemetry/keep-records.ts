@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { startTelemetryWriter } from '../../../../src/store/sqlite/telemetry/writer.ts';
-import { print } from './print.ts';
+import { startTelemetryWriter } from '../../../src/store/telemetry/writer.ts';
+import { print } from '../sqlite/programs/print.ts';
 
 /** keep-records.ts <data folder>: starts the thread that keeps records, and prints how nice each of its threads is, in order, or why there is none. */
 const [dataDir] = process.argv.slice(2) as [string];

@@ -1,6 +1,6 @@
-import { EVENT_LINE } from '../../../kit/telemetry/analytics.ts';
-import type { DroppedLines, KeptEvent, KeptLog, TelemetryCounts } from '../../ports/telemetry.ts';
-import { minuteOf } from './dropped-records.ts';
+import { EVENT_LINE } from '../../kit/telemetry/analytics.ts';
+import type { DroppedLines, KeptEvent, KeptLog, TelemetryCounts } from '../ports/telemetry.ts';
+import { minuteOf } from './dropped-counts.ts';
 import { parseEvent, parseRecord, tenantOf } from './parse-lines.ts';
 
 const SEVERE_LINE = /^\{"level":"(?:warn|error|fatal)"/;

@@ -1,7 +1,7 @@
-import type { Clock } from '../../../kit/time/clock.ts';
-import { minutes } from '../../../kit/time/duration.ts';
-import type { TelemetryQueries } from '../../ports/telemetry.ts';
-import { createWorkerCalls } from '../worker-calls.ts';
+import type { Clock } from '../../kit/time/clock.ts';
+import { minutes } from '../../kit/time/duration.ts';
+import type { TelemetryQueries } from '../ports/telemetry.ts';
+import { createWorkerCalls } from '../sqlite/worker-calls.ts';
 import { startTelemetryThread } from './writer.ts';
 
 export interface TelemetryReader extends TelemetryQueries {

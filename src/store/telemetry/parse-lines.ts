@@ -1,7 +1,7 @@
-import type { AnalyticsEvent } from '../../../contracts/index.ts';
-import { isRecord } from '../../../kit/data/is-record.ts';
-import { LOG_LEVELS } from '../../../kit/telemetry/logger.ts';
-import type { KeptEvent, KeptLog } from '../../ports/telemetry.ts';
+import type { AnalyticsEvent } from '../../contracts/index.ts';
+import { isRecord } from '../../kit/data/is-record.ts';
+import { LOG_LEVELS } from '../../kit/telemetry/logger.ts';
+import type { KeptEvent, KeptLog } from '../ports/telemetry.ts';
 
 const TENANT = '"tenantId":"';
 

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { messageOf } from '../../../kit/errors/errors.ts';
-import { entryFile } from '../../../kit/files/paths.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
+import { entryFile } from '../../kit/files/paths.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './protocol.ts';
 
 export interface TelemetryWriterOptions extends Omit<WriterData, 'mode'> {

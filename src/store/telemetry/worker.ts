@@ -1,13 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { messageOf } from '../../../kit/errors/errors.ts';
-import { every, systemClock } from '../../../kit/time/clock.ts';
-import { days } from '../../../kit/time/duration.ts';
-import type { TelemetryStore } from '../../ports/telemetry.ts';
-import { lowerThreadPriority } from '../thread-priority.ts';
-import { answerCall, type WorkerCall } from '../worker-calls.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
+import { every, systemClock } from '../../kit/time/clock.ts';
+import { days } from '../../kit/time/duration.ts';
+import type { TelemetryStore } from '../ports/telemetry.ts';
+import { sqliteTelemetryStore } from '../sqlite/telemetry/store.ts';
+import { lowerThreadPriority } from '../sqlite/thread-priority.ts';
+import { answerCall, type WorkerCall } from '../sqlite/worker-calls.ts';
 import { type Batch, Ingest } from './ingest.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './protocol.ts';
-import { sqliteTelemetryStore } from './store.ts';
 
 /**
  * Entry point of the worker thread for `telemetry.db`. A worker either writes or reads, so that SQLite never blocks the
