@@ -7,20 +7,24 @@ import { systemClock } from '../../src/kit/time/clock.ts';
 import { days } from '../../src/kit/time/duration.ts';
 import { type CopiedTable, copyStore } from '../../src/store/copy/copy-store.ts';
 import { CopySource, prepareSource } from '../../src/store/copy/source.ts';
-import { OBJECT_TABLES, OTHER_TABLES, TABLE_COPIES } from '../../src/store/copy/tables.ts';
+import { OBJECT_TABLES, OTHER_TABLES, RECORD_TABLES, TABLE_COPIES } from '../../src/store/copy/tables.ts';
 import type { GatewayStore, NewRun } from '../../src/store/ports/index.ts';
+import type { TelemetryStore } from '../../src/store/ports/telemetry.ts';
 import {
   migratePostgres,
   PostgresDatabase,
   postgresGatewayStore,
   postgresStateStore,
+  postgresTelemetryStore,
   postgresWorkflowStore,
 } from '../../src/store/postgres/index.ts';
 import { sqliteGatewayStore, sqliteStateStore, sqliteWorkflowStore } from '../../src/store/sqlite/index.ts';
+import { sqliteTelemetryStore } from '../../src/store/sqlite/telemetry/store.ts';
 import { atEnd } from '../support/at-end.ts';
 import { tempDir } from '../support/daemon.ts';
 import { delivery, SUCCEEDED } from '../support/new-delivery.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../support/postgres.ts';
+import { append, keptEvent, logRecord } from '../support/telemetry.ts';
 
 const OPTIONS = { clock: systemClock, logger: silentLogger };
 const QUOTA = { quotaBytes: 1e9, random: systemRandom() };
@@ -200,6 +204,56 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'store copy' : POSTGRES_
     expect(newest!.position).toBeGreaterThan(1e13);
   });
 
+  test('telemetry of earlier days is copied with its totals, ids and search', async () => {
+    const folder = await tempDir();
+    await (await fillGateway(folder, true)).close();
+    const today = systemClock.now();
+    const at = (n: number) => today - days(40) + n * days(1);
+    const sqlite = await sqliteTelemetryStore({ dataDir: folder });
+    for (let n = 0; n < 40; n++) {
+      await append(
+        sqlite,
+        [
+          logRecord({
+            time: at(n),
+            message: `record ${n} of café`,
+            tenantId: 'acme',
+            meta: { runId: 'r', n },
+          }),
+        ],
+        [keptEvent(at(n), { actor: `user${n % 3}`.repeat(n === 7 ? 1000 : 1) })],
+      );
+    }
+    const wrong = Array.from({ length: 1000 }, (_, n) => logRecord({ message: `${n}`, time: today }));
+    await append(sqlite, [...wrong, logRecord({ time: 5, message: 'clock was wrong' })]);
+    const page = { limit: 30, offset: 5 };
+    const read = async (store: TelemetryStore) => ({
+      logs: await store.logs({ tenantId: 'acme' }, page),
+      found: await store.logs({ search: '7 cafe' }, page),
+      events: await store.events({}, page),
+      days: await store.daily({}),
+      counts: await store.counts(),
+      stream: await store.logsAfter({}, 30, 2000),
+      newest: await store.latestEvents({}, 3),
+    });
+    const before = await read(sqlite);
+    await sqlite.close();
+
+    const url = await migrated();
+    await copy(folder, url);
+    const postgres = postgresTelemetryStore(connect(url));
+    const after = await read(postgres);
+    expect({ ...after, newest: after.newest.items }).toMatchObject({
+      ...before,
+      newest: before.newest.items,
+      stream: before.stream.map(({ id }) => ({ id })),
+    });
+    expect(after.stream.at(-1)!.record).toMatchObject({ message: 'clock was wrong', time: at(0) });
+    await append(postgres, [logRecord({ time: today, message: 'later' })]);
+    const next = await postgres.logsAfter({}, after.newest.after, 10);
+    expect(next.map(({ record }) => record.message)).toEqual(['later']);
+  });
+
   test('an interrupted copy leaves nothing, and can be repeated', async () => {
     const folder = await tempDir();
     await (await fillGateway(folder, true)).close();
@@ -237,9 +291,14 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'store copy' : POSTGRES_
   test('every table of the PostgreSQL schema is copied, or known not to be', async () => {
     const database = connect(await migrated());
     const { rows } = await database.sql<{ name: string }>(
-      "select relname as name from pg_class where relnamespace = 'svc'::regnamespace and relkind = 'r'",
+      "select relname as name from pg_class where relnamespace = 'svc'::regnamespace and relkind in ('r', 'p')",
     );
-    const known = [...TABLE_COPIES.map(({ target }) => target), ...OBJECT_TABLES, ...OTHER_TABLES];
+    const known = [
+      ...TABLE_COPIES.map(({ target }) => target),
+      ...OBJECT_TABLES,
+      ...RECORD_TABLES,
+      ...OTHER_TABLES,
+    ];
     expect(rows.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
   });
 });

@@ -38,6 +38,7 @@ export function keptEvent(
       ...(actor === undefined ? {} : { actor: { type: 'user', id: actor } }),
       payload: { durationMs: 1 },
     },
+    service: 'rest',
     ts,
     ingestTs: ts + 5,
     tenantId: 'acme',

@@ -7,7 +7,8 @@ import { postgresError } from '../postgres/postgres-error.ts';
 import { copyObjects } from './objects.ts';
 import type { CopySource } from './source.ts';
 import { type Column, columnsOf, insertRows } from './table-writer.ts';
-import { OBJECT_TABLES, TABLE_COPIES, type TableCopy } from './tables.ts';
+import { OBJECT_TABLES, RECORD_TABLES, TABLE_COPIES, type TableCopy } from './tables.ts';
+import { copyRecords, createDays } from './telemetry.ts';
 
 export interface StoreCopyOptions {
   source: CopySource;
@@ -30,8 +31,8 @@ export interface StoreCopied {
 }
 
 /**
- * Copies all tables of a stopped platform into PostgreSQL in one transaction, so that an interrupted copy changes
- * nothing. Throws STORE_ERROR, or CONFLICT if the target is not empty.
+ * Copies all tables of a stopped platform into PostgreSQL in one transaction, so that an interrupted copy leaves no
+ * rows. Throws STORE_ERROR, or CONFLICT if the target is not empty.
  */
 export async function copyStore(options: StoreCopyOptions): Promise<StoreCopied> {
   const { url } = options;
@@ -45,6 +46,7 @@ export async function copyStore(options: StoreCopyOptions): Promise<StoreCopied>
   client.on('error', () => {});
   try {
     await client.connect();
+    await createDays(client, options);
     await client.query('begin');
     await requireEmpty(client, server);
     const tables = await copyTables(client, options);
@@ -74,7 +76,7 @@ async function requireMigrated(url: string): Promise<string> {
  * rows.
  */
 async function requireEmpty(client: pg.Client, server: string): Promise<void> {
-  const tables = [...TABLE_COPIES.map(({ target }) => target), ...OBJECT_TABLES, 'member'];
+  const tables = [...TABLE_COPIES.map(({ target }) => target), ...OBJECT_TABLES, ...RECORD_TABLES, 'member'];
   await client.query(`lock table ${tables.map((table) => `svc.${table}`).join(', ')} in exclusive mode`);
   const checks = tables.map((table) => `select '${table}' as name where exists (select from svc.${table})`);
   const { rows } = await client.query<{ name: string }>(checks.join(' union all '));
@@ -103,6 +105,16 @@ async function copyTables(client: pg.Client, options: StoreCopyOptions): Promise
   const counted = source.number('state.db', 'select count(*) from object');
   await requireSameCount(client, 'state_object', objects, counted);
   report({ table: 'state_object', rows: objects });
+  for (const table of RECORD_TABLES) {
+    const records = await copyRecords(client, options, table);
+    await requireSameCount(
+      client,
+      table,
+      records,
+      source.number('telemetry.db', `select count(*) from ${table}`),
+    );
+    report({ table, rows: records });
+  }
   await client.query(
     `insert into svc.delivery_usage (records, unhandled, bytes)
      select count(*), count(*) filter (where ${IS_UNHANDLED}),

@@ -5,11 +5,12 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { openDatabase, sqliteGatewayStore } from '../sqlite/index.ts';
 import { STATE_MIGRATIONS } from '../sqlite/state/schema.ts';
+import { TELEMETRY_MIGRATIONS } from '../sqlite/telemetry/schema.ts';
 import { WORKFLOW_MIGRATIONS } from '../sqlite/workflow/schema.ts';
 import type { TableCopy } from './tables.ts';
 
 export type SourceFile = TableCopy['file'];
-const FILES: readonly SourceFile[] = ['svc.db', 'workflow.db', 'state.db'];
+const FILES: readonly SourceFile[] = ['svc.db', 'workflow.db', 'state.db', 'telemetry.db'];
 
 /**
  * Migrates the databases of a stopped platform to the current schema, and stores deliveries from the journal of a
@@ -25,6 +26,7 @@ export async function prepareSource(
   for (const [file, migrations] of [
     ['workflow.db', WORKFLOW_MIGRATIONS],
     ['state.db', STATE_MIGRATIONS],
+    ['telemetry.db', TELEMETRY_MIGRATIONS],
   ] as const) {
     if (has(file)) await (await openDatabase({ file: join(folder, file), migrations, logger })).close();
   }

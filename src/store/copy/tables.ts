@@ -1,7 +1,9 @@
+import { MAX_KEY_CHARS } from '../postgres/telemetry/texts.ts';
+
 /** A table of the PostgreSQL schema with the SQLite query that fills it. */
 export interface TableCopy {
   /** Database file in the data folder. */
-  file: 'svc.db' | 'workflow.db' | 'state.db';
+  file: 'svc.db' | 'workflow.db' | 'state.db' | 'telemetry.db';
   /** Table in the schema `svc`. Every column is filled. */
   target: string;
   /** Table or parenthesized query in SQLite. `:now` is the time of the copy. The default is the table `target`. */
@@ -33,6 +35,12 @@ const MARKERS = `(
   select digest, 'done', expires_at, null from delivery_marker_old
   where expires_at > :now and digest not in (select digest from held))`;
 
+/** Counts of events. PostgreSQL limits the length of indexed texts. */
+const EVENT_COUNTS = `(
+  select span, start, tenant_id, substr(type, 1, ${MAX_KEY_CHARS}) as type, substr(product, 1, ${MAX_KEY_CHARS}) as product,
+    substr(actor, 1, ${MAX_KEY_CHARS}) as actor, sum(occurrences) as occurrences, sum(kept) as kept
+  from event_count group by 1, 2, 3, 4, 5, 6)`;
+
 /** Tables in the order of copying. */
 export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'svc.db', target: 'client' },
@@ -59,10 +67,16 @@ export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'workflow.db', target: 'schedule' },
   { file: 'workflow.db', target: 'schedule_node' },
   { file: 'state.db', target: 'state_entry', source: 'key_value' },
+  { file: 'telemetry.db', target: 'event_count', source: EVENT_COUNTS },
+  { file: 'telemetry.db', target: 'telemetry_count' },
+  { file: 'telemetry.db', target: 'telemetry_dropped' },
 ];
 
 /** Tables that `objects.ts` fills from the object files. */
 export const OBJECT_TABLES = ['state_object', 'state_object_chunk', 'state_object_usage'] as const;
+
+/** Tables that `telemetry.ts` fills. Their partitions follow the table's name. */
+export const RECORD_TABLES = ['log', 'event'] as const;
 
 /**
  * Tables that are not copied. Each of these tables holds totals that are computed again, or data about running
@@ -76,5 +90,8 @@ export const OTHER_TABLES = [
   'feed_pruned',
   'member',
   'rate_count',
+  'telemetry_day',
+  'telemetry_position',
+  'telemetry_writer',
   'schema_version',
 ] as const;

@@ -9,6 +9,8 @@ export interface KeptLog extends LogRecord {
 /** An analytics event to be stored. Times are in epoch ms. */
 export interface KeptEvent {
   event: Omit<AnalyticsEvent, 'ts' | 'ingestTs' | 'schema'>;
+  /** Service that wrote the event. Used only to count dropped events. */
+  service: string;
   ts: number;
   ingestTs: number;
   tenantId: string | null;
@@ -94,7 +96,7 @@ export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
   unattributed: number;
 }
 
-/** Numbers of stored and dropped records by counter name, since the file was created. */
+/** Numbers of stored and dropped records by counter name, since the store was created. */
 export type TelemetryCounts = Record<string, number>;
 
 export interface TelemetryQueries {
@@ -121,23 +123,41 @@ export interface TelemetryQueries {
 }
 
 export interface TelemetryLimits {
-  /** Time in epoch ms before which log records are deleted. */
+  /** Time in epoch ms before which log records are deleted. PostgreSQL deletes whole days in UTC. */
   logsBefore: number;
   eventsBefore: number;
   maxBytes: number;
 }
 
+/** Records and counts that are stored together. */
+export interface TelemetryBatch {
+  logs: KeptLog[];
+  events: KeptEvent[];
+  counts: TelemetryCounts;
+  dropped?: readonly DroppedLines[];
+}
+
+/** State of the tables in PostgreSQL. */
+export interface TelemetryHealth {
+  partitions: number;
+  /** Number of deleted or replaced rows that PostgreSQL has not removed yet. */
+  deadRows: number;
+}
+
+/** Queries of a service. They reject with STORE_ERROR while the store is away. */
+export interface TelemetryReader extends TelemetryQueries {
+  /** Returns null for SQLite. */
+  health(): Promise<TelemetryHealth | null>;
+  close(): Promise<void>;
+}
+
 /**
- * Store of log records and analytics events. With SQLite, the store is the file `telemetry.db`. A crash can lose the
+ * Store of log records and analytics events. With SQLite, the store is the file `telemetry.db`. With PostgreSQL, all
+ * nodes share the store, which has one partition per day. A crash can lose the
  * records of the last second.
  */
 export interface TelemetryStore extends TelemetryQueries {
-  append(batch: {
-    logs: KeptLog[];
-    events: KeptEvent[];
-    counts: TelemetryCounts;
-    dropped?: readonly DroppedLines[];
-  }): Promise<void>;
+  append(batch: TelemetryBatch): Promise<void>;
   /** Deletes a batch of expired or excess records. Returns false if no such records are left. */
   prune(limits: TelemetryLimits): Promise<boolean>;
   close(): Promise<void>;

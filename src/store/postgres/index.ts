@@ -6,4 +6,5 @@ export { migratePostgres, readSchemaState, requireUsableSchema } from './migrate
 export { CURRENT_SCHEMA } from './migrations.ts';
 export { PostgresRateCounters } from './rate-counters.ts';
 export { postgresStateStore } from './state/store.ts';
+export { postgresTelemetryStore } from './telemetry/store.ts';
 export { postgresWorkflowStore } from './workflow/store.ts';

@@ -4,6 +4,7 @@ import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { MEMBERS } from './members.ts';
 import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES } from './state/schema.ts';
+import { TELEMETRY } from './telemetry/schema.ts';
 import { WORKFLOW } from './workflow/schema.ts';
 
 export interface Migration {
@@ -25,6 +26,7 @@ export const MIGRATIONS: readonly Migration[] = [
     minVersion: 1,
   },
   { sql: RATE_COUNTS, minVersion: 1 },
+  { sql: TELEMETRY, minVersion: 1 },
 ];
 
 /** Schema version that this program creates. */

@@ -1,5 +1,11 @@
 import { EVENT_LINE } from '../../kit/telemetry/analytics.ts';
-import type { DroppedLines, KeptEvent, KeptLog, TelemetryCounts } from '../ports/telemetry.ts';
+import type {
+  DroppedLines,
+  KeptEvent,
+  KeptLog,
+  TelemetryBatch,
+  TelemetryCounts,
+} from '../ports/telemetry.ts';
 import { minuteOf } from './dropped-counts.ts';
 import { parseEvent, parseRecord, tenantOf } from './parse-lines.ts';
 
@@ -21,11 +27,12 @@ const SHARED_RATE: IngestRates = { perSecond: 15_000, atOnce: 30_000 };
 /** Maximum number of combinations of tenant and service in a batch for which dropped records are counted separately. */
 const MAX_DROPPED_KINDS = 1000;
 
-export interface Batch {
-  logs: KeptLog[];
-  events: KeptEvent[];
-  counts: TelemetryCounts;
-  dropped: DroppedLines[];
+export type Batch = Required<TelemetryBatch>;
+
+interface Drop extends Pick<DroppedLines, 'kind' | 'service' | 'tenantId'> {
+  by?: number;
+  /** Time of the record in epoch ms, or undefined for the current time. */
+  time?: number;
 }
 
 /**
@@ -72,8 +79,19 @@ export class Ingest {
 
   /** Counts lines that were dropped before they reached this thread. */
   lost(service: string, by: number): void {
-    this.#drop('logs', service, null, by);
+    this.#drop({ kind: 'logs', service, tenantId: null, by });
     this.#count('logs.dropped', by);
+  }
+
+  /** Counts the records of a batch that could not be stored. */
+  dropped({ logs, events, counts, dropped }: Batch): void {
+    for (const { serviceId: service, tenantId = '', time } of logs)
+      this.#drop({ kind: 'logs', service, tenantId, time });
+    for (const { tenantId, ts: time, service } of events)
+      this.#drop({ kind: 'events', service, tenantId: tenantId ?? '', time });
+    for (const { count: by, minute: time, ...rest } of dropped) this.#drop({ ...rest, time, by });
+    this.#count('logs.dropped', logs.length + (counts['logs.dropped'] ?? 0));
+    this.#count('events.dropped', events.length + (counts['events.dropped'] ?? 0));
   }
 
   /**
@@ -99,20 +117,20 @@ export class Ingest {
       this.#logs.push(parseRecord(service, line, this.#now()));
       this.#count('logs.kept');
     } else {
-      this.#drop('logs', service, tenantOf(line));
+      this.#drop({ kind: 'logs', service, tenantId: tenantOf(line) });
       this.#count('logs.dropped');
     }
   }
 
   #takeEvent(service: string, line: string): void {
-    const event = parseEvent(line, this.#now());
+    const event = parseEvent(service, line, this.#now());
     if (event === undefined) {
       this.#count('events.dropped');
       return;
     }
     event.keep = this.#isWithin(`event ${service}`);
     this.#events.push(event);
-    if (!event.keep) this.#drop('events', service, event.tenantId ?? '');
+    if (!event.keep) this.#drop({ kind: 'events', service, tenantId: event.tenantId ?? '' });
     this.#count(event.keep ? 'events.kept' : 'events.counted');
   }
 
@@ -125,8 +143,8 @@ export class Ingest {
     return take() || this.#takeShared();
   }
 
-  #drop(kind: DroppedLines['kind'], service: string, tenant: string | null, by = 1): void {
-    const minute = minuteOf(this.#now());
+  #drop({ kind, service, tenantId: tenant, by = 1, time = this.#now() }: Drop): void {
+    const minute = minuteOf(time);
     const exact = JSON.stringify([kind, minute, service, tenant]);
     const tenantId = this.#dropped.size < MAX_DROPPED_KINDS || this.#dropped.has(exact) ? tenant : null;
     const key = tenantId === tenant ? exact : JSON.stringify([kind, minute, service, null]);

@@ -65,7 +65,7 @@ function textFields(record: Record<string, unknown>): Partial<Record<(typeof TEX
   );
 }
 
-export function parseEvent(line: string, now: number): KeptEvent | undefined {
+export function parseEvent(service: string, line: string, now: number): KeptEvent | undefined {
   const event = parse(line) as Partial<AnalyticsEvent> | undefined;
   if (event === undefined || typeof event.type !== 'string' || typeof event.ts !== 'string') return undefined;
   const ts = Date.parse(event.ts);
@@ -83,6 +83,7 @@ export function parseEvent(line: string, now: number): KeptEvent | undefined {
       ...(ctx === undefined ? {} : { ctx }),
       ...(payload === undefined ? {} : { payload }),
     },
+    service,
     ts,
     ingestTs: now,
     tenantId: typeof tenantId === 'string' ? tenantId : null,

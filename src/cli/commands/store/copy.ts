@@ -16,7 +16,7 @@ const OPERATION = 'copy';
 /** Databases that are locked during the copy. A service that runs without a supervisor locks only its own database. */
 const OWNED_FILES = ['svc.db', 'workflow.db', 'state.db'];
 /** Databases that PostgreSQL cannot replace. Services keep using these files in the data folder. */
-const KEPT_FILES = ['vectors.db', 'telemetry.db'];
+const KEPT_FILES = ['vectors.db'];
 
 interface Copied extends StoreCopied {
   /** Path of the copied data folder. The copy leaves this folder unchanged. */

@@ -1,8 +1,9 @@
 import type { DeliveryEnd } from '../../../ports/index.ts';
 import { BatchWriter } from '../../batch-writer.ts';
 import type { PostgresDatabase } from '../../database.ts';
+import { storable } from '../../storable.ts';
 import { type MarkerTime, markerNow } from './marker-time.ts';
-import { hexOf, storable } from './rows.ts';
+import { hexOf } from './rows.ts';
 
 export interface Ending {
   webhookId: string;

@@ -1,6 +1,7 @@
 import type { DeliveryCursor, DeliveryFilter, DeliveryPage, DeliveryRecord } from '../../../ports/index.ts';
 import type { PostgresDatabase } from '../../database.ts';
-import { SELECT_HEAD, storable } from './rows.ts';
+import { storable } from '../../storable.ts';
+import { SELECT_HEAD } from './rows.ts';
 
 export interface ListOptions extends DeliveryFilter {
   limit: number;

@@ -1,4 +1,5 @@
 import type { DeliveryRecord, NewDelivery } from '../../../ports/index.ts';
+import { storable } from '../../storable.ts';
 
 /** Columns of a record without its body, named like the fields of `DeliveryRecord`. */
 export const HEAD_COLUMNS = `d.position, d.webhook_id as "webhookId", d.namespace_id as "namespaceId", d.plugin_id as "pluginId", d.event,
@@ -88,11 +89,6 @@ export function rowInput(rows: readonly NewRow[], extras: readonly RowExtra[]): 
 
 export function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
-}
-
-/** Replaces U+0000, which PostgreSQL cannot store. The character occurs only in URLs of refused requests. */
-export function storable(text: string): string {
-  return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text;
 }
 
 /** Returns the approximate number of bytes that a row adds to its batch. */

@@ -1,0 +1,43 @@
+import type { Clock } from '../../../kit/time/clock.ts';
+import type { TelemetryCounts, TelemetryReader, TelemetryStore } from '../../ports/telemetry.ts';
+import type { PostgresDatabase } from '../database.ts';
+import { TelemetryAppender } from './append.ts';
+import { PostgresEvents } from './events.ts';
+import { telemetryHealth } from './health.ts';
+import { PostgresLogs } from './logs.ts';
+import { TelemetryRetention } from './retention.ts';
+
+/**
+ * Telemetry in PostgreSQL. Closing the store closes the database. `clock` replaces the clock of the database in tests.
+ */
+export function postgresTelemetryStore(
+  database: PostgresDatabase,
+  clock?: Clock,
+): TelemetryStore & TelemetryReader {
+  const appender = new TelemetryAppender(database, clock);
+  const retention = new TelemetryRetention(database, clock);
+  const logs = new PostgresLogs(database);
+  const events = new PostgresEvents(database);
+  return {
+    append: (batch) => appender.append(batch),
+    prune: (limits) => retention.prune(limits),
+    logs: (filter, paging) => logs.logs(filter, paging),
+    logsAfter: (filter, after, limit) => logs.logsAfter(filter, after, limit),
+    latestLogs: (filter, limit) => logs.latestLogs(filter, limit),
+    events: (filter, paging) => events.events(filter, paging),
+    eventsAfter: (filter, after, limit) => events.eventsAfter(filter, after, limit),
+    latestEvents: (filter, limit) => events.latestEvents(filter, limit),
+    stats: (filter) => events.stats(filter),
+    daily: (filter) => events.daily(filter),
+    counts: () => readCounts(database),
+    health: () => telemetryHealth(database),
+    close: () => database.close(),
+  };
+}
+
+async function readCounts(database: PostgresDatabase): Promise<TelemetryCounts> {
+  const { rows } = await database.sql<{ name: string; value: number }>(
+    'select name, value from svc.telemetry_count',
+  );
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+}
