@@ -173,6 +173,7 @@ async function supervisorCost(folder: string, output: Buffer): Promise<BenchResu
   const lines = output.toString('latin1').split('\n').length - 1;
   const writer = startTelemetryWriter({
     dataDir: folder,
+    postgresUrl: null,
     retention: { logsDays: 7, analyticsDays: 400, telemetryMaxBytes: 1e9 },
     onDropped: () => {},
   });
@@ -251,6 +252,7 @@ function eventAt(start: number, index: number, end: number): KeptEvent {
       ctx: { tenantId: `tenant${index % 5}`, host: 'rest' },
       payload: { pluginId: 'plugin', commandId: 'command', durationMs: index % 500, exitCode: 0 },
     },
+    service: 'rest',
     ts,
     ingestTs: ts,
     tenantId: `tenant${index % 5}`,

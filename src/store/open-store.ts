@@ -2,10 +2,10 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
+import { openPostgres } from './open-postgres.ts';
 import type { GatewayStore, KeyValueStore, RateCounters, StateStore, WorkflowStore } from './ports/index.ts';
-import type { PostgresDatabase } from './postgres/database.ts';
+import type { TelemetryReader } from './ports/telemetry.ts';
 import type { SpillOptions } from './postgres/gateway/inbox/spilling-inbox.ts';
-import type * as Drivers from './postgres/index.ts';
 import {
   SqliteRateCounters,
   type SqliteRateCountersOptions,
@@ -13,9 +13,12 @@ import {
   sqliteStateStore,
   sqliteWorkflowStore,
 } from './sqlite/index.ts';
+import { createTelemetryReader, openedOnUse } from './telemetry/reader.ts';
 
 /** Folder in the data folder for deliveries that were accepted while PostgreSQL was unreachable. */
 const SPILL_FOLDER = 'spill';
+/** Streams of all clients share these connections. */
+const READER_CONNECTIONS = 4;
 
 export interface StoreOptions {
   /** URL of PostgreSQL, or null for SQLite files in `dataDir`. */
@@ -128,20 +131,24 @@ export async function openRedisCache(
   return { entries: new RedisKeyValue(redis, clock), close: () => redis.close() };
 }
 
-/** Loads the PostgreSQL drivers only when needed, because platforms on SQLite do not use the drivers. */
-async function openPostgres<Store>(
-  url: string,
-  service: string,
-  logger: Logger,
-  open: (drivers: typeof Drivers, database: PostgresDatabase) => Store,
-): Promise<Store> {
-  const drivers = await import('./postgres/index.ts');
-  const database = new drivers.PostgresDatabase({ url, logger, applicationName: `svc-${service}` });
-  try {
-    drivers.requireUsableSchema(await drivers.readSchemaState(database), database.server);
-    return open(drivers, database);
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
+/**
+ * Opens the queries of telemetry. Succeeds even if the store cannot be used: queries then reject with STORE_ERROR, and
+ * open the store again.
+ */
+export function openTelemetryReader({
+  postgresUrl,
+  dataDir,
+  clock,
+  logger,
+}: Omit<StoreOptions, 'sqlite'>): TelemetryReader {
+  if (postgresUrl === null) return createTelemetryReader({ dataDir, clock });
+  return openedOnUse(() =>
+    openPostgres(
+      postgresUrl,
+      'telemetry-reader',
+      logger,
+      ({ postgresTelemetryStore }, database) => postgresTelemetryStore(database),
+      { maxConnections: READER_CONNECTIONS },
+    ),
+  );
 }

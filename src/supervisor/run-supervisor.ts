@@ -1,6 +1,7 @@
 import type { ServiceName } from '../contracts/index.ts';
 import { requireClusterSettings } from '../kit/config/cluster.ts';
 import type { LoadedConfig } from '../kit/config/config.ts';
+import { postgresUrlOf } from '../kit/config/store-url.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { version } from '../kit/files/paths.ts';
 import type { Random } from '../kit/security/random.ts';
@@ -61,7 +62,9 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
   try {
     const lock = await lockFolder(folder);
     resources.defer(() => lock.release());
-    const logs = new SupervisorLogs({ folder, retention: loaded.config.retention, clock, onLines });
+    const { retention, store } = loaded.config;
+    const postgresUrl = postgresUrlOf(store, loaded.env);
+    const logs = new SupervisorLogs({ folder, retention, postgresUrl, clock, onLines });
     resources.defer(() => logs.close());
     resources.defer(() => removeRunFile(folder));
     const report = (event: SupervisorEvent): void => {

@@ -12,11 +12,13 @@ export type LogSource = ServiceName | 'supervisor';
 export interface SupervisorLogsOptions {
   folder: DataFolder;
   retention: PlatformConfig['retention'];
+  /** URL of PostgreSQL, or null for `telemetry.db` in the data folder. */
+  postgresUrl: string | null;
   clock: Clock;
   onLines?: ((source: LogSource, lines: Buffer) => void) | undefined;
 }
 
-/** Stores the output of all services in `telemetry.db`. Also writes log records to the log files. */
+/** Stores the output of all services as telemetry. Also writes log records to the log files. */
 export class SupervisorLogs {
   readonly logger: Logger;
   readonly #options: SupervisorLogsOptions;
@@ -24,10 +26,11 @@ export class SupervisorLogs {
   readonly #files = new Map<LogSource, LogFile>();
 
   constructor(options: SupervisorLogsOptions) {
-    const { folder, retention, clock } = options;
+    const { folder, retention, postgresUrl, clock } = options;
     this.#options = options;
     this.#telemetry = new TelemetryWriter({
       dataDir: folder.root,
+      postgresUrl,
       retention,
       onDropped: (count, failure) => reportDropped(this.logger, count, failure),
     });
@@ -62,7 +65,7 @@ function reportDropped(logger: Logger, count: number, failure: string | undefine
     event: 'telemetry.dropped',
     level: 'warn',
     reasonCode: 'TELEMETRY_DROPPED',
-    message: `${count} records were not written to telemetry.db (${failure ?? 'rate limit exceeded'}); the log files contain them`,
+    message: `${count} records were not stored as telemetry (${failure ?? 'rate limit exceeded'}); the log files contain them`,
     outcome: 'degraded',
     evidence: { count, ...(failure ? { failure } : {}) },
   });

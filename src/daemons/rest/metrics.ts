@@ -1,5 +1,6 @@
-import { Counter, Histogram } from 'prom-client';
+import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Metrics } from '../../kit/telemetry/metrics.ts';
+import type { TelemetryHealth, TelemetryReader } from '../../store/ports/telemetry.ts';
 
 const LABELS = ['service', 'domain', 'operation', 'outcome'] as const;
 const DURATION_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000];
@@ -47,27 +48,43 @@ export function createOperationMetrics({ registry }: Metrics): Observe {
   };
 }
 
-/**
- * Adds metrics for the record counts of `telemetry.db`. The supervisor, which writes the file, has no metrics endpoint.
- */
-export function createTelemetryMetrics(
-  { registry }: Metrics,
-  read: () => Promise<Record<string, number>>,
-): void {
+/** Adds metrics of the telemetry store. The supervisor writes to the store and has no metrics endpoint. */
+export function createTelemetryMetrics({ registry }: Metrics, telemetry: TelemetryReader): void {
+  const registers = [registry];
   new Counter({
     name: 'svc_telemetry_records_total',
     help: 'Log records and analytics events by outcome: kept, counted without being kept, or dropped',
     labelNames: ['service', 'kind', 'outcome'],
-    registers: [registry],
+    registers,
     async collect() {
       this.reset();
       for (const kind of ['logs', 'events']) this.inc({ service: 'rest', kind, outcome: 'kept' }, 0);
-      // An unreadable file must not fail the scrape.
-      const counts = await read().catch(() => ({}));
+      // An unreadable store must not fail the scrape.
+      const counts = await telemetry.counts().catch(() => ({}));
       for (const [name, value] of Object.entries(counts)) {
         const [kind = '', outcome = ''] = name.split('.');
         this.inc({ service: 'rest', kind, outcome }, value);
       }
     },
   });
+  createTelemetryHealthMetrics(registers, telemetry);
+}
+
+/** Adds gauges that have a value only with PostgreSQL. */
+function createTelemetryHealthMetrics(registers: Metrics['registry'][], telemetry: TelemetryReader): void {
+  const gauge = (name: string, help: string, read: (health: TelemetryHealth) => number) =>
+    new Gauge({
+      ...{ name, help, labelNames: ['service'], registers },
+      async collect() {
+        this.reset();
+        const health = await telemetry.health().catch(() => null);
+        if (health) this.set({ service: 'rest' }, read(health));
+      },
+    });
+  gauge('svc_telemetry_partitions', 'Partitions of telemetry, two per day', ({ partitions }) => partitions);
+  gauge(
+    'svc_telemetry_dead_rows',
+    'Deleted or replaced rows of telemetry that PostgreSQL has not removed yet',
+    ({ deadRows }) => deadRows,
+  );
 }

@@ -1,7 +1,8 @@
 import { type Client, createClient } from '../../http/index.ts';
+import { postgresUrlOf } from '../../kit/config/store-url.ts';
 import { minutes } from '../../kit/time/duration.ts';
-import { readTelemetryCounts } from '../../store/sqlite/telemetry/counts.ts';
-import { createTelemetryReader, type TelemetryReader } from '../../store/telemetry/reader.ts';
+import { openTelemetryReader } from '../../store/open-store.ts';
+import type { TelemetryReader } from '../../store/ports/telemetry.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
 import { createOAuthVerifier, type VerifyOAuth } from '../oauth/verifier.ts';
 import type { Reread } from '../plugin-runtime/reread.ts';
@@ -32,10 +33,12 @@ export interface RestServices extends DaemonServices {
 
 /** Loads the plugins, builds their route table, and reports invalid routes. */
 export async function restServices(resources: Resources, stack: AsyncDisposableStack): Promise<RestServices> {
-  const { clock, config, dataDir, keys, logger, metrics, peers } = resources;
-  const telemetry = stack.adopt(createTelemetryReader({ dataDir, clock }), (opened) => opened.close());
+  const { clock, config, dataDir, env, keys, logger, metrics, peers } = resources;
+  const postgresUrl = postgresUrlOf(config.store, env);
+  const reader = openTelemetryReader({ postgresUrl, dataDir, clock, logger });
+  const telemetry = stack.adopt(reader, (opened) => opened.close());
   const plugins = stack.adopt(await PluginRuntime.open(resources), (opened) => opened.close());
-  createTelemetryMetrics(metrics, () => readTelemetryCounts(dataDir));
+  createTelemetryMetrics(metrics, telemetry);
   const ownerClient = (owner: Owner): Client =>
     createClient({ url: () => peers.urlOf(owner), peer: owner, timeoutMs: OWNER_TIMEOUT_MS });
   return {

@@ -1,10 +1,12 @@
 import type { PlatformConfig } from '../../contracts/index.ts';
 
-/** Messages between the `telemetry.db` worker thread and its parent thread. */
+/** Messages between the telemetry worker thread and its parent thread. */
 
 export interface WriterData {
   mode: 'write';
   dataDir: string;
+  /** URL of PostgreSQL, or null for `telemetry.db` in `dataDir`. */
+  postgresUrl: string | null;
   retention: Pick<PlatformConfig['retention'], 'logsDays' | 'analyticsDays' | 'telemetryMaxBytes'>;
 }
 

@@ -1,17 +1,15 @@
 import type { Clock } from '../../kit/time/clock.ts';
 import { minutes } from '../../kit/time/duration.ts';
-import type { TelemetryQueries } from '../ports/telemetry.ts';
+import type { TelemetryQueries, TelemetryReader } from '../ports/telemetry.ts';
+import { readTelemetryCounts } from '../sqlite/telemetry/counts.ts';
 import { createWorkerCalls } from '../sqlite/worker-calls.ts';
+import { opener } from './opener.ts';
 import { startTelemetryThread } from './writer.ts';
-
-export interface TelemetryReader extends TelemetryQueries {
-  close(): Promise<void>;
-}
 
 const IDLE_MS = minutes(1);
 
 /**
- * Runs queries on a worker thread, because a search in millions of records would block the event loop. Queries reject
+ * Runs queries of `telemetry.db` on a worker thread, because a search in millions of records would block the event loop. Queries reject
  * with STORE_ERROR.
  */
 export function createTelemetryReader({
@@ -40,7 +38,32 @@ export function createTelemetryReader({
     latestEvents: remote('latestEvents'),
     stats: remote('stats'),
     daily: remote('daily'),
-    counts: remote('counts'),
+    // The few rows are read without a thread, because every scrape of the metrics reads them.
+    counts: () => readTelemetryCounts(dataDir),
+    health: async () => null,
     close,
   };
+}
+
+/** Returns a reader that opens its store at the first query, and again after the store could not be opened. */
+export function openedOnUse(open: () => Promise<TelemetryReader>): TelemetryReader {
+  const store = opener(open);
+  return {
+    logs: async (...args) => (await store()).logs(...args),
+    logsAfter: async (...args) => (await store()).logsAfter(...args),
+    latestLogs: async (...args) => (await store()).latestLogs(...args),
+    events: async (...args) => (await store()).events(...args),
+    eventsAfter: async (...args) => (await store()).eventsAfter(...args),
+    latestEvents: async (...args) => (await store()).latestEvents(...args),
+    stats: async (...args) => (await store()).stats(...args),
+    daily: async (...args) => (await store()).daily(...args),
+    counts: async () => (await store()).counts(),
+    health: async () => (await store()).health(),
+    close: () => closeOpened(store.opened()),
+  };
+}
+
+async function closeOpened(opened: Promise<{ close(): Promise<void> }> | undefined): Promise<void> {
+  const store = await opened?.catch(() => undefined);
+  await store?.close();
 }

@@ -1,39 +1,53 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import { messageOf } from '../../kit/errors/errors.ts';
+import { codeOf, messageOf } from '../../kit/errors/errors.ts';
 import { every, systemClock } from '../../kit/time/clock.ts';
 import { days } from '../../kit/time/duration.ts';
 import type { TelemetryStore } from '../ports/telemetry.ts';
-import { sqliteTelemetryStore } from '../sqlite/telemetry/store.ts';
 import { lowerThreadPriority } from '../sqlite/thread-priority.ts';
 import { answerCall, type WorkerCall } from '../sqlite/worker-calls.ts';
-import { type Batch, Ingest } from './ingest.ts';
+import { Backlog, type Pending } from './backlog.ts';
+import { Ingest } from './ingest.ts';
+import { openTelemetryStore } from './open.ts';
+import { type Opener, opener } from './opener.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './protocol.ts';
 
 /**
- * Entry point of the worker thread for `telemetry.db`. A worker either writes or reads, so that SQLite never blocks the
- * event loop of a service.
+ * Entry point of the worker thread for telemetry. A worker either writes to the store, or reads `telemetry.db`, so that
+ * neither parsing nor SQLite blocks the event loop of a service.
  */
 
 const FLUSH_MS = 100;
 const FLUSH_RECORDS = 1000;
 const PRUNE_EVERY_MS = 60_000;
 const REPORT_EVERY_MS = 10_000;
+const RETRY_MS = 500;
+/** Limit of lines that wait while PostgreSQL is away. Parsed records need several times as much memory. */
+const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 const port = parentPort!;
 
 /** Writes received records in batches, and deletes old records. */
 class WriterThread {
   readonly #retention: WriterData['retention'];
   readonly #ingest = new Ingest({ now: systemClock.now });
-  readonly #store: () => Promise<TelemetryStore>;
+  readonly #store: Opener<TelemetryStore>;
+  readonly #backlog: Backlog;
+  /** Whether to store a batch again after a failure, because a server comes back. A full disk drops records at once. */
+  readonly #retries: boolean;
+  /** Size of the lines that are not in a batch yet. */
+  #bytes = 0;
   #dropped = 0;
   #failure: string | undefined;
   #isScheduled = false;
-  #writing: Promise<void> = Promise.resolve();
+  #isWriting = false;
   #isPruning = false;
+  readonly #closing = new AbortController();
 
-  constructor({ dataDir, retention }: WriterData) {
+  constructor({ dataDir, postgresUrl, retention }: WriterData) {
     this.#retention = retention;
-    this.#store = storeOf(dataDir);
+    this.#store = opener(() => openTelemetryStore({ dataDir, postgresUrl }));
+    this.#retries = postgresUrl !== null;
+    this.#backlog = new Backlog(this.#retries ? MAX_WAITING_BYTES : Number.POSITIVE_INFINITY);
   }
 
   run(): void {
@@ -44,6 +58,7 @@ class WriterThread {
       () => void this.#prune(),
       (error: unknown) => {
         this.#failure = messageOf(error);
+        if (this.#retries) return;
         this.#dropped++;
         this.#report();
       },
@@ -53,8 +68,8 @@ class WriterThread {
   #receive(message: ToWriter): void {
     if (message.type === 'lines') {
       this.#ingest.take(message.service, Buffer.from(message.lines).toString('utf8'));
+      this.#bytes += message.lines.byteLength;
       this.#schedule();
-      void this.#writing.then(() => send({ type: 'taken', bytes: message.lines.byteLength }));
     } else if (message.type === 'lost') this.#ingest.lost(message.service, message.count);
     else if (message.type === 'flush') {
       void this.#flush().then(() => send({ type: 'flushed' }));
@@ -72,20 +87,47 @@ class WriterThread {
     }
   }
 
+  /** Adds the ingested records to the backlog. Resolves when they are stored or dropped. */
   #flush(): Promise<void> {
     const batch = this.#ingest.batch();
-    if (batch) this.#writing = this.#writing.then(() => this.#write(batch));
-    return this.#writing;
+    const bytes = this.#bytes;
+    this.#bytes = 0;
+    if (batch) {
+      this.#dropped += batch.counts['logs.dropped'] ?? 0;
+      for (const dropped of this.#backlog.add(batch, bytes)) this.#drop(dropped);
+      void this.#writeAll();
+    }
+    const settled = this.#backlog.settled();
+    if (bytes > 0) void settled.then(() => send({ type: 'taken', bytes }));
+    return settled;
   }
 
-  async #write(batch: Batch): Promise<void> {
-    this.#dropped += batch.counts['logs.dropped'] ?? 0;
+  async #writeAll(): Promise<void> {
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    for (let first = this.#backlog.first; first; first = this.#backlog.first) await this.#write(first);
+    this.#isWriting = false;
+  }
+
+  async #write(pending: Pending): Promise<void> {
     try {
-      await (await this.#store()).append(batch);
+      await (await this.#store()).append(pending.batch);
     } catch (error) {
-      this.#dropped += batch.logs.length + batch.events.length;
       this.#failure = messageOf(error);
+      const { signal } = this.#closing;
+      if (this.#retries && codeOf(error) === 'STORE_ERROR' && !signal.aborted) {
+        await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
+        return;
+      }
+      this.#drop(pending);
     }
+    this.#backlog.remove();
+  }
+
+  /** Counts the records of a batch as dropped. The counts are stored with the next batch. */
+  #drop({ batch }: Pending): void {
+    this.#dropped += batch.logs.length + batch.events.length;
+    if (this.#retries) this.#ingest.dropped(batch);
   }
 
   #report(): void {
@@ -108,6 +150,7 @@ class WriterThread {
   }
 
   async #finish(): Promise<void> {
+    this.#closing.abort();
     await this.#flush();
     this.#report();
     await this.#store()
@@ -122,21 +165,6 @@ function send(message: FromWriter): void {
   port.postMessage(message);
 }
 
-/**
- * Returns a function that opens the file on first use. After a failure, the next call opens the file again, because a
- * full disk might have free space again.
- */
-function storeOf(dataDir: string): () => Promise<TelemetryStore> {
-  let opened: Promise<TelemetryStore> | undefined;
-  return () => {
-    opened ??= sqliteTelemetryStore({ dataDir }).catch((error: unknown) => {
-      opened = undefined;
-      throw error;
-    });
-    return opened;
-  };
-}
-
 function pruneOnce(store: TelemetryStore, retention: WriterData['retention']): Promise<boolean> {
   const now = systemClock.now();
   return store.prune({
@@ -147,7 +175,7 @@ function pruneOnce(store: TelemetryStore, retention: WriterData['retention']): P
 }
 
 function runReader(dataDir: string): void {
-  const open = storeOf(dataDir);
+  const open = opener(() => openTelemetryStore({ dataDir, postgresUrl: null }));
   port.on('message', async (call: WorkerCall) => {
     port.postMessage(await answerCall(call, open));
   });

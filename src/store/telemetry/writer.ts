@@ -13,12 +13,14 @@ export interface TelemetryWriterOptions extends Omit<WriterData, 'mode'> {
 
 /**
  * Maximum number of bytes that were sent to the thread but are not stored yet. If the disk is too slow, further lines
- * are dropped.
+ * are dropped. While PostgreSQL is away, the thread drops the oldest lines earlier.
  */
 const MAX_IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 const CLOSE_DEADLINE_MS = 3000;
-/** Heap limit of the thread. The thread normally uses about a tenth of this limit. */
+/** Heap limit of the thread, which normally uses about a tenth of it. */
 const HEAP_MB = 64;
+/** Heap limit with PostgreSQL, where records wait while the server is away. */
+const POSTGRES_HEAP_MB = 128;
 
 /** Sends lines to the thread that stores them. No method blocks or throws. */
 export class TelemetryWriter {
@@ -133,10 +135,11 @@ export function startTelemetryWriter(options: TelemetryWriterOptions): Telemetry
 
 /** Starts the worker thread. The thread does not keep the process alive. */
 export function startTelemetryThread(data: TelemetryWorkerData): Worker {
+  const heapMb = data.mode === 'write' && data.postgresUrl !== null ? POSTGRES_HEAP_MB : HEAP_MB;
   const worker = new Worker(entryFile('telemetry'), {
     workerData: data,
     execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: 4 },
+    resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 4 },
   });
   worker.unref();
   return worker;

@@ -6,6 +6,7 @@ import { print } from '../sqlite/programs/print.ts';
 const [dataDir] = process.argv.slice(2) as [string];
 const writer = startTelemetryWriter({
   dataDir,
+  postgresUrl: null,
   retention: { logsDays: 7, analyticsDays: 400, telemetryMaxBytes: 1e9 },
   onDropped: (_, failure) => print(`${failure}\n`),
 });

@@ -17,6 +17,7 @@ describe('threads', () => {
     const dropped: unknown[] = [];
     const writer = startTelemetryWriter({
       dataDir,
+      postgresUrl: null,
       retention: RETENTION,
       onDropped: (...args) => dropped.push(args),
     });
@@ -42,6 +43,7 @@ describe('threads', () => {
     const told = Promise.withResolvers<unknown[]>();
     const writer = startTelemetryWriter({
       dataDir,
+      postgresUrl: null,
       retention: RETENTION,
       onDropped: (...args) => told.resolve(args),
     });

@@ -1,0 +1,26 @@
+import { silentLogger } from '../../kit/telemetry/logger.ts';
+import { openPostgres } from '../open-postgres.ts';
+import type { TelemetryStore } from '../ports/telemetry.ts';
+import { sqliteTelemetryStore } from '../sqlite/telemetry/store.ts';
+
+/** The writer sends one batch at a time, and deletes old records meanwhile. */
+const WRITER_CONNECTIONS = 2;
+
+export interface TelemetryLocation {
+  dataDir: string;
+  /** URL of PostgreSQL, or null for `telemetry.db` in `dataDir`. */
+  postgresUrl: string | null;
+}
+
+/** Opens the telemetry store of a worker thread. Throws STORE_ERROR if the store cannot be used. */
+export function openTelemetryStore({ dataDir, postgresUrl }: TelemetryLocation): Promise<TelemetryStore> {
+  if (postgresUrl === null) return sqliteTelemetryStore({ dataDir });
+  return openPostgres(
+    postgresUrl,
+    'telemetry-writer',
+    // A lost connection is reported as a failure to store records.
+    silentLogger,
+    ({ postgresTelemetryStore }, database) => postgresTelemetryStore(database),
+    { maxConnections: WRITER_CONNECTIONS },
+  );
+}
