@@ -49,3 +49,27 @@ export async function untilLoad(
     .poll(async () => (await (await daemon.fetch('/metrics')).text()).split('\n'), { timeout: 15_000 })
     .toContain(line);
 }
+
+/** A log record or event of a stream, with the id of its message. */
+export interface StreamedRecord {
+  id: string;
+  message: string;
+  type: string;
+}
+
+/** Reads records of a stream until there are `count`. */
+export async function readRecords(response: Response, count: number): Promise<StreamedRecord[]> {
+  const events: StreamedRecord[] = [];
+  let text = '';
+  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    const blocks = text.split('\n\n');
+    text = blocks.pop()!;
+    for (const block of blocks) {
+      const found = /^id: (\d+)\ndata: (.*)$/.exec(block);
+      if (found) events.push({ ...JSON.parse(found[2]!), id: found[1]! });
+    }
+    if (events.length >= count) return events;
+  }
+  return events;
+}

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { dailyEventStats, eventStats, listEvents, queryLogs } from '../../../src/contracts/index.ts';
 import { days } from '../../../src/kit/time/duration.ts';
 import { append, keptEvent, logRecord, NOON, openTelemetry } from '../../support/telemetry.ts';
-import { asCaller, send, startRest } from './support.ts';
+import { asCaller, readRecords as read, send, startRest } from './support.ts';
 
 async function start() {
   const rest = await startRest();
@@ -85,29 +85,6 @@ test('analytics: the list, the totals and the days', async () => {
   const alias = await send(rest, 'GET', '/api/v1/analytics/stats/daily', { headers: asCaller('ci', 'acme') });
   expect(alias.body).toEqual({ items: expected });
 });
-
-interface ReadEvent {
-  id: string;
-  message: string;
-  type: string;
-}
-
-/** Reads events of a stream until there are `count`. */
-async function read(response: Response, count: number): Promise<ReadEvent[]> {
-  const events: ReadEvent[] = [];
-  let text = '';
-  for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    text += chunk;
-    const blocks = text.split('\n\n');
-    text = blocks.pop()!;
-    for (const block of blocks) {
-      const found = /^id: (\d+)\ndata: (.*)$/.exec(block);
-      if (found) events.push({ ...JSON.parse(found[2]!), id: found[1]! });
-    }
-    if (events.length >= count) return events;
-  }
-  return events;
-}
 
 test('follow streams the latest and each new record, and resumes where a lost connection ended', async () => {
   const { rest, store } = await start();
