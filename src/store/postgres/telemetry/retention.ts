@@ -36,20 +36,24 @@ export class TelemetryRetention {
   }
 
   async prune(limits: TelemetryLimits): Promise<boolean> {
+    const now = await this.#createDays();
     try {
-      return await this.#database.transact((sql) => this.#pruneOnce(sql, limits));
+      return await this.#database.transact((sql) => this.#pruneOnce(sql, limits, now));
     } catch (error) {
       if (codeOf(error) === LOCK_TIMEOUT_CODE) return false;
       throw error;
     }
   }
 
-  async #pruneOnce(sql: Sql, { logsBefore, eventsBefore, maxBytes }: TelemetryLimits): Promise<boolean> {
+  async #pruneOnce(
+    sql: Sql,
+    { logsBefore, eventsBefore, maxBytes }: TelemetryLimits,
+    now: number,
+  ): Promise<boolean> {
     const [lock] = await sql<{ isHeld: boolean }>(
       `select pg_try_advisory_xact_lock(hashtextextended('telemetry retention', 0)) as "isHeld"`,
     );
     if (!lock!.isHeld) return false;
-    const now = await this.#createDays(sql);
     const expired = await sql<StoredDay>(
       `select kind, day from svc.telemetry_day
        where day + ${DAY_MS} <= case kind when 'log' then :logsBefore::bigint else :eventsBefore::bigint end
@@ -62,14 +66,15 @@ export class TelemetryRetention {
   }
 
   /** Creates the partitions of the next days. Returns the current time in epoch ms. */
-  async #createDays(sql: Sql): Promise<number> {
-    // The lock keeps writers from creating the same partitions.
-    await sql('select from svc.telemetry_position for update');
-    const [row] = await sql<{ now: number }>(
-      `select now, svc.create_telemetry_days(now) from (select coalesce(:now::bigint, ${DATABASE_TIME}) as now) as t`,
-      { now: this.#clock?.now() ?? null },
-    );
-    return row!.now;
+  #createDays(): Promise<number> {
+    return this.#database.transact(async (sql) => {
+      await lockPosition(sql);
+      const [row] = await sql<{ now: number }>(
+        `select now, svc.create_telemetry_days(now) from (select coalesce(:now::bigint, ${DATABASE_TIME}) as now) as t`,
+        { now: this.#clock?.now() ?? null },
+      );
+      return row!.now;
+    });
   }
 
   async #freeSpace(sql: Sql, maxBytes: number, now: number): Promise<boolean> {
@@ -86,8 +91,14 @@ export class TelemetryRetention {
   }
 }
 
+/** Keeps writers waiting, which expect that the set of partitions does not change. */
+async function lockPosition(sql: Sql): Promise<void> {
+  await sql('select from svc.telemetry_position for update');
+}
+
 async function dropDay(sql: Sql, { kind, day }: Pick<StoredDay, 'kind' | 'day'>): Promise<boolean> {
   await sql(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+  await lockPosition(sql);
   await sql(`drop table ${partitionOf(kind, day)}`);
   await sql('delete from svc.telemetry_day where kind = :kind and day = :day', { kind, day });
   return true;
