@@ -47,7 +47,8 @@ export function createRecordStreams(http: Http, what: string) {
           after = Math.max(after, items.at(-1)!.id);
           yield items.map(({ id, record }) => ({ id: String(id), data: JSON.stringify(record) }));
         }
-        // Polls in real time, even in tests with a fake clock, because another process writes the records.
+        // Polls in real time, even in tests with a fake clock, because other processes and nodes write the records. A
+        // notification by PostgreSQL would need a connection per process, and the records would still be queried.
         if (items.length < PAGE) await sleep(POLL_MS, undefined, { signal });
         items = await source.after(after, PAGE);
       }
