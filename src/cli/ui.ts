@@ -41,8 +41,8 @@ export interface UiOptions {
   stderr: OutputStream;
   quiet: boolean;
   /**
-   * True if lines are JSON documents. In JSON documents, control characters are replaced by JSON escapes, which
-   * preserve the values.
+   * Whether each output line is a JSON document. If so, control characters are written as JSON escapes, which preserve
+   * the values.
    */
   json: boolean;
   out: Style;

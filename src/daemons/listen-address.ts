@@ -1,6 +1,8 @@
 export const LOOPBACK = '127.0.0.1';
 
-/** Address on which only one process listens, also if several processes share the service's port. */
+/**
+ * Address of one process. No other process listens on this address, even if several processes share the service's port.
+ */
 export interface MemberAddress {
   host: string;
   port: number;

@@ -41,8 +41,8 @@ function forwardingServer(server: Http['server']): Server {
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 /**
- * Also listens on the other address of `localhost`, because Node binds only the first address. Failures are ignored,
- * because the machine might have a single address, or another program might use the port.
+ * Also listens on the other loopback address, because Node binds only one address of `localhost`. Failures are ignored,
+ * because the machine might have only one loopback address.
  */
 async function listenOnOtherLoopback({ server }: Http, options: ListenOptions): Promise<void> {
   const bound = server.address() as AddressInfo;
@@ -83,8 +83,8 @@ const FREE_WITHIN_MS = 3000;
 const FREE_POLL_MS = 50;
 
 /**
- * Throws CONFLICT if the port is in use. `reusePort` would share the port with any process, so a second platform on the
- * port would get half of the requests.
+ * Throws CONFLICT if the port is in use. `reusePort` would share the port with any process. A second platform on the
+ * port would then get half of the requests.
  */
 export async function requireFree(address: { host: string; port: number }, name: string): Promise<void> {
   if (address.port === 0) return;

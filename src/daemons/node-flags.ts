@@ -1,14 +1,14 @@
 import type { ServiceName } from '../contracts/index.ts';
 
 /**
- * Flags that reduce the memory of all five idle services from 498 to 461 MB. By default, V8 keeps large semi-spaces and
- * the code compiled at the start.
+ * Flags that reduce the total memory of five idle services from 498 to 461 MB. By default, V8 keeps large semi-spaces
+ * and the code compiled at the start.
  */
 const SMALL = ['--max-semi-space-size=2', '--optimize-for-size'];
 
 /**
- * Flags of the gateway. With smaller semi-spaces, garbage collection of in-flight deliveries took a tenth of the CPU
- * time. The memory reducer, which drops compiled code after eight idle seconds, is disabled.
+ * Flags of the gateway. With smaller semi-spaces, garbage collection took a tenth of the CPU time. The memory reducer
+ * is disabled, because the reducer would drop compiled code after eight idle seconds.
  */
 const FLAGS: Record<ServiceName, readonly string[]> = {
   gateway: ['--max-semi-space-size=32', '--no-memory-reducer'],

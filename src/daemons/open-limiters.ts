@@ -6,8 +6,8 @@ import type { StartOptions } from './start-options.ts';
 import { storedLimiters } from './stored-limiters.ts';
 
 /**
- * Opens the rate limits of a service. The limits count calls across all nodes of a cluster, or else across the
- * processes of the service on this machine.
+ * Opens the rate limits of a service. In a cluster, the limits count calls across all nodes. Otherwise, the limits
+ * count calls across the processes of the service.
  */
 export async function openLimiters(
   service: string,

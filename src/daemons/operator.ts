@@ -2,9 +2,8 @@ import { ANONYMOUS_HOST, type Caller } from '../contracts/index.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 
 /**
- * Throws UNAUTHORIZED or FORBIDDEN unless the caller is a host in `gateway.admins`, even in development. Installed
- * plugins run as the platform's user, so access to the port must not be sufficient to install plugins. @spec
- * docs/security.md "Boundaries"
+ * Throws UNAUTHORIZED or FORBIDDEN unless the caller is a host in `gateway.admins`. Installed plugins run as the
+ * platform's user, so access to the port alone is not sufficient. @spec docs/security.md "Boundaries"
  */
 export function requireOperator({ hostId }: Caller, admins: readonly string[], what: string): void {
   if (hostId === ANONYMOUS_HOST) {

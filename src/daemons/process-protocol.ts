@@ -15,8 +15,8 @@ export interface OperatorCredentials {
 export type PeerUrls = Partial<Record<ServiceName, string>>;
 
 /**
- * Start parameters of a service process. The parameters are sent over the IPC channel, so that no secret appears in
- * arguments or the environment.
+ * Start parameters of a service process. The IPC channel carries the parameters, so that no secret appears in arguments
+ * or the environment.
  */
 export interface DaemonStart {
   config: PlatformConfig;
@@ -30,7 +30,7 @@ export interface DaemonStart {
   peers: PeerUrls;
   listen: { host: string; port: number };
   logLevel?: LogLevel;
-  /** Whether the previous process crashed, that is, exited with an error or by an unexpected signal. */
+  /** Whether the previous process exited with an error or by an unexpected signal. */
   hadFault?: boolean;
   /** Set if several processes share the service's port. */
   portShare?: PortShare;
@@ -45,8 +45,8 @@ export interface PortShare {
 }
 
 /**
- * A listening socket that one process hands to another process. While no process accepts connections on the socket, new
- * connections wait in the kernel's backlog.
+ * A listening socket that one process hands to another process. During the handover, new connections wait in the
+ * kernel's backlog.
  */
 export interface Listener {
   close(): void;
@@ -63,8 +63,8 @@ export type ToDaemon =
   | { type: 'stop' };
 
 /**
- * Messages of a service process. `listening` carries its listener, unless the port is shared; `ownUrl` reaches this
- * process also if the port is shared. The process exits after `failed`. `sandbox` reports a changed sandbox of its plugin processes.
+ * Messages of a service process to the supervisor. `listening` carries the listening socket unless processes share the
+ * port. `ownUrl` is the URL of this process only. The process exits after `failed`.
  */
 export type FromDaemon =
   | { type: 'listening'; url: string; ownUrl: string; port: number }

@@ -96,8 +96,8 @@ interface BindOptions {
 }
 
 /**
- * Listens on the service's port. A process that shares the port also listens on a port of its own, on which other
- * processes call it.
+ * Listens on the service's port. A process that shares the port also listens on a separate port for calls from other
+ * processes.
  */
 async function bind(http: Http, { name, address, options }: BindOptions): Promise<BoundAddress> {
   const { portShare, listener, config } = options;

@@ -66,7 +66,7 @@ function createServer<Services extends DaemonServices>(options: ServiceHttpOptio
   });
 }
 
-/** Returns the host names that clients are allowed to use, in addition to the names of this machine. */
+/** Returns the host names that clients are allowed to use in addition to the names of this machine. */
 function allowedHosts({ config, env }: Resources): string[] {
   const { allowedHosts, publicUrl } = config.gateway;
   const own = [publicUrl, env.SVC_ADVERTISE_URL].flatMap((url) => URL.parse(url ?? '')?.hostname ?? []);

@@ -4,7 +4,7 @@ import type { StartOptions } from './start-options.ts';
 
 type Start = (options: StartOptions) => Promise<RunningDaemon>;
 
-/** Start functions by service. Services are imported lazily, so that a process loads only one service. */
+/** Start functions by service. Each process imports only its own service. */
 const START: Record<ServiceName, Start> = {
   state: async (options) => startDaemon((await import('./state/index.ts')).state, options),
   marketplace: async (options) => startDaemon((await import('./marketplace/index.ts')).marketplace, options),

@@ -51,7 +51,7 @@ export interface StartOptions
   onFatal?: Resources['onFatal'];
 }
 
-/** Registers the secrets that the logger cannot recognize by their form, so that the logger masks these secrets. */
+/** Registers secrets that the logger cannot recognize by their form, so that the logger masks these secrets. */
 export function keepSecrets({ config, keys, operator, env = {} }: StartOptions): void {
   const { jwtSecret, previousJwtSecret, internalSecret, masterKey, previousMasterKeys = [] } = keys;
   keepSecret([

@@ -12,8 +12,8 @@ import type { Clock } from '../kit/time/clock.ts';
 import type { RateCounters } from '../store/ports/index.ts';
 
 /**
- * Time in ms for which a response of the store is reused. During this time, `peek` returns the response, and a rejected
- * key is rejected again without a request to the store.
+ * Time for which a response of the store is reused, in ms. During this time, a rejected key is rejected again without a
+ * request to the store.
  */
 const KNOWN_FOR_MS = 250;
 
@@ -36,8 +36,8 @@ interface Count {
   waiters: Waiter[];
   isAsking: boolean;
   /**
-   * Latest response of the store. `until` is the time at which the response becomes outdated, and `freesAt` is the time
-   * at which the oldest call expires, both in monotonic ms.
+   * Latest response of the store. The response becomes outdated at `until`. The oldest call expires at `freesAt`. Both
+   * times are in monotonic ms.
    */
   known: { left: number; until: number; freesAt: number } | undefined;
 }
@@ -102,7 +102,7 @@ class StoredLimiter implements SharedLimiter {
     this.#deps.counters.giveBack(this.#stored(key, count), this.#windowMs).catch(() => {});
   }
 
-  /** Sends one request at a time per key. Calls that arrive during a request share the next request. */
+  /** Sends requests to the store, one at a time per key. Calls that arrive during a request share the next request. */
   async #serve(stored: string, count: Count, limit: number): Promise<void> {
     count.isAsking = true;
     do {
@@ -156,7 +156,7 @@ class StoredLimiter implements SharedLimiter {
     return { allowed, remaining: left, resetMs: Math.max(0, freesAt - this.#now()) };
   }
 
-  /** Returns the key under which the store counts calls. Keys beyond `maxKeys` share one count. */
+  /** Returns the key under which the store counts calls. All keys beyond `maxKeys` share one count. */
   #stored(key: string, count: Count): string {
     const own = this.#counts.find('') === count ? '' : key;
     return JSON.stringify([this.#deps.service, this.#name, own]);

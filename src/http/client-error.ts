@@ -20,8 +20,8 @@ const REASONS: Partial<Record<PlatformCode, string>> = {
 };
 
 /**
- * Returns a handler that answers malformed requests (bad framing, oversized headers) with an error body and closes the
- * connection.
+ * Returns a handler for malformed requests, such as requests with oversized headers. The handler sends an error body
+ * and closes the connection.
  */
 export function createClientErrorAnswer(random: Random) {
   const refused = new WeakSet<Socket>();
@@ -38,8 +38,8 @@ export function createClientErrorAnswer(random: Random) {
 }
 
 /**
- * Returns true while an earlier request on this connection waits for its response. An incomplete request does not
- * count, because an incomplete request is the malformed request.
+ * Returns whether an earlier request on this connection waits for its response. An incomplete request does not count,
+ * because the incomplete request is the malformed request.
  */
 function isBehindAnother(socket: Socket): boolean {
   const pending = pendingResponse(socket);

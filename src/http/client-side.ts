@@ -11,8 +11,8 @@ export interface ClientSide {
 export type ClientSideOf = (request: IncomingMessage) => ClientSide;
 
 /**
- * Returns a function that finds the `ClientSide` of requests that bypass Fastify. As with Fastify's `trustProxy`,
- * `X-Forwarded-*` headers are trusted only from configured proxies.
+ * Returns a function that finds the `ClientSide` of requests that bypass Fastify. `X-Forwarded-*` headers are trusted
+ * only from configured proxies, as with Fastify's `trustProxy`.
  */
 export function createClientSide(trustedProxies: readonly string[]): ClientSideOf {
   const trusts = trustIn(trustedProxies);

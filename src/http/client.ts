@@ -12,7 +12,7 @@ export interface ClientOptions {
   timeoutMs?: number;
   /** Name of the peer in error messages, such as `gateway`. */
   peer: string;
-  /** Function that is used instead of `fetch`. */
+  /** Replacement for the global `fetch`. */
   send?: Send;
 }
 
@@ -100,7 +100,7 @@ export async function openStream(
 function fillPath(path: string, params: object): string {
   return path.replace(/:([A-Za-z_]\w*)/g, (_, name: string) => {
     const value = String((params as Record<string, unknown>)[name]);
-    // URL normalization removes empty and dot segments even in escaped form, so that the request would reach another
+    // URL normalization removes empty and dot segments, even in escaped form. The request would then reach another
     // path.
     if (value === '' || value === '.' || value === '..') {
       throw new PlatformError('VALIDATION_ERROR', `${name} cannot be ${JSON.stringify(value)}.`);
@@ -119,7 +119,8 @@ function queryString(query: object): string {
 }
 
 /**
- * Returns the TLS certificate error in the cause chain of a `fetch` error, or undefined if the chain has no such error.
+ * Returns the TLS certificate error in the cause chain of a `fetch` error. Returns undefined if the cause chain has no
+ * such error.
  */
 function trustFailure(error: unknown): { code: string; message: string } | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
@@ -158,8 +159,8 @@ export function connectionError(error: unknown, peer: string, base: string): Pla
 }
 
 /**
- * Converts an error response to a PlatformError. Keeps the error of the peer if the body has the platform's format and
- * a known code.
+ * Converts an error response to a PlatformError. Keeps the code, message and details from the response body if the code
+ * is a platform code.
  */
 export function peerError(
   response: Pick<SentReply, 'status' | 'headers'>,

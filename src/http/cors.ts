@@ -8,7 +8,7 @@ export interface CorsVerdict {
   isPreflight: boolean;
 }
 
-/** Returns the CORS headers and the preflight flag for a request, or null if the request has no `Origin` header. */
+/** Returns the CORS verdict for a request. Returns null if the request has no `Origin` header. */
 export type JudgeOrigin = (request: IncomingMessage) => CorsVerdict | null;
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE';
@@ -22,8 +22,8 @@ const PREFLIGHT_SECONDS = '600';
 const OTHER_ORIGIN: CorsVerdict = { headers: ['vary', 'origin'], isPreflight: false };
 
 /**
- * Returns a function that checks the origin of requests, or null if the configuration allows no origin.
- * `Access-Control-Allow-Credentials` is never sent, because the platform uses no cookies.
+ * Returns a function that checks the origin of requests, or null if no origin is allowed. The platform uses no cookies,
+ * so `Access-Control-Allow-Credentials` is never sent.
  */
 export function createOriginJudge(origins: readonly string[]): JudgeOrigin | null {
   if (origins.length === 0) return null;

@@ -5,15 +5,15 @@ import { STOP_DEADLINES } from '../kit/time/stop-deadlines.ts';
 import type { Http } from './http-kit.ts';
 
 /**
- * Maximum length of the kernel's accept queue. If a burst exceeds Node's default of 511, clients retry only after one
- * second.
+ * Maximum length of the kernel's accept queue. Node's default is 511. If the queue is full, clients retry only after
+ * one second.
  */
 export const LISTEN_BACKLOG = 4096;
 
 const POLL_MS = 10;
 /**
- * Number of consecutive polls without activity after which the backlog counts as empty. Polls are counted instead of
- * time, because a busy event loop accepts connections late.
+ * Number of consecutive polls without a new connection after which the backlog counts as empty. A time limit would be
+ * wrong, because a busy event loop accepts connections late.
  */
 const QUIET_POLLS = 4;
 /** Maximum time for which a draining server accepts connections that are still in the kernel backlog. */
@@ -26,15 +26,15 @@ const DRAIN_MS = 8000;
 const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
 
 /**
- * Returns the time in ms after which all open connections are closed, including connections with a request in flight.
+ * Returns the time in ms until all open connections are closed. Connections with a request in flight are closed too.
  */
 function drainLeftMs(http: Http): number {
   return Math.min(drainMsOf(http), http.kit.drainEndsAt - performance.now());
 }
 
 /**
- * Adds a graceful shutdown. Responses get `Connection: close`, and connections in the kernel backlog are still
- * accepted. Idle connections close first. The remaining connections close at the deadline.
+ * Adds a graceful shutdown. Connections in the kernel backlog are still accepted. Idle connections close first, and all
+ * other connections close at the deadline.
  */
 export function drainOnClose(http: Http): void {
   const { server } = http;
@@ -49,8 +49,8 @@ export function drainOnClose(http: Http): void {
     if (!server.listening) return;
     http.kit.drainEndsAt = performance.now() + drainMsOf(http) + STOP_DEADLINES.httpCutMs;
     await untilBacklogEmpty(http);
-    // On close, Node closes only connections that are idle at that moment. Without the `reap` timer, other connections
-    // would stay open until the keep-alive timeout.
+    // On close, Node closes only connections that are idle at that moment. The `reap` timer closes connections that
+    // become idle later.
     keepNewConnections(server, acceptedAt);
     const reap = setInterval(() => server.closeIdleConnections(), REAP_MS);
     const cut = setTimeout(() => server.closeAllConnections(), drainLeftMs(http));
@@ -67,7 +67,7 @@ export function drainOnClose(http: Http): void {
 
 /**
  * Defers the closing of idle connections until each new connection has sent its first byte. Node treats a new
- * connection as idle and would close the connection before its first request arrives.
+ * connection as idle and would close the connection too early.
  */
 function keepNewConnections(server: Server, acceptedAt: ReadonlyMap<Socket, number>): void {
   const closeIdle = server.closeIdleConnections.bind(server);
@@ -79,8 +79,8 @@ function keepNewConnections(server: Server, acceptedAt: ReadonlyMap<Socket, numb
 }
 
 /**
- * Resolves when no new requests arrive, when the number of accepted connections reaches the size of the kernel backlog,
- * or at the deadline.
+ * Resolves when the kernel backlog is empty, or at the deadline. Also resolves after `LISTEN_BACKLOG` accepted
+ * connections.
  */
 async function untilBacklogEmpty(http: Http): Promise<void> {
   const { kit } = http;

@@ -2,8 +2,8 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { Http } from './http-kit.ts';
 
 /**
- * Rejects compressed bodies and unknown transfer codings, which are not decoded. Compressed bodies would fail as
- * invalid JSON, and unknown transfer codings would allow request smuggling.
+ * Rejects compressed bodies and unknown transfer codings. Compressed bodies would fail as invalid JSON. Unknown
+ * transfer codings would allow request smuggling.
  */
 export function refuseEncodedBodies(http: Http): void {
   http.addHook('preParsing', (request, _reply, _payload, done) => {

@@ -18,15 +18,15 @@ export interface StreamCall {
 }
 
 /**
- * Yields batches of events. An error before the first batch becomes an error response, and a later error becomes an
- * `error` event. `signal` aborts when the client disconnects.
+ * Yields batches of events. `signal` aborts when the client disconnects. An error becomes an error response, or an
+ * `error` event after the first batch.
  */
 export type FollowEvents = (signal: AbortSignal) => AsyncGenerator<readonly ServerSentEvent[], void>;
 
 export interface EventStreams {
   /**
    * Streams events until the generator ends, the client disconnects or the service stops. Throws RATE_LIMIT_EXCEEDED if
-   * the namespace has no stream left, and SERVICE_UNAVAILABLE if no stream is free.
+   * the namespace uses all its streams. Throws SERVICE_UNAVAILABLE if no stream is free.
    */
   send(call: StreamCall, follow: FollowEvents): Promise<void>;
 }

@@ -7,7 +7,7 @@ import type { Http } from './http-kit.ts';
 import { protocolFault } from './request-line.ts';
 
 /**
- * Defers `100 Continue` until a handler reads the body, so that the client of a rejected request never sends the body.
+ * Delays `100 Continue` until a handler reads the body. The client of a rejected request then never sends the body.
  * Code that reads a body without Fastify must call `continueIfExpected`.
  */
 export function deferContinue(server: Server): void {
@@ -33,10 +33,7 @@ export function continueIfExpected(request: IncomingMessage, response: ServerRes
   if (expectsContinue(request)) response.writeContinue();
 }
 
-/**
- * Returns whether the client waits for `100 Continue`. HTTP/1.0 has no interim responses, so `Expect` is ignored in
- * HTTP/1.0 requests (RFC 9110 10.1.1).
- */
+/** Returns whether the client waits for `100 Continue`. `Expect` is ignored in HTTP/1.0 requests (RFC 9110 10.1.1). */
 function expectsContinue({ headers, httpVersionMinor }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersionMinor > 0;
 }

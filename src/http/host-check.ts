@@ -12,15 +12,15 @@ export interface HostCheckOptions {
 }
 
 /**
- * Returns a check against DNS rebinding, in which the host name of a web page resolves to a loopback address. Returns
- * undefined for other listen addresses, for which any host name is valid.
+ * Returns a check of the `Host` header against DNS rebinding, or undefined. No check is needed if the service does not
+ * listen on a loopback address.
  */
 export function createHostCheck({ listenHost, allowedHosts }: HostCheckOptions): CheckHost | undefined {
   if (!isLoopbackHost(listenHost)) return undefined;
   const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
   let lastGood: string | undefined;
   return (host) => {
-    // A missing `Host` header is accepted, because the header is optional in HTTP/1.0 and browsers always send the
+    // A missing `Host` header is accepted, because HTTP/1.0 clients can omit the header. Browsers always send the
     // header.
     if (host === undefined || host === lastGood) return;
     const full = host.toLowerCase();
@@ -36,10 +36,7 @@ export function createHostCheck({ listenHost, allowedHosts }: HostCheckOptions):
   };
 }
 
-/**
- * Returns true for `localhost` and its subdomains, for addresses in 127.0.0.0/8, and for `::1` with or without
- * brackets.
- */
+/** Returns true for `localhost` and its subdomains, 127.0.0.0/8, and `::1` with or without brackets. */
 export function isLoopbackHost(host: string): boolean {
   if (host === 'localhost' || host === '::1' || host === '[::1]' || host.endsWith('.localhost')) return true;
   return host.startsWith('127.') && isIPv4(host);

@@ -29,8 +29,8 @@ declare module 'fastify' {
 }
 
 /**
- * Returns the caller or throws UNAUTHORIZED. Adds rate limit headers to `reply`. Most calls return without a promise,
- * because a promise would slow down every request.
+ * Returns the caller or throws UNAUTHORIZED. Adds rate limit headers to `reply`. Returns a promise only if necessary,
+ * because a promise slows down the request.
  */
 export type Authenticate = (request: FastifyRequest, reply?: FastifyReply) => Caller | Promise<Caller>;
 

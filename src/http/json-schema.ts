@@ -3,13 +3,13 @@ import { createNumbering } from '../kit/data/numbering.ts';
 
 type JsonSchema = Record<string, unknown>;
 
-/** Collects the named schemas of one OpenAPI description. */
+/** Collection of the named schemas of one OpenAPI description. */
 export interface SchemaComponents {
   /** The `components.schemas` object of the OpenAPI description. */
   readonly schemas: Record<string, JsonSchema>;
   /**
-   * Converts a zod schema to JSON Schema 2020-12, in which each `$ref` refers to `components.schemas`. `io` is `input`
-   * for requests and `output` for responses.
+   * Converts a zod schema to JSON Schema 2020-12. Each `$ref` in the result refers to `components.schemas`. `io` is
+   * `input` for requests and `output` for responses.
    */
   add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
   /**
@@ -65,7 +65,8 @@ export function createSchemaComponents(): SchemaComponents {
     lift,
     add(schema, io) {
       const { it, $defs = {} } = print(schema, io);
-      // A type with defaults has different schemas for requests and responses, so the request schema gets its own name.
+      // Defaults make a property optional in requests and required in responses. Such a request schema gets its own
+      // name.
       const answered =
         io === 'input' && Object.keys($defs).length > 0 ? print(schema, 'output').$defs : $defs;
       const names = Object.keys($defs).filter(
@@ -77,7 +78,8 @@ export function createSchemaComponents(): SchemaComponents {
 }
 
 /**
- * Converts a schema inside a wrapper object, so that a recursive schema refers to `$defs` instead of the root (`#`).
+ * Converts a schema inside a wrapper object. References in a recursive schema then point to `$defs` instead of the root
+ * (`#`).
  */
 function print(
   schema: z.ZodType,

@@ -21,7 +21,8 @@ export function createProtocolServer(): Server {
     ...SERVER_LIMITS,
     keepAliveTimeout: LIMITS.keepAliveMs,
     requestTimeout: LIMITS.requestTimeoutMs,
-    // HTTP allows a server to ignore an upgrade, so only WebSockets are upgraded, and only if a listener serves them.
+    // HTTP allows a server to ignore an upgrade. Only WebSockets are upgraded, and only if the server has a listener
+    // for upgrades.
     shouldUpgradeCallback: (request) =>
       request.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
   });
@@ -29,8 +30,8 @@ export function createProtocolServer(): Server {
 }
 
 /**
- * Sends error bodies for unsupported `Expect` headers, `CONNECT` requests and stalled request bodies, instead of Node's
- * default responses. Other requests are unaffected.
+ * Replaces Node's default error responses with error bodies of the platform. Covers unsupported `Expect` headers,
+ * `CONNECT` requests and stalled request bodies.
  */
 export function keepProtocol(server: Server, random: Random, bodyIdleMs: number = LIMITS.bodyIdleMs): void {
   refuseExpectations(server, random);

@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 const LINGER_MS = 500;
 
 /**
- * Responds to a request that has not fully arrived, and discards the rest of the request before the connection closes.
- * Closing with unread bytes would reset the connection, and the client could lose the response.
+ * Responds to a request that has not fully arrived, and discards the remaining bytes. If the connection closed with
+ * unread bytes, a reset could make the client lose the response.
  */
 export function endUnread(request: IncomingMessage, response: ServerResponse, body: string | Buffer): void {
   response.write(body);

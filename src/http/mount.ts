@@ -105,8 +105,8 @@ function parse(schema: z.ZodType | undefined, value: unknown, place: string): un
 }
 
 /**
- * Returns a function that counts a call and throws if the limit is reached. If processes share the limit, the function
- * returns a promise that rejects instead.
+ * Returns a function that counts a call and throws if the limit is reached. If several processes share the limit, the
+ * function returns a promise.
  */
 function limitOf(
   perMinute: MountOptions['perMinute'],

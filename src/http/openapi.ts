@@ -42,10 +42,7 @@ export function errorResponse(description: string): Record<string, unknown> {
   return { description, content: { 'application/json': { schema: ERROR_REF } } };
 }
 
-/**
- * Builds an OpenAPI description with the common error schema and authentication scheme. `fill` adds the operations by
- * method and path, such as `/a/:id`.
- */
+/** Builds an OpenAPI description with the common error schema and authentication scheme. `fill` adds the operations. */
 export function describeApi(
   info: OpenApiDocument['info'],
   fill: (
@@ -75,8 +72,8 @@ export function describeApi(
 }
 
 /**
- * Describes the mounted endpoints that are visible. The description is generated per request, because registering a
- * generator at startup would cost each service 100 ms and 8 MB. @spec Health, metrics, specification (visibility)
+ * Describes the visible mounted endpoints. The description is generated per request. Registering a generator at startup
+ * would cost each service 100 ms and 8 MB. @spec Health, metrics, specification (visibility)
  */
 export function openApiDocument(
   service: string,

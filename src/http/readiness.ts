@@ -6,7 +6,10 @@ import { seconds } from '../kit/time/duration.ts';
 
 /** Maximum time without a response from the store. After this time, the service is not ready. */
 const MAX_STORE_SILENCE_MS = seconds(5);
-/** Maximum time that a readiness request waits for the store. The wait uses real time, even with a test clock. */
+/**
+ * Maximum time that a readiness request waits for the store. The wait uses the system clock, even in tests with a fake
+ * clock.
+ */
 const PROBE_WAIT_MS = 250;
 
 export interface ReadinessDeps {
@@ -39,8 +42,8 @@ export class Readiness {
   }
 
   /**
-   * Returns the reasons why the service is not ready, or an empty list if it is ready. Logs new reasons, and when the
-   * service becomes ready again.
+   * Returns the reasons why the service is not ready. The list is empty if the service is ready. Logs new reasons and
+   * the return to readiness.
    */
   async reasons(): Promise<Degradation[]> {
     const reasons = [this.#drainReason(), await this.#storeReason(), await this.#pluginReason()].filter(
@@ -107,7 +110,6 @@ export class Readiness {
   }
 }
 
-/** Returns the 503 error of a service that is not ready. */
 export function notReady(service: ServiceName, reasons: readonly Degradation[]): PlatformError {
   const messages = reasons.map(({ message }) => message).join(' ');
   return new PlatformError('SERVICE_UNAVAILABLE', `${service} is not ready. ${messages}`, {

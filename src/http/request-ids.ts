@@ -12,8 +12,8 @@ export interface RequestIds {
 }
 
 /**
- * Returns the client's request and trace ids if they are valid, and new ids otherwise. If all three ids are new, they
- * derive from one UUID, because generating three UUIDs would cost more than routing the request.
+ * Returns the request, trace and span ids of a request. Valid ids from the client are kept. If the client sends no ids,
+ * all ids derive from one UUID, because generating a UUID is slow.
  */
 export function idsOf(
   headers: IncomingHttpHeaders,

@@ -3,7 +3,7 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { CheckHost } from './host-check.ts';
 import { deliveryPathFault, pathFault, pathOf } from './request-path.ts';
 
-/** Throws VALIDATION_ERROR for a malformed path or `Host` header, and FORBIDDEN for a host that is not allowed. */
+/** Throws VALIDATION_ERROR for a malformed path or `Host` header. Throws FORBIDDEN for a host that is not allowed. */
 export function requireValidRequest(request: IncomingMessage, checkHost: CheckHost | undefined): void {
   requireHost(request);
   requireSafePath(request.url!);
@@ -11,8 +11,8 @@ export function requireValidRequest(request: IncomingMessage, checkHost: CheckHo
 }
 
 /**
- * Requires exactly one `Host` header in HTTP/1.1 (RFC 9112 3.2). If a request had two `Host` headers, a proxy and this
- * server could use different headers.
+ * Requires exactly one `Host` header in HTTP/1.1 (RFC 9112 3.2). With two `Host` headers, a proxy and this server could
+ * use different values.
  */
 function requireHost({ headers, rawHeaders, httpVersionMinor }: IncomingMessage): void {
   if (headers.host === undefined) {
@@ -32,22 +32,20 @@ function requireSafePath(url: string): void {
 }
 
 /**
- * Returns true for webhook deliveries. Their host name is not checked, because deliveries can arrive through a tunnel
- * with any host name and authenticate with a secret.
+ * Returns true for webhook deliveries. Deliveries authenticate with a secret and can arrive through a tunnel, so their
+ * host name is not checked.
  */
 export function isDelivery(url: string): boolean {
   return url.startsWith('/webhooks/');
 }
 
 const HTTP_METHODS = new Set<string | undefined>(METHODS);
-/**
- * Error options that close the connection, because this server and the sender might disagree on where the message ends.
- */
+/** Error options that close the connection. This server and the sender might disagree on the end of the request. */
 const CLOSE = { headers: { connection: 'close' } };
 
 /**
- * Returns undefined for valid HTTP/1.0 and HTTP/1.1 requests, and an error otherwise. Node's parser also accepts other
- * protocols (docs/decisions/0020) and chunked HTTP/1.0 bodies, which older proxies do not support (RFC 9112 6.1).
+ * Returns an error for requests that are not valid HTTP/1.0 or HTTP/1.1. Node's parser also accepts other protocols
+ * (docs/decisions/0020). Chunked HTTP/1.0 bodies are rejected too (RFC 9112 6.1).
  */
 export function protocolFault(request: IncomingMessage): PlatformError | undefined {
   const { method, httpVersionMajor, httpVersionMinor, headers } = request;

@@ -5,16 +5,16 @@ export function pathOf(url: string): string {
 }
 
 /**
- * Matches `.` and `..` segments, including percent-encoded ones. A `;` also ends a segment, because some servers remove
- * a suffix that starts with `;`.
+ * Matches `.` and `..` segments, including percent-encoded segments. `;` ends a segment, because some servers remove
+ * suffixes that start with `;`.
  */
 const DOT_SEGMENT = /(?:^|\/|%2f|%5c)(?:\.|%2e){1,2}(?=\/|%2f|%5c|;|$)/i;
 const BAD_ESCAPE = /%(?![0-9a-f]{2})/i;
 const PLAIN = /^[\w/~!$&'()*+,;=:@-]*$/;
 
 /**
- * Returns the reason to reject a path, or undefined if the path is valid. The router, the authentication and the
- * upstream must interpret a path identically, so ambiguous spellings are rejected. @spec docs/decisions/0020
+ * Returns the reason to reject a path, or undefined if the path is valid. Rejects spellings that the router, the
+ * authentication and the upstream could interpret differently. @spec docs/decisions/0020
  */
 export function pathFault(path: string): string | undefined {
   if (PLAIN.test(path)) return undefined;
@@ -27,7 +27,7 @@ export function pathFault(path: string): string | undefined {
 
 function spellingFault(path: string): string | undefined {
   if (path.includes('\\')) return 'The path contains a backslash.';
-  // A router ignores the part of a path after a "#", but a string comparison of paths does not.
+  // Routers ignore everything after a "#" in a path, but string comparisons do not.
   if (path.includes('#')) return 'The path contains a "#".';
   return BAD_ESCAPE.test(path) ? 'The path has a malformed percent escape.' : undefined;
 }
@@ -35,8 +35,8 @@ function spellingFault(path: string): string | undefined {
 const PLAIN_DOT_SEGMENT = /(?:^|\/)\.{1,2}(?=\/|$)/;
 
 /**
- * Returns the reason to reject the path of a webhook delivery. Unlike `pathFault`, accepts all percent-encoded
- * characters, because webhook URLs contain instance ids.
+ * Returns the reason to reject the path of a webhook delivery. Accepts all percent-encoded characters, because webhook
+ * URLs contain instance ids.
  */
 export function deliveryPathFault(path: string): string | undefined {
   if (PLAIN.test(path)) return undefined;

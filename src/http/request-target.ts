@@ -3,8 +3,8 @@ import type { IncomingMessage } from 'node:http';
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i;
 
 /**
- * Returns the path and query of a request target. If the target is an absolute URL, its host replaces the `Host` header
- * (RFC 9112 3.2.2).
+ * Returns the path and query of a request target. The host of an absolute URL replaces the `Host` header (RFC 9112
+ * 3.2.2).
  */
 export function originForm(request: IncomingMessage): string {
   const url = request.url!;

@@ -29,8 +29,8 @@ export function methodNotAllowed(method: string, path: string, allowed: readonly
 }
 
 /**
- * Matches a path to a pattern without decoding the segments. The result is only for the `Allow` header and must not be
- * used for access checks.
+ * Matches a path to a pattern without decoding the segments. The result is only for the `Allow` header, and not safe
+ * for access checks.
  */
 function matches(pattern: string, rawPath: string): boolean {
   const patternParts = pattern.split('/');

@@ -31,7 +31,7 @@ export function sendError(
       },
     );
   }
-  // Fastify stops reading a body that is too large, and a connection with unread data cannot be reused.
+  // Fastify stops reading a body that is too large. A connection with unread data cannot be reused.
   if (error.code === 'PAYLOAD_TOO_LARGE') reply.header('connection', 'close');
   if (request.raw.complete) {
     reply
@@ -42,8 +42,8 @@ export function sendError(
 }
 
 /**
- * Sends an error while the request body is still arriving. Fastify would close the connection with unread data. Such a
- * close resets the connection, and the client could lose the response.
+ * Sends an error while the request body is still arriving. Fastify would close the connection with unread data. The
+ * client could then lose the response because of a connection reset.
  */
 function sendUnread(error: PlatformError, request: FastifyRequest, reply: FastifyReply): void {
   if (request.server.kit.draining) reply.header('connection', 'close');

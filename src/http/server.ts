@@ -49,8 +49,8 @@ export interface HttpOptions extends Omit<HttpKit, KitState | 'createLimiter'> {
 }
 
 /**
- * Throws, because routes must not have Fastify schemas. `mount` validates endpoints with zod instead. Fastify's default
- * compilers (ajv, fast-json-stringify) would take 10 MB and 40 ms per service.
+ * Prevents Fastify schemas in routes, because Fastify's compilers would take 10 MB and 40 ms per service. `mount`
+ * validates endpoints with zod instead.
  */
 function noCompiler(): never {
   throw new Error('Routes must not have Fastify schemas; mount() validates endpoints.');
@@ -72,7 +72,7 @@ export function createHttp(options: HttpOptions): Http {
     rewriteUrl: originForm,
     schemaController: { compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler } },
     clientErrorHandler: createClientErrorAnswer(random),
-    // Fastify runs no hooks for its own errors (such as a malformed URL), so the work of the hooks is repeated here.
+    // Fastify runs no hooks for its own errors, such as a malformed URL. The work of the hooks is repeated here.
     frameworkErrors: (error, request, reply) => {
       request.startedAt = performance.now();
       http.kit.lastRequestAt = request.startedAt;
@@ -200,8 +200,8 @@ function parseJsonStrictly(http: Http): void {
   http.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
     const text = body as string;
     if (text === '') return done(null, undefined);
-    // JSON that is expensive to parse is rejected. Otherwise, 10 MB of empty arrays or object keys would block the
-    // event loop for seconds.
+    // JSON that is expensive to parse is rejected. For example, 10 MB of empty arrays would block the event loop for
+    // seconds.
     const factor = Math.max(1, Math.ceil(request.routeOptions.bodyLimit / BODY_LIMIT_BYTES));
     const problem = findCostProblem(text, LIMITS.jsonDepth, factor);
     if (problem)

@@ -11,8 +11,8 @@ interface Progress {
 const CHECKS_PER_TIMEOUT = 4;
 
 /**
- * Answers 408 and closes the connection if no bytes of a request body arrive for `idleMs` (up to 1.25 `idleMs`). One
- * timer checks all connections, because a timeout per socket would make a proxied request 4 % slower.
+ * Answers 408 and closes the connection if no bytes of a request body arrive for `idleMs`. One timer checks all
+ * connections, because a timer per socket would slow down requests.
  */
 export function cutStalledBodies(server: Server, idleMs: number): void {
   const connections = new Map<Socket, Progress>();
@@ -43,7 +43,7 @@ function cutStalled(server: Server, connections: ReadonlyMap<Socket, Progress>, 
 }
 
 /**
- * Returns true while the server waits for more of the request body, and false while the server itself has paused
+ * Returns whether the server waits for more of the request body. Returns false while the server itself has paused
  * reading.
  */
 function isAwaited(request: IncomingMessage | undefined): boolean {

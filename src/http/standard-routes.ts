@@ -74,8 +74,7 @@ function mountReady(http: Http, endpoint: Endpoint, readiness: Readiness): void 
     reply.header('cache-control', 'no-store');
     const reasons = await readiness.reasons();
     if (reasons.length === 0) return { ready: true, service };
-    // The error is sent instead of thrown, because a thrown 503 would be logged as an error at each probe of a load
-    // balancer.
+    // The error is sent instead of thrown. A thrown 503 would be logged as an error at each probe of a load balancer.
     return reply
       .code(503)
       .header('retry-after', '1')

@@ -22,9 +22,8 @@ export interface UpstreamIdentityOptions {
 }
 
 /**
- * Authenticates calls to a service behind the gateway. In mode `required`, every call needs the service key, so that a
- * client with direct access cannot impersonate a tenant. The host id is trusted only together with the service key.
- * @spec Authentication 11, 12
+ * Authenticates calls to a service behind the gateway. In mode `required`, a client without the service key cannot
+ * impersonate a tenant. The host id is trusted only together with the service key. @spec Authentication 11, 12
  */
 export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate {
   const { internalSecret, mode, logger, allowedOrigins = [] } = options;
@@ -56,8 +55,8 @@ export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate
 const OTHER_SITES = new Set<unknown>(['cross-site', 'same-site']);
 
 /**
- * Rejects requests from web pages of other origins. Without CORS headers, a browser hides the response from the page
- * but still sends GET and simple POST requests.
+ * Rejects requests from web pages of other origins. Without CORS headers, a browser hides the response from the page,
+ * but still sends simple requests.
  */
 function refuseForeignPages(request: FastifyRequest, allowed: ReadonlySet<string>, logger: Logger): void {
   const { origin, host, referer } = request.headers;
@@ -77,7 +76,7 @@ function originOf(referer: string | undefined): string | undefined {
 }
 
 /**
- * Returns true for origins on this machine, and for the origin of this service, because its `/docs` page sends
+ * Returns true for origins on this machine and for the origin of this service. The service's own `/docs` page sends
  * requests.
  */
 function isOwn(origin: string, host: string | undefined): boolean {
@@ -117,9 +116,7 @@ function tenantOf(request: FastifyRequest): string {
   return tenant.data;
 }
 
-/**
- * Returns the headers that authenticate a calling service and identify the caller on whose behalf it sends the request.
- */
+/** Returns the headers that authenticate a service and identify the original caller of the request. */
 export function serviceHeaders(
   internalSecret: string,
   caller?: { namespaceId?: string; hostId?: string },

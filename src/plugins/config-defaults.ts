@@ -11,7 +11,7 @@ const MAX_DEPTH = 256;
 
 /**
  * Adds the defaults of a plugin's `configSchema` to its settings, including nested settings. Follows each `$ref` once
- * per configured value, so that recursive schemas end. Throws an error if the work exceeds `MAX_UNITS`.
+ * per configured value, so that recursion ends. Throws if the work exceeds `MAX_UNITS`.
  */
 export function withDefaults(schema: unknown, settings: unknown): unknown {
   const place = { given: settings, open: new Set([schema]), depth: 0 };

@@ -2,8 +2,8 @@ import { HostKind, type ManifestV3, type Permissions } from '../contracts/index.
 import { PlatformError } from '../kit/errors/errors.ts';
 
 /**
- * Returns the permissions of each declaration of the handler for the given host kind, such as `rest` or `job`. Returns
- * an empty list if the manifest has no such declaration.
+ * Returns the permissions of each declaration of the handler for a host kind, such as `rest` or `job`. Returns an empty
+ * list if the manifest has no such declaration.
  */
 export function declaredPermissions(manifest: ManifestV3, handler: string, host: HostKind): Permissions[] {
   const { commands, jobs, rest, webhooks, workflows, lifecycle } = manifest;
@@ -29,8 +29,8 @@ export function declaredPermissions(manifest: ManifestV3, handler: string, host:
 }
 
 /**
- * Throws HOST_MISMATCH if the manifest declares the handler only for other host kinds, such as `job` instead of `rest`.
- * The runner cannot check the host kind of handlers that are plain functions. @spec Plugin routes 7
+ * Throws HOST_MISMATCH if the manifest declares the handler only for other host kinds. The runner cannot check the host
+ * kind of plain functions. @spec Plugin routes 7
  */
 export function requireDeclaredHost(manifest: ManifestV3, handler: string, host: HostKind): void {
   if (declaredPermissions(manifest, handler, host).length > 0) return;

@@ -23,9 +23,11 @@ export interface DescribedPlugin {
 /** Evaluates plugin code for its metadata, in the same sandbox as handlers but without any permission. */
 export interface PluginDescriber {
   manifest: EvaluateManifest;
-  /** Returns, in request order, each schema as JSON Schema or the reason why the schema cannot be converted. */
+  /**
+   * Returns each schema as JSON Schema, in request order. For a schema that cannot be converted, returns the reason.
+   */
   schemas(plugin: DescribedPlugin, refs: readonly SchemaToDescribe[]): Promise<DescribedSchema[]>;
-  /** Returns, in request order, null for each usable JSON Schema or the reason why the schema is unusable. */
+  /** Returns null for each usable JSON Schema, in request order. For an unusable schema, returns the reason. */
   references(plugin: DescribedPlugin, refs: readonly string[]): Promise<Array<string | null>>;
   /** Validates a plugin's settings against the `configSchema` of its manifest and returns the errors. */
   config(
@@ -36,8 +38,8 @@ export interface PluginDescriber {
   /** Returns, in request order, the kind of each handler or the reason why the handler is invalid. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
   /**
-   * Validates an input or a signal payload against the handler's schema. `tenantId` selects the process, because each
-   * tenant can have processes of its own.
+   * Validates an input or a signal payload against the handler's schema. `tenantId` selects the process, because
+   * tenants can have separate processes.
    */
   input(plugin: DescribedPlugin, asked: InputToCheck, tenantId: string): Promise<CheckedInput>;
 }

@@ -10,15 +10,13 @@ export interface RunOptions {
    */
   onBegun?: () => void;
   /**
-   * Runs the call in a process without other calls. Used after a shared process crashed, to find the call that causes
-   * the crash.
+   * Runs the call in a process without other calls. After a crash of a shared process, this option shows which call
+   * causes the crash.
    */
   alone?: boolean;
   /** Restricts the remote hosts that can run the call. Only the `host` backend uses this option. */
   target?: HostTarget;
-  /**
-   * True if another gateway forwarded the call to this gateway, because the remote host is connected to this gateway.
-   */
+  /** Whether another gateway forwarded the call to this gateway, to which the remote host is connected. */
   isOwnerCall?: boolean;
   /**
    * The request's input as JSON text, if the caller has already serialized the input. Avoids a second serialization.
@@ -44,8 +42,8 @@ export interface ExecutionBackend {
 }
 
 /**
- * Context of a plugin's call to a platform service. The tenant and the plugin are read from `request`, because plugin
- * code is untrusted.
+ * Context of a plugin's call to a platform service. Plugin code is untrusted, so the tenant and the plugin are read
+ * from `request`.
  */
 export interface PlatformCallContext {
   request: ExecutionRequest;

@@ -18,8 +18,8 @@ export const INSTALL_LIMITS = {
 } as const;
 
 /**
- * Returns a digest over the name, executable bit and content of every file in a folder. Throws VALIDATION_ERROR if the
- * folder contains a link or a device, or exceeds a limit.
+ * Returns a digest over the names, executable bits and contents of all files in a folder. Throws VALIDATION_ERROR if
+ * the folder contains a link or a device. Also throws if the folder exceeds a limit.
  */
 export async function integrityOf(folder: string): Promise<string> {
   return digestOf(await listFiles(folder));
@@ -37,8 +37,8 @@ export async function packageIntegrityOf(folder: string): Promise<string> {
 export type IntegrityOf = (folder: string) => Promise<string>;
 
 /**
- * Creates a version of `integrityOf` that caches a folder's digest until the size, inode or times of a file change.
- * Folders changed in the last two seconds are not cached, because file times are coarse. @spec docs/decisions/0048
+ * Creates a version of `integrityOf` that caches the digest of a folder until a file changes. Recently changed folders
+ * are not cached, because file times are coarse. @spec docs/decisions/0048
  */
 export function createIntegrityCache(now: () => number = systemClock.now): IntegrityOf {
   const known = new Map<string, { stamp: string; integrity: string }>();
@@ -66,10 +66,7 @@ async function digestOf(files: readonly ListedFile[]): Promise<string> {
   return `sha512-${whole.digest('base64')}`;
 }
 
-/**
- * Returns the digest of a file. Reads small files as a whole, which is ten times as fast as streaming. Streams large
- * files.
- */
+/** Returns the digest of a file. Small files are read as a whole, which is ten times as fast as streaming. */
 async function contentDigest({ path, size }: ListedFile): Promise<string> {
   if (size <= WHOLE_BYTES) return hash('sha512', await readFile(path), 'base64');
   const content = createHash('sha512');

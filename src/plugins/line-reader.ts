@@ -8,8 +8,8 @@ export interface LineReader {
 }
 
 /**
- * Splits untrusted bytes into lines of at most `maxBytes`. Scans each byte once, copies each byte at most twice, and
- * buffers at most twice `maxBytes`.
+ * Splits untrusted bytes into lines of at most `maxBytes`. Copies each byte at most twice, and buffers at most twice
+ * `maxBytes`.
  */
 export function createLineReader(maxBytes: number, onLine: (line: string) => void): LineReader {
   let held: Buffer | null = null;

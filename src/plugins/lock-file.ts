@@ -42,8 +42,8 @@ export async function writeLockFile(dataDir: string, lock: LockFile): Promise<vo
 }
 
 /**
- * Returns the digest of the lock file, or null if the file does not exist. Nodes with the same installed plugins have
- * the same digest.
+ * Returns the digest of the lock file, or null if the file does not exist. Nodes with the same plugins have the same
+ * digest.
  */
 export async function lockFileDigest(dataDir: string): Promise<string | null> {
   try {

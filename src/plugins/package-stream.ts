@@ -9,8 +9,8 @@ import { isInside } from './inside.ts';
 import { INSTALL_LIMITS } from './integrity.ts';
 import { staysBehind } from './package-files.ts';
 
-// The package format is a gzip stream. Each file is a line of JSON, `{name, size, executable}`, followed by the file's
-// bytes. The format needs no checksums, because the receiver verifies the digest of the unpacked folder.
+// The package format is a gzip stream. Each file is a line of JSON (`{name, size, executable}`), followed by the bytes
+// of the file. The receiver verifies the digest of the unpacked folder.
 
 const MAX_HEADER_BYTES = 8 * 1024;
 
@@ -48,8 +48,8 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
   const header: FileHeader = { name, size, executable: (mode & 0o111) !== 0 };
   yield Buffer.from(`${JSON.stringify(header)}\n`);
   let left = size;
-  // Reads at most `size` bytes, so that a growing file cannot corrupt the next files in the archive. If a file has
-  // grown, the host detects the wrong digest and fetches the package again.
+  // Reads at most `size` bytes, so that a growing file cannot corrupt the next files in the stream. The host then
+  // detects a wrong digest and fetches the package again.
   if (size > 0) {
     for await (const chunk of createReadStream(path, { end: size - 1 })) {
       left -= (chunk as Buffer).length;
@@ -60,8 +60,8 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
 }
 
 /**
- * Unpacks a stream from `packFolder` into an empty folder. Throws VALIDATION_ERROR if a file name points outside the
- * folder or a size limit is exceeded.
+ * Unpacks a stream from `packFolder` into an empty folder. Throws VALIDATION_ERROR if a file would be outside the
+ * folder. Throws VALIDATION_ERROR if a size limit is exceeded.
  */
 export async function unpackFolder(packed: AsyncIterable<Uint8Array>, root: string): Promise<void> {
   const bytes = Readable.from(packed).compose(createGunzip()) as unknown as Readable;

@@ -7,8 +7,8 @@ import { sourceFiles } from './source-stamp.ts';
 export type SourceCode = Readonly<Record<string, string>>;
 
 /**
- * Maximum size of a plugin's source code. Services keep this code in memory, to start processes of a version whose
- * files on disk have changed.
+ * Maximum size of the source code of one plugin. Services keep the code in memory to start processes of a version whose
+ * files have changed.
  */
 export const MAX_CODE_CHARS = 8 * 1024 * 1024;
 const MODULE = /\.(?:[cm]?[jt]sx?|json)$/;
@@ -23,7 +23,7 @@ export async function readSourceCode(root: string, manifest: ManifestV3): Promis
   const code: Record<string, string> = {};
   let chars = 0;
   for (const { name, text } of files) {
-    // npm's lock file in `node_modules` is part of the check for changes, but is not source code of the plugin.
+    // npm's lock file in `node_modules` is not source code. The file is listed only for the check for changes.
     if (name.startsWith('node_modules/')) continue;
     if (text === undefined) return undefined;
     chars += text.length;

@@ -6,26 +6,23 @@ import { MANIFEST_FILE, type ManifestV3 } from '../contracts/index.ts';
 import { isInside } from './inside.ts';
 import { declaredWrites } from './permission-sets.ts';
 
-/** Maximum number of watched files per plugin, so that a check for changes takes less than a millisecond. */
+/** Maximum number of watched files per plugin. With this limit, a check for changes takes less than a millisecond. */
 const MAX_SOURCE_FILES = 2000;
 /** Folders that the check for changes ignores, because tools and running plugins write to these folders. */
 const NO_SOURCES = new Set(['node_modules', 'coverage']);
 const SOURCE = /\.(?:[cm]?[jt]sx?|json|ya?ml|wasm)$/;
-/** npm writes this file at the end of `npm install`. A check of this file detects an installation as one change. */
+/** Lock file that npm writes at the end of `npm install`. With this file, an installation is detected as one change. */
 const INSTALLED = join('node_modules', '.package-lock.json');
 
 /**
  * Returns a stamp that changes when a source file of the plugin is written, added or removed. Ignores hidden files,
- * dependencies, and paths that the plugin is allowed to write. Returns an empty stamp for a missing folder.
+ * dependencies and paths that the plugin can write. The stamp of a missing folder is empty.
  */
 export function sourceStamp(root: string, loaded?: ManifestV3): string {
   return sourceFiles(root, loaded).map(fileStamp).join('\n');
 }
 
-/**
- * Returns a digest of the content of all source files. Unlike the stamp of `sourceStamp`, the digest does not depend on
- * modification times.
- */
+/** Returns a digest of the content of all source files. The digest does not depend on modification times. */
 export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<string> {
   const whole = createHash('sha256');
   for (const path of sourceFiles(root, loaded))
@@ -58,8 +55,8 @@ export function fileStamp(path: string): string {
 }
 
 /**
- * Returns all paths that the plugin is allowed to write by its loaded manifest or by the manifest on disk, and the real
- * paths of these paths.
+ * Returns all paths that the plugin can write, and the real paths of these paths. Uses both the loaded manifest and the
+ * manifest on disk.
  */
 function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
   const declared = new Set([...declaredWrites(loaded), ...declaredWrites(manifestOnDisk(root))]);

@@ -2,15 +2,15 @@
 export interface StreamCredit {
   grant(bytes: number): void;
   /**
-   * Waits until the credit is at least `bytes`, then subtracts `bytes`. Chunks are not split to fit the credit, because
-   * a slow reader would receive ever smaller chunks. Rejects when the signal aborts.
+   * Waits until the credit is at least `bytes`, then subtracts `bytes`. Chunks are not split, because a slow reader
+   * would receive ever smaller chunks. Rejects when the signal aborts.
    */
   take(bytes: number): Promise<void>;
 }
 
 /**
- * Creates the flow control for the sender of one stream. Chunks must not be larger than the reader's window, because
- * `take` would wait forever.
+ * Creates the flow control for the sender of one stream. `take` waits forever for a chunk that is larger than the
+ * reader's window.
  */
 export function createStreamCredit(signal: AbortSignal): StreamCredit {
   let left = 0;

@@ -3,8 +3,8 @@ import { open } from 'node:fs/promises';
 import { codeOf } from '../kit/errors/errors.ts';
 
 /**
- * Reads a file of untrusted origin. Rejects symbolic links, which would reveal their target, and pipes, which would
- * block. Checks the opened file, because the path could point to another file after an earlier check.
+ * Reads a file of untrusted origin. Rejects symbolic links and pipes. Checks the opened file instead of the path,
+ * because a path can later point to another file.
  */
 export async function readUntrustedFile(path: string, name: string, maxBytes: number): Promise<string> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;

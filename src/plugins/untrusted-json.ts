@@ -5,7 +5,7 @@ import { findCostProblem } from '../kit/data/json-cost.ts';
 const MAY_HAVE_PROTOTYPE_KEY = /__proto__|\\u00[567]/;
 
 /**
- * Parses JSON that plugin code could have written. Drops `__proto__` keys. Throws SyntaxError above 512 levels, 500,000
+ * Parses JSON that can come from plugin code, and drops `__proto__` keys. Throws SyntaxError above 512 levels, 500,000
  * values or 50,000 distinct keys. `times` multiplies the limits for values and keys.
  */
 export function parseUntrusted(text: string, times = 1): unknown {

@@ -42,10 +42,7 @@ export interface ValidateOptions {
   compile?(manifest: ManifestV3): Awaitable<Array<{ path: string; message: string }>>;
 }
 
-/**
- * Handler kind that the code must have for each list in the manifest, such as `commands`. Plain functions have no kind
- * and are always accepted.
- */
+/** Required handler kind for each list in the manifest. Plain functions have no kind and are always accepted. */
 const KIND_OF = {
   commands: 'command',
   rest: 'route',
@@ -55,8 +52,8 @@ const KIND_OF = {
 } as const;
 
 /**
- * Validates the manifest of a plugin, the files that it references, and their exports. Files are loaded in the sandbox,
- * but no handler is called. Returns all faults with their paths.
+ * Validates the manifest of a plugin, the referenced files and their exports. Loads files in the sandbox, but calls no
+ * handler. Returns all faults.
  */
 export async function validatePlugin(
   folder: string,
@@ -104,8 +101,8 @@ function notRun(module: string, reason: string): PlatformError {
 }
 
 /**
- * Returns the schema faults of workflows and schedules. Services do not treat these faults as faults of the manifest,
- * but skip only the invalid workflow or schedule.
+ * Returns the schema faults of workflows and schedules. Services do not reject a manifest because of these faults.
+ * Services skip only the invalid workflow or schedule.
  */
 function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
   return [
@@ -117,7 +114,7 @@ function definitionFaults({ workflows, schedules }: ManifestV3): PluginFault[] {
   ];
 }
 
-/** Loads a plugin's code in the sandbox, and returns a fault for each mismatch between code and manifest. */
+/** Loads a plugin's code in the sandbox. Returns a fault for each mismatch between code and manifest. */
 export async function codeFaults(plugin: LoadedPlugin, describer: PluginDescriber): Promise<PluginFault[]> {
   const { manifest } = plugin;
   const handlers = handlerRefs(manifest);

@@ -97,8 +97,8 @@ type GivenResult<Out, Returned> =
   Out extends StandardSchema<infer Result> ? Result : ReturnedResult<Returned>;
 
 /**
- * Accepts a handler as a function, or as an object with `execute` and schemas. The types of the parameters of `execute`
- * are inferred from the schemas.
+ * Accepts a handler as a function, or as an object with `execute` and schemas. The schemas determine the parameter
+ * types of `execute`.
  */
 interface Define<Context, More = unknown> {
   <Input = unknown, Returned = unknown>(
@@ -123,10 +123,7 @@ function definer<Context, More = unknown>(kind: HandlerKind): Define<Context, Mo
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/**
- * Defines a command. Users run commands in the CLI, workflows run commands as steps, and other plugins call commands
- * with `ctx.invoke`.
- */
+/** Defines a command. Commands can run in the CLI, as steps of workflows, and from other plugins with `ctx.invoke`. */
 export const defineCommand: Define<PluginContextV3> = definer('command');
 
 /** Defines a route handler. If `method` is set, requests with other methods are refused. @spec Plugin routes */
@@ -150,9 +147,8 @@ interface WorkflowSpec<In, Signals extends SignalSchemas> {
 }
 
 /**
- * Defines a workflow as a function, for `workflows: [{id, handler}]` in the manifest. Whenever a run of the workflow
- * resumes, the function is replayed from its start. Finished steps do not run again. @spec
- * docs/workflows.md "Workflows in code"
+ * Defines a workflow as a function. When a run of the workflow resumes, the function is replayed from its start.
+ * Finished steps do not run again. @spec docs/workflows.md "Workflows in code"
  */
 export function defineWorkflow<
   In extends AnySchema = undefined,
@@ -181,8 +177,8 @@ export function defineValidator(
 }
 
 /**
- * Checks the types of a manifest that is written as a module. `package.json` names the module in `"svc"`, and the
- * module's default export is the manifest. The module runs in the sandbox without any permissions.
+ * Checks the types of a manifest module, whose default export is the manifest. `package.json` contains the path of the
+ * module in `"svc"`. The module runs in the sandbox without permissions.
  */
 export function defineManifest<const Manifest extends PluginManifest>(manifest: Manifest): Manifest {
   return manifest;
@@ -191,8 +187,8 @@ export function defineManifest<const Manifest extends PluginManifest>(manifest: 
 export type StreamSource = StreamResult['source'];
 
 /**
- * Result of a route that streams bytes or text instead of JSON. The source is read only as fast as the caller reads.
- * The stream ends with the source or when the caller disconnects (`ctx.signal`).
+ * Result of a route that streams bytes or text instead of JSON. The source is read only as fast as the caller reads. If
+ * the caller disconnects, `ctx.signal` aborts and the stream ends.
  */
 export function stream(source: StreamSource, options: { contentType?: string } = {}): StreamResult {
   return { [STREAM_RESULT]: true, contentType: options.contentType ?? 'application/octet-stream', source };

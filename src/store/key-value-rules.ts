@@ -2,13 +2,13 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import type { EntryQuota } from './ports/index.ts';
 
-/** Storage usage of one scope, including expired entries that are not deleted yet. */
+/** Storage usage of one scope. Expired entries count until they are deleted. */
 export interface EntryUsage {
   keys: number;
   bytes: number;
 }
 
-/** Returns the expiry time of a new entry in epoch ms, or null if no TTL is given. */
+/** Returns the expiry time of a new entry in epoch ms. Returns null if no TTL is given. */
 export function expiryOf(clock: Clock, ttlMs: number | undefined): number | null {
   return ttlMs === undefined ? null : Math.min(clock.now() + ttlMs, Number.MAX_SAFE_INTEGER);
 }
@@ -30,8 +30,8 @@ export function sumOf(key: string, before: unknown, by: number): number {
 }
 
 /**
- * Returns whether a write makes its scope exceed the quota. `replacedBytes` is the size of the entry that the write
- * replaces, or undefined for a new key.
+ * Returns whether a write exceeds the quota of its scope. `replacedBytes` is the size of the replaced entry, or
+ * undefined for a new key.
  */
 export function exceedsQuota(
   { key, value }: { key: string; value: string },

@@ -50,8 +50,8 @@ export async function openGatewayStore({
 }
 
 /**
- * Opens the local store for spilled deliveries if spilling is configured, or if an earlier process has left the store's
- * folder.
+ * Opens the local store for spilled deliveries. Returns undefined if spilling is not configured and no store folder of
+ * an earlier process exists.
  */
 async function openSpill({
   dataDir,
@@ -90,8 +90,8 @@ export function openWorkflowStore({
 }
 
 /**
- * Opens the rate counters that all processes share: in Redis, else in PostgreSQL, else in a SQLite file. Returns null if
- * no process shares them.
+ * Opens the rate counters that all processes share. Prefers Redis, then PostgreSQL, then a SQLite file. Returns null if
+ * processes do not share rate counters.
  */
 export async function openRateCounters({
   redisUrl,

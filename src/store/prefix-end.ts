@@ -1,8 +1,8 @@
 const LAST_CODE_POINT = 0x10ffff;
 
 /**
- * Returns the first text, in code point order, after all texts that start with `prefix`. Returns undefined if no such
- * text exists, for example for the empty prefix.
+ * Returns the first text after all texts that start with `prefix`, in code point order. Returns undefined if no such
+ * text exists, for example for an empty prefix.
  */
 export function prefixEnd(prefix: string): string | undefined {
   const points = Array.from(prefix, (char) => char.codePointAt(0)!);

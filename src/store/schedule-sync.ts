@@ -6,18 +6,15 @@ export type SchedulePlan = Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId
 type PlanKey = Pick<ScheduleRecord, 'id' | 'workflowId' | 'cron' | 'timezone'>;
 
 /**
- * Changes that bring the stored schedules in line with the loaded workflows and plugins. The changes must be applied in
- * the order of the fields.
+ * Changes that align the stored schedules with the loaded workflows and plugins. The changes must be applied in the
+ * order of the fields.
  */
 export interface ScheduleChanges {
   /** Schedules whose id changed. A renamed schedule keeps its state. */
   renamed: Array<{ from: string; to: string }>;
   /** Ids of schedules that their loaded workflow or plugin no longer declares. */
   removed: string[];
-  /**
-   * Ids of schedules whose workflow or plugin is not loaded, and of schedules that are registered only by nodes that
-   * are down.
-   */
+  /** Ids of schedules whose workflow or plugin is not loaded, or whose nodes are all down. */
   deactivated: string[];
 }
 
@@ -26,7 +23,7 @@ export const MAX_ABSENT_MS = days(30);
 
 /**
  * Compares stored schedules with the schedules of the loaded workflows and plugins. `elsewhere` contains the ids that
- * other nodes have registered, with the value true if one of these nodes is live.
+ * other nodes have registered. The value of an id is true if one of these nodes is live.
  */
 export function scheduleChanges(
   stored: readonly PlanKey[],
@@ -44,8 +41,8 @@ export function scheduleChanges(
     renamed.push({ from: left[index]!.id, to: schedule.id });
     left.splice(index, 1);
   }
-  // A schedule that another node has registered is deactivated instead of removed. A paused schedule is then still
-  // paused when the node registers the schedule again.
+  // A schedule of another node is deactivated instead of removed. A paused schedule thus stays paused when the node
+  // registers the schedule again.
   const isRemoved = (row: PlanKey): boolean => isLoaded(row, owners) && !elsewhere.has(row.id);
   return {
     renamed,
@@ -55,8 +52,8 @@ export function scheduleChanges(
 }
 
 /**
- * Returns true if two schedules with different ids have the same owner, target workflow, cron expression and time zone.
- * Equal schedules count as one schedule that was renamed.
+ * Returns whether two schedules have the same owner, workflow, cron expression and time zone. Two such schedules with
+ * different ids count as one renamed schedule.
  */
 function isSamePlan(a: PlanKey, b: PlanKey): boolean {
   const hasSameOwner = ownerOf(a.id) === ownerOf(b.id) && a.workflowId === b.workflowId;
@@ -64,7 +61,7 @@ function isSamePlan(a: PlanKey, b: PlanKey): boolean {
 }
 
 /**
- * Returns true if the owner of a schedule is loaded. The owner is a workflow if the first part of `id` equals
+ * Returns whether the owner of a schedule is loaded. The owner is a workflow if the first part of `id` equals
  * `workflowId`, and otherwise a plugin.
  */
 function isLoaded({ id, workflowId }: PlanKey, { workflows, plugins }: ScheduleOwners): boolean {

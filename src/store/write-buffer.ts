@@ -25,7 +25,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 const RECORD_BYTES = 500;
 
 /**
- * Buffers records of refused deliveries and writes the records in batches, so that a flood of deliveries needs few
+ * Buffers records of refused deliveries. Writes the records in batches, so that a flood of deliveries needs few
  * commits.
  */
 export class WriteBuffer {

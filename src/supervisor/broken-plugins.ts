@@ -5,8 +5,8 @@ import { nodeHttp } from './node-http.ts';
 const TIMEOUT_MS = 2000;
 
 /**
- * Returns the plugins that failed to load. Returns an empty list if the marketplace service does not answer, so that a
- * start does not fail because of this query.
+ * Returns the plugins that failed to load. Returns an empty list if the marketplace service does not answer, so that
+ * the start continues.
  */
 export async function brokenPlugins(url: string | null, internalSecret: string): Promise<BrokenPlugin[]> {
   if (url === null) return [];
@@ -21,7 +21,7 @@ export async function brokenPlugins(url: string | null, internalSecret: string):
   }
 }
 
-/** Returns the broken plugins, each with its first problem and the path of that problem in the manifest. */
+/** Returns the broken plugins, each with its first problem and the path of the problem in the manifest. */
 export function brokenOf(plugins: readonly PluginRecord[]): BrokenPlugin[] {
   return plugins
     .filter(({ status }) => status === 'broken')

@@ -9,7 +9,7 @@ import { isRunning } from './process-identity.ts';
 import { readRunFile } from './run-file.ts';
 
 const POLL_MS = 20;
-/** Time limit for status requests. The supervisor answers at once unless it hangs or is paused. */
+/** Time limit for status requests. Only a supervisor that hangs or is paused takes this long. */
 const STATUS_TIMEOUT_MS = 5000;
 
 /** Sends requests to a running supervisor over its control socket. */
@@ -21,7 +21,7 @@ export interface ControlClient {
   stop(): Promise<SupervisorStatus>;
 }
 
-/** Returns a client for the supervisor that runs on this data folder, or null if no supervisor is running. */
+/** Returns a client for the supervisor of this data folder, or null if no supervisor is running. */
 export function findSupervisor(folder: DataFolder): ControlClient | null {
   const run = readRunFile(folder);
   if (!run || !isRunning(run.supervisor)) return null;
@@ -39,8 +39,7 @@ export function findSupervisor(folder: DataFolder): ControlClient | null {
 }
 
 /**
- * Request headers. The host is an IP address, so that Node does not compile a regular expression for host names, which
- * takes 6 ms.
+ * Request headers. The host is an IP address, because Node needs 6 ms to compile its regular expression for host names.
  */
 const HEADERS = { host: '127.0.0.1' };
 

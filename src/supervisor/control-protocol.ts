@@ -30,7 +30,7 @@ export interface ServiceStatus {
   lastExit: LastExit | null;
   /** The sandbox of the plugin that the process started last. Null if the process has started no plugin. */
   sandbox: SandboxStatus | null;
-  /** The processes that share the port with the one above. Missing if the service has one process. */
+  /** Processes that share the port with the first process. Missing if the service has one process. */
   furtherProcesses?: ProcessStatus[];
 }
 

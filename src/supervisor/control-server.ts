@@ -24,10 +24,7 @@ export interface ControlServer {
   close(): Promise<void>;
 }
 
-/**
- * Serves control requests on a unix socket. The folder (mode 0700) and the socket (mode 0600) can only be accessed by
- * the user of this process.
- */
+/** Serves control requests on a unix socket that only the user of this process can access. */
 export async function startControlServer(
   folder: DataFolder,
   actions: ControlActions,
@@ -53,8 +50,8 @@ export async function startControlServer(
 }
 
 /**
- * Returns a path in `run/`, or in a private temporary folder if the path in `run/` is too long for a socket. Clients
- * read the path from the run file.
+ * Returns the path of the control socket. If the path in `run/` is too long for a socket, the socket is in a private
+ * temporary folder.
  */
 function socketPath(folder: DataFolder): string {
   const preferred = join(folder.run, 'control.sock');

@@ -20,7 +20,7 @@ export interface DataFolder {
   credentials: string;
   run: string;
   logs: string;
-  /** Path of the run file, which contains the ids of the running processes and the path of the control socket. */
+  /** Path of the run file. The file contains the ids of the running processes and the path of the control socket. */
   runFile: string;
   /** File that the supervisor locks while it runs. */
   ownerLock: string;

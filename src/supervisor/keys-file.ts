@@ -32,13 +32,13 @@ const CredentialsFile = z.object({
 export interface Secrets {
   keys: KeyMaterial;
   operator: OperatorCredentials;
-  /** True if a file was created, which happens only at the first start in a data folder. */
+  /** Whether a file was created. Files are created only at the first start in a data folder. */
   created: boolean;
 }
 
 /**
- * Reads `keys.json` and `credentials.json`, and creates missing files on first start. Environment variables take
- * precedence. The caller must hold the owner lock. Throws STORE_ERROR if a file is damaged.
+ * Reads secrets from environment variables and key files, and creates missing files. The caller must hold the owner
+ * lock. Throws STORE_ERROR if a file is damaged.
  */
 export function loadSecrets(folder: DataFolder, env: Environment, random: Random): Secrets {
   const stored = readOrCreate<KeysFile>(folder.keys, KeysFile, () => ({
@@ -133,8 +133,8 @@ export function readCredentials(folder: DataFolder, env: Environment): OperatorC
 }
 
 /**
- * Returns the operator's client from the environment, or null if neither variable is set. Throws VALIDATION_ERROR if
- * only one of the two variables is set.
+ * Reads the operator credentials from the environment. Returns null if both variables are missing. Throws
+ * VALIDATION_ERROR if only one variable is set.
  */
 function environmentOperator(env: Environment): OperatorCredentials | null {
   const { SVC_OPERATOR_CLIENT_ID: clientId, SVC_OPERATOR_CLIENT_SECRET: clientSecret } = env;

@@ -5,10 +5,7 @@ import { escapeControls } from '../kit/security/escape-controls.ts';
 const MAX_BYTES = 10 * 1024 * 1024;
 const MAX_FILES = 3;
 
-/**
- * Log file that is rotated at 10 MiB: `<file>` becomes `<file>.1`, and `<file>.1` becomes `<file>.2`. Older files are
- * deleted.
- */
+/** Log file that is rotated at 10 MiB. The two previous files are kept as `<file>.1` and `<file>.2`. */
 export interface LogFile {
   write(lines: string | Buffer): void;
   close(): void;
@@ -20,8 +17,8 @@ export interface LogFileOptions {
 }
 
 /**
- * Opens a log file for appending. Write errors are reported once on stderr and do not throw, because a full disk must
- * not stop the platform.
+ * Opens a log file for appending. Write errors are only reported once on stderr, because a full disk must not stop the
+ * platform.
  */
 export function openLogFile(
   file: string,

@@ -17,7 +17,7 @@ export interface ManagedServiceOptions {
   waitHealthy: typeof waitHealthy;
   /** Returns the start message and the environment of the next process. Called before each start. */
   describe: () => { start: DaemonStart; env: Environment };
-  /** True if the service has a single process. A single process can pass its listening socket to the next process. */
+  /** Whether the service has a single process. A single process can pass its listening socket to the next process. */
   keepsPort: () => boolean;
   onLines: (lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;

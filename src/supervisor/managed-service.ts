@@ -25,7 +25,7 @@ interface Running {
   readyAt: number | null;
 }
 
-/** Address in use, and the listening socket that is kept open for the next process. */
+/** Address on which the service listens, and the listening socket, which stays open for the next process. */
 interface Bound extends Listening {
   readonly configured: string;
 }
@@ -41,10 +41,7 @@ export class ManagedService {
   #bound: Bound | null = null;
   #restarts = 0;
   #lastExit: LastExit | null = null;
-  /**
-   * True if a process crashed by itself, without being killed from outside, and no process has become ready since the
-   * crash.
-   */
+  /** Whether a process crashed by itself and no process has become ready since the crash. */
   #hadFault = false;
   #wasKilled = false;
   #nextStartAt: number | null = null;
@@ -71,7 +68,7 @@ export class ManagedService {
   }
 
   /**
-   * Drains the process, and kills it after a deadline. With `willRestart`, new connections wait for the next process.
+   * Drains the process and kills it after a deadline. With `willRestart`, new connections wait for the next process.
    * Otherwise, new connections are refused after a delay for load balancers.
    */
   async stop(willRestart = false): Promise<void> {
@@ -165,7 +162,7 @@ export class ManagedService {
   #spawn(): Running {
     const { start, env } = this.#options.describe();
     const bound = this.#bound;
-    // A restarted service keeps its port, even if port 0 is configured and the system chose the port.
+    // A restarted service keeps its port, even if the system chose the port.
     const listen = start.listen.port === 0 && bound ? { ...start.listen, port: bound.port } : start.listen;
     if (!this.#options.keepsPort() || bound?.configured !== addressOf(listen)) this.#releasePort();
     const child = this.#options.spawn({
@@ -253,7 +250,7 @@ export class ManagedService {
     this.#restartIn(retryInMs);
     if (verdict.loop) {
       this.#state = 'failed';
-      // While the port is open, new connections would wait for the next start, which can be minutes away.
+      // New connections to an open port would wait for the next start, which can be minutes away.
       this.#releasePort();
       this.#options.onEvent({
         ...{ type: 'crash-loop', ...this.#subject(), reason, retryInMs },

@@ -8,8 +8,8 @@ import { readRunFile } from './run-file.ts';
 const POLL_MS = 25;
 
 /**
- * Waits until the services of a killed supervisor have exited. Kills them after a deadline, because two sets of
- * services must never use the same data folder.
+ * Waits until the services of a killed supervisor have exited, and kills them after a deadline. Two sets of services
+ * must never use the same data folder.
  */
 export async function awaitOrphans(
   folder: DataFolder,

@@ -7,8 +7,8 @@ export interface PortOwner {
 }
 
 /**
- * Returns the process that listens on a TCP port. Returns null if the process is unknown, for example because it
- * belongs to another user.
+ * Returns the process that listens on a TCP port. Returns null if the process is unknown, for example because another
+ * user owns the process.
  */
 export function findPortOwner(port: number): PortOwner | null {
   return (process.platform === 'linux' ? fromProc(port) : null) ?? fromLsof(port);
@@ -52,7 +52,7 @@ function holdsSocket(pid: string, inodes: Set<string>): boolean {
 function commandOf(pid: string): string {
   const line = readText(`/proc/${pid}/cmdline`).split('\0').join(' ').trim();
   const command = line || readText(`/proc/${pid}/comm`).trim();
-  // The process title of a supervisor does not contain its project, so the folder of the supervisor is added.
+  // The process title of a supervisor does not show its project, so the folder of the supervisor is added.
   return command === 'svc supervisor' ? `${command}, started in ${folderOf(pid)}` : command;
 }
 

@@ -4,8 +4,8 @@ import { type DataFolder, writePrivateFile } from './data-folder.ts';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 
 /**
- * Content of `run/supervisor.json`. Commands read the socket path from this file. After a supervisor was killed, the
- * next supervisor reads which services are still running.
+ * Content of `run/supervisor.json`. Clients need the socket path. After a supervisor was killed, the next supervisor
+ * needs the list of services that are still running.
  */
 export interface RunFile {
   supervisor: ProcessIdentity;

@@ -26,7 +26,7 @@ export interface RunOptions {
   random: Random;
   logLevel?: LogLevel;
   onEvent: (event: SupervisorEvent) => void;
-  /** Receives the lines that are also written to the log files, so that a terminal can show them. */
+  /** Receives all lines of the log files, so that a terminal can show them. */
   onLines?: (source: LogSource, lines: Buffer) => void;
 }
 
@@ -46,9 +46,7 @@ export interface RunningSupervisor {
   kill(): void;
 }
 
-/**
- * Maximum time that a start waits for the owner lock. A supervisor that is stopping still holds the lock for a moment.
- */
+/** Maximum time that a start waits for the owner lock. A stopping supervisor holds the lock for a moment. */
 const LOCK_WAIT_MS = 1000;
 
 /** Locks the data folder and runs the platform in it. Throws CONFLICT if another supervisor holds the lock. */
@@ -168,8 +166,7 @@ class Platform implements ControlActions {
       throw error;
     }
     this.#options.logs.startTelemetry();
-    // The result is not awaited, because the detection of the sandbox starts a process and would delay the start of the
-    // services.
+    // The result is not awaited, because the sandbox detection starts a process and would delay the services.
     void this.#supervisor.sandbox();
   }
 
@@ -185,10 +182,7 @@ class Platform implements ControlActions {
     writeRunFile(folder, { supervisor: identify(process.pid), socket: this.#socket, children });
   }
 
-  /**
-   * Writes the run file. A failure is only logged, because a full disk must not stop the platform. The file is then
-   * outdated until the next successful write.
-   */
+  /** Writes the run file. A failure is only logged, because a full disk must not stop the platform. */
   #tryWriteRunFile(): void {
     try {
       this.#writeRunFile();

@@ -11,8 +11,8 @@ export interface SandboxOfService {
 const BY_STRENGTH: SandboxStatus['mode'][] = ['unavailable', 'permission', 'bwrap'];
 
 /**
- * Returns the weakest sandbox of the running services. If a service has started no plugin, the sandbox that the
- * service's setting selects on this machine is used.
+ * Returns the weakest sandbox of the running services. For a service that has started no plugin, the sandbox is derived
+ * from the settings of the service.
  */
 export async function weakestSandbox(services: readonly SandboxOfService[]): Promise<SandboxStatus | null> {
   const running = services.flatMap(({ used, preference }) => (preference ? [{ used, preference }] : []));

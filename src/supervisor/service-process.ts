@@ -15,7 +15,7 @@ import { dataFolder } from './data-folder.ts';
 export interface ExitInfo {
   code: number | null;
   signal: NodeJS.Signals | null;
-  /** True when the process itself reported the reason for its failed start. */
+  /** Whether the process reported the reason for its failed start. */
   reportedFailure: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface Listening {
   /** URL that reaches this process also if several processes share the port. */
   ownUrl: string;
   port: number;
-  /** Listening socket that is kept open for the next process. Undefined if several processes share the port. */
+  /** Listening socket that stays open for the next process. Undefined if several processes share the port. */
   listener: Listener | undefined;
 }
 
@@ -72,7 +72,7 @@ export interface SpawnOptions {
 }
 
 /**
- * Secrets that services receive over the IPC channel, because other processes of the same user could read environment
+ * Secrets that services receive over the IPC channel. Other processes of the same user could read environment
  * variables.
  */
 const SECRET_VARIABLES = [...PLATFORM_SECRETS, 'SVC_TOKEN'];
@@ -82,8 +82,8 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
   const child = fork(entryFile('daemon'), [name], {
     cwd: start.projectDir,
     env: daemonEnvironment(start.dataDir, env),
-    // The child has its own process group, so that Ctrl-C reaches only the supervisor, which drains services in
-    // order.
+    // The child has its own process group, so that Ctrl-C reaches only the supervisor. The supervisor then drains the
+    // services in order.
     detached: true,
     execArgv: nodeFlagsOf(name),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -111,8 +111,7 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
   child.stderr?.once('end', stderrLines.end);
 
   const send = (message: ToDaemon, handle?: Listener): void => {
-    // No message is sent to a disconnected child, because its exit resolves `exited`. The cast is needed because Node's
-    // types do not accept a `Listener` here.
+    // A disconnected child gets no message. The cast is needed, because Node's types do not accept a `Listener` here.
     if (child.connected) child.send(message, handle as Socket | undefined, () => {});
   };
   send({ type: 'start', start }, listener);
@@ -129,8 +128,8 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
 }
 
 /**
- * glibc malloc thresholds in bytes. Hashing a client secret allocates 16 MiB in up to four threads. By default, glibc
- * raises its thresholds to this size and keeps the memory per thread.
+ * glibc malloc thresholds in bytes. Hashing a client secret allocates 16 MiB per thread. Without fixed thresholds,
+ * glibc would keep this memory.
  */
 const MALLOC_THRESHOLD = String(8 * 1024 * 1024);
 

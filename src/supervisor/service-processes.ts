@@ -10,7 +10,7 @@ export interface ServiceProcessesOptions extends Omit<ManagedServiceOptions, 'ke
   count: () => number;
 }
 
-/** Runs the processes of one service. If there are several, they share the service's port. @spec docs/decisions/0223 */
+/** Runs the processes of one service. Several processes share the port of the service. @spec docs/decisions/0223 */
 export class ServiceProcesses {
   readonly name: ServiceName;
   readonly #options: ServiceProcessesOptions;
@@ -50,7 +50,7 @@ export class ServiceProcesses {
     for (const process of this.#all()) process.sendPeers(urls);
   }
 
-  /** Returns the state of the first process and, if there are several, of the further ones. */
+  /** Returns the state of the first process and the states of all further processes. */
   status(): ServiceStatus {
     const status = this.#first.status();
     if (this.#further.length === 0) return status;
@@ -78,7 +78,7 @@ export class ServiceProcesses {
         const portShare = this.#portShare(number);
         if (!portShare) return { start, env };
         const { port } = this.#first.status();
-        // The further processes use the port that the first one has got, also if port 0 is configured.
+        // Further processes use the port of the first process, even if port 0 is configured.
         const listen = number === 1 ? start.listen : { ...start.listen, port: port ?? start.listen.port };
         return { start: { ...start, listen, portShare }, env };
       },

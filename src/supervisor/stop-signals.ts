@@ -1,8 +1,8 @@
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * After Ctrl-C, this process receives one signal from the terminal and one from the launcher. Two signals within this
- * time count as one.
+ * After Ctrl-C, the terminal and the launcher each send a signal to this process. Two signals within this time count as
+ * one.
  */
 const DUPLICATE_WINDOW_MS = 250;
 

@@ -34,13 +34,13 @@ export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
   plugins?: string[];
   config?: Record<string, unknown>;
   /**
-   * The `adapters` section of the config, for example a model endpoint. By default, objects and vectors are in a
-   * temporary folder, and no model is configured.
+   * The `adapters` section of the config. By default, objects and vectors are stored in a temporary folder, and no
+   * model is configured.
    */
   adapters?: Record<string, unknown>;
   /**
-   * Replaces the network for `ctx.fetch`. Requests to hosts that the manifest does not allow still fail. If the
-   * function returns undefined, the request uses the network.
+   * Replaces the network for `ctx.fetch`. Requests to hosts that the manifest does not allow fail. If the function
+   * returns undefined, the request uses the network.
    */
   fetch?: StubFetch;
   /** Initial time of the clock in epoch ms. The default is the start of 2030. */
@@ -48,8 +48,8 @@ export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
 }
 
 /**
- * Test host of a plugin. Results have the types that `Plugin` declares. A type argument overrides the type of a result,
- * as in `command<Total>('total')`.
+ * Test host of a plugin, with result types from `Plugin`. A type argument overrides the type of a result, as in
+ * `command<Total>('total')`.
  */
 export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends AsyncDisposable {
   readonly manifest: ManifestV3;
@@ -109,8 +109,8 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
   /** Approves a step, or rejects it with `approved: false`. `step` is the id of the step, such as `main.ship`. */
   approve(id: string, step: string, decision?: Decision): Promise<void>;
   /**
-   * Resolves when a run has ended, or when the run and its child runs wait for events or for a later time. For a job,
-   * resolves when the job has ended.
+   * Resolves when a run or job has ended. Also resolves when a run and its child runs wait for events or for a later
+   * time.
    */
   settled(id: string, options?: CallerOptions): Promise<PluginRun | PluginJob>;
   /** Moves the test's clock forward, so that TTLs and timeouts expire. */

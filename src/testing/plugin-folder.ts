@@ -6,7 +6,7 @@ import type { LoadedPlugin, PluginRegistry } from '../plugins/index.ts';
 export interface PluginFolder {
   folder: string;
   /**
-   * Id in the manifest or package file. Undefined if the manifest is a module, because reading the id would require
+   * Id from the manifest or package file. Undefined if the manifest is a module, because reading its id would require
    * running the module.
    */
   id: string | undefined;
@@ -31,8 +31,8 @@ export function requireLoaded({ folder, id }: PluginFolder, registry: PluginRegi
 }
 
 /**
- * Resolves symbolic links, because the plugin registry also resolves them. Returns a missing folder unchanged, so that
- * loading the plugin reports the error.
+ * Resolves symbolic links, as the plugin registry does. Returns a missing folder unchanged, so that loading the plugin
+ * reports the error.
  */
 async function realFolder(path: string): Promise<string> {
   const folder = resolve(path);

@@ -20,8 +20,8 @@ import type { TestHost } from './host-types.ts';
 import type { TestServices } from './services.ts';
 
 /**
- * Poll interval for the status of a run, in real time. The test's clock controls only waits, while all other work of
- * the engine takes real time.
+ * Poll interval for the status of a run, in wall-clock time. The clock of the test controls only the waits of the
+ * engine.
  */
 const POLL_MS = 10;
 const TIMEOUT_MS = 15_000;
@@ -97,7 +97,7 @@ class RunReader {
     };
   }
 
-  /** Reads a job or a run. A job is also a run, but the job endpoint returns more fields than the run endpoint. */
+  /** Reads a job or a run. The job endpoint is tried first, because the job endpoint returns more fields. */
   async find(id: string, caller: CallerOptions | undefined) {
     try {
       return await this.#client.call(getJob, { params: { jobId: id as JobId } }, this.as(caller));

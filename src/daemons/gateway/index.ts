@@ -90,8 +90,8 @@ const PROXY_HEADER =
   /^(?:forwarded|via|x-forwarded(?:-.*)?|x-original-.*|x-real-ip|x-client-ip|x-cluster-client-ip|x-proxyuser-ip|x-envoy-.*|true-client-ip|client-ip|cf-.*|fastly-client-ip|fly-client-ip|x-appengine-.*|x-azure-.*|x-amzn-.*|x-arr-.*|x-nginx-proxy|x-varnish)$/;
 
 /**
- * Allows metrics requests only from the loopback interface or with a token. A local proxy also connects from loopback,
- * so requests with proxy headers need a token. @spec docs/security.md "Boundaries"
+ * Allows metrics requests only from the loopback interface or with a token. Requests with proxy headers need a token,
+ * because a local proxy also connects from loopback. @spec docs/security.md "Boundaries"
  */
 async function guardMetrics(request: FastifyRequest): Promise<void> {
   const isForwarded = Object.keys(request.headers).some((name) => PROXY_HEADER.test(name));

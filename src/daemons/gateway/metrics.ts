@@ -37,8 +37,8 @@ export function deliveryCounter(metrics: Metrics): CountDelivery {
 }
 
 /**
- * Creates a function that counts webhook requests without a record. Such requests ran no handler and exceeded the limit
- * of records per minute.
+ * Creates a function that counts webhook requests for which no record was stored. Such requests ran no handler and
+ * exceeded the limit of records per minute.
  */
 export function unrecordedCounter(metrics: Metrics): CountDelivery {
   const counter = new Counter({

@@ -20,8 +20,8 @@ import { createUpstreams } from './proxy/upstreams.ts';
 import { subjectOf } from './routes/subject.ts';
 
 /**
- * Builds the services that forward calls, and the services that authenticate, rate-limit and check the origin of all
- * client calls.
+ * Builds the services that forward client calls. Also builds the services that authenticate and rate-limit client calls
+ * and check their origin.
  */
 export function proxyServices(
   { config, metrics, peers, keys, clock, logger, createLimiter }: Resources,
@@ -65,8 +65,8 @@ export function proxyServices(
 }
 
 /**
- * Returns a function that authenticates callers of the gateway's own endpoints. The rate limits and response headers
- * are the same as for proxied calls.
+ * Returns a function that authenticates callers of the gateway's own endpoints. Rate limits and response headers are
+ * the same as for proxied calls.
  */
 function limited(
   { authenticator, admins }: Pick<IdentityServices, 'authenticator' | 'admins'>,

@@ -32,7 +32,7 @@ export interface RemoteExecutionDeps {
 
 /**
  * Opens the services for executions on hosts and in containers. Must be called before the plugins are loaded, because
- * plugins need these services at their start.
+ * plugins use these services during their start.
  */
 export async function remoteExecution(
   resources: Resources,

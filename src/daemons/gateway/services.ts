@@ -37,8 +37,7 @@ export type GatewayServices = Awaited<ReturnType<typeof gatewayServices>>;
  */
 export async function gatewayServices(resources: Resources, stack: AsyncDisposableStack) {
   const { config, profile, keys, logger, metrics } = resources;
-  // The secrets are checked first, because in production an insecure secret must stop the startup before any resource
-  // is open.
+  // The secrets are checked first. In production, an insecure secret must stop the startup before any resource is open.
   const signing = signingKeys(keys, profile, logger);
   const store = await openStore(resources, stack);
   const { inbox } = store;
@@ -87,8 +86,8 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     dispatch: createDispatch({ plugins, claims }),
     execution: config.execution,
     internalSecret: keys.internalSecret,
-    // With `whenStoreDown: spill`, the gateway accepts deliveries without its store. The readiness probe therefore
-    // omits the store, so that the load balancer keeps the gateway.
+    // With `whenStoreDown: spill`, the gateway accepts deliveries without its store. The readiness probe then omits the
+    // store, so that load balancers keep the gateway in service.
     ...(config.inbox.whenStoreDown === 'spill' ? {} : { probeStore: () => store.probe() }),
     degradations: () => inboxDegradations(inbox),
   };
@@ -106,15 +105,14 @@ async function joinStore(
   const keys = keyFingerprints(secrets);
   const release = staticTokensRevision(config.gateway.staticTokens);
   const membership = await joinMembers(resources, members, { kind: 'gateway', release, keys }, stack);
-  // The file lock proves that there is no other member, so the keys may change at a restart without the agreement of
-  // other members.
+  // The file lock excludes other members, so the keys can change at a restart without a check against other members.
   if (!sharesStore) return { membership, elsewhere: [] };
   const others = await membership.others();
   await requireSharedKeys(keys, { cache, others });
   return { membership, elsewhere: others.map((other) => other.release) };
 }
 
-/** Opens the change feed. Data must be loaded after the feed is open, so that no change of the data is missed. */
+/** Opens the change feed. Data must be loaded after the feed is open, so that no change is missed. */
 async function openFeed(
   { config, clock, logger, sharesStore }: Resources,
   { store, membership }: { store: GatewayStore; membership: Membership },
@@ -164,7 +162,7 @@ function executionClaims(
 }
 
 /**
- * Lets `/metrics` of each process report all processes that share the port. Returns undefined if the node has one
+ * Makes `/metrics` of each process report all processes that share the port. Returns undefined if the node has one
  * process.
  */
 function shareMetrics(

@@ -11,8 +11,8 @@ const FURTHER = /^(svc\.db\.process-\d+)\.lock$/;
 const WAIT_MS = seconds(5);
 
 /**
- * Locks `svc.db`. If several processes share the port, each further process locks a file of its own. The first process
- * waits until all processes of an earlier gateway have ended. Throws CONFLICT if another process holds a lock.
+ * Locks `svc.db`. If several processes share the port, each further process locks a separate file. Throws CONFLICT if
+ * another process holds a lock.
  */
 export async function lockStore(dataDir: string, portShare: PortShare | undefined): Promise<OwnerLock> {
   const { number, joins } = portShare ?? { number: 1, joins: false };

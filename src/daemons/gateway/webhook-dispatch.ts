@@ -62,8 +62,7 @@ export function webhookDispatch(
     createDispatcher(resources, { members: store.members, membership, deps, requested }, stack),
     (made) => made.close(),
   );
-  // `ends` is closed before the dispatcher, because closing the dispatcher waits for running attempts, which wait for
-  // `ends`.
+  // Closing the dispatcher waits for running attempts. Running attempts wait for `ends`, so `ends` is closed first.
   stack.defer(() => ends.close());
   backlog.subscribe(() => dispatcher.runBacklog());
   return { call, dispatcher, ends, forgetTriggers, requestedAttempts: requested };

@@ -91,7 +91,7 @@ export async function webhookServices(
 }
 
 /**
- * Updates the list of declared webhooks after each reload of the plugins, and runs deliveries that waited for their
+ * Updates the list of declared webhooks after each plugin reload. Then runs the deliveries that waited for their
  * plugin.
  */
 function followPlugins(plugins: PluginRuntime, { targets, use, backlog }: WebhookState): void {

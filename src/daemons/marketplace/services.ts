@@ -65,8 +65,8 @@ export async function marketplaceServices(
 }
 
 /**
- * Resolves with false if `done` takes too long, for example because of an installation. The catalogue then lists the
- * plugins that are already running.
+ * Resolves with true when `done` resolves. Resolves with false if `done` takes too long, for example because of an
+ * installation.
  */
 function withinTimeout(done: Promise<void>): Promise<boolean> {
   return new Promise((resolve, reject) => {

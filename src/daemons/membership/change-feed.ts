@@ -13,15 +13,15 @@ const IN_FORCE_TIMEOUT_MS = seconds(1);
 const RECHECK_MS = 20;
 
 /**
- * Applies changes of a topic to cached data. If `keys` is null, all data must be loaded again. The function must be
- * safe to repeat, because a rejected call is repeated at the next poll.
+ * Applies changes of a topic to cached data. If `keys` is null, all data must be loaded again. A rejected call is
+ * repeated at the next poll, so the function must be safe to repeat.
  */
 export type ApplyChanges = (keys: readonly string[] | null) => void | Promise<void>;
 
 export interface ChangeFeedDeps {
   store: FeedStore;
   /**
-   * Fence token of this member if other processes share the store. After a change, those processes wait until this
+   * Fence token of this member if other processes share the store. After a change, other processes wait until this
    * member has read the change.
    */
   sharedAs: number | undefined;
@@ -33,7 +33,7 @@ export interface ChangeFeedDeps {
 
 /**
  * Keeps cached data up to date with changes by other processes and nodes. Without other processes and nodes, the feed
- * reads nothing, because the process applies its own changes directly.
+ * does not read the store.
  */
 export class ChangeFeed {
   readonly #deps: ChangeFeedDeps;
@@ -61,7 +61,7 @@ export class ChangeFeed {
     const { store, sharedAs, clock } = deps;
     const freshAt = clock.monotonic();
     const cursor = await store.begin();
-    // A new member counts as having read all earlier changes, because its caches load the current data after this call.
+    // A new member counts as having read all earlier changes, because its caches are loaded after this call.
     if (sharedAs !== undefined) await store.noteRead(sharedAs, cursor);
     return new ChangeFeed(deps, cursor, freshAt);
   }
@@ -75,8 +75,8 @@ export class ChangeFeed {
   }
 
   /**
-   * Must be called after a change is stored. Settles once all live members have applied the change, or after a second.
-   * Members that are late read the change by polling.
+   * Must be called after a change is stored. Resolves once all live members have applied the change, or after one
+   * second. Late members read the change at their next poll.
    */
   async spread(): Promise<void> {
     const { sharedAs } = this.#deps;
@@ -85,8 +85,8 @@ export class ChangeFeed {
   }
 
   /**
-   * Throws SERVICE_UNAVAILABLE while changes by other processes cannot be read, because another process might have
-   * revoked a credential. After the next successful read, calls succeed again.
+   * Throws SERVICE_UNAVAILABLE while changes by other processes cannot be read. Otherwise, a credential that another
+   * process revoked might be accepted.
    */
   requireFresh(): void {
     if (this.#isAlone) return;
@@ -113,8 +113,8 @@ export class ChangeFeed {
   }
 
   /**
-   * Reads all changes that were committed before the call. A read in progress might have missed these changes, so a new
-   * read follows.
+   * Reads all changes that were committed before the call. If a read is in progress, a new read follows, because the
+   * current read might miss these changes.
    */
   #catchUp(): Promise<void> {
     if (!this.#reading) return this.#start();
@@ -169,7 +169,7 @@ export class ChangeFeed {
       while (performance.now() < until) {
         const behind = await store.behind(mark);
         if (behind.every((fence) => fence === own)) return;
-        // Waits in real time, because each node in a test has a separate clock.
+        // Uses wall-clock time, because each node in a test has a separate test clock.
         await sleep(RECHECK_MS);
       }
       this.#deps.logger.warn('A change is stored, but another gateway has not read it within a second', {

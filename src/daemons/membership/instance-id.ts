@@ -5,14 +5,13 @@ import { codeOf } from '../../kit/errors/errors.ts';
 import type { Random } from '../../kit/security/random.ts';
 
 /**
- * File in the data folder with the id of the node. The file is not part of a backup, because a restored copy is a
- * different node.
+ * File in the data folder with the id of the node. Backups omit the file, because a restored copy is a different node.
  */
 export const INSTANCE_FILE = 'instance';
 
 /**
- * Returns the id of this node, which is created together with its data folder. `SVC_INSTANCE` takes precedence, for
- * nodes whose data folder is temporary.
+ * Returns the id of this node, which is stored in the data folder. `SVC_INSTANCE` takes precedence, for nodes whose
+ * data folder is temporary.
  */
 export function instanceId(dataDir: string, env: Environment, random: Random): string {
   if (env.SVC_INSTANCE) return env.SVC_INSTANCE;
@@ -20,7 +19,7 @@ export function instanceId(dataDir: string, env: Environment, random: Random): s
   return read(file) ?? create(file, `node_${random.uuid()}`);
 }
 
-/** Maximum number of processes of a service on one node, as `gateway.processes` permits. */
+/** Maximum number of processes of a service on one node. Equals the maximum of `gateway.processes`. */
 const MAX_PROCESSES = 64;
 
 /** Returns the instance ids that any processes of a node may have used. */
@@ -38,9 +37,7 @@ export function isOfNode(instance: string, node: string): boolean {
   return instance === node || instance.startsWith(`${node}/`);
 }
 
-/**
- * Creates the file by linking a complete temporary file, so that services that start at the same time use the same id.
- */
+/** Creates the file by linking a complete temporary file. Services that start at the same time thus use the same id. */
 function create(file: string, id: string): string {
   const draft = `${file}.${id}`;
   writeFileSync(draft, `${id}\n`, { mode: 0o600 });

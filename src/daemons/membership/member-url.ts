@@ -7,8 +7,8 @@ import { LOOPBACK, type MemberAddress } from '../listen-address.ts';
 const WILDCARDS = new Set(['0.0.0.0', '::']);
 
 /**
- * Returns the URL at which other members reach this process: `SVC_ADVERTISE_URL`, or else the bound address. The name
- * of the machine replaces an address for all interfaces. Throws CONFIG_PARSE_ERROR.
+ * Returns the URL at which other members reach this process. `SVC_ADVERTISE_URL` takes precedence over the bound
+ * address. Throws CONFIG_PARSE_ERROR if `SVC_ADVERTISE_URL` is invalid.
  */
 export function memberUrl({ host, port, sharesPort }: MemberAddress, env: Environment): string {
   const advertised = env.SVC_ADVERTISE_URL && originOf(env.SVC_ADVERTISE_URL);

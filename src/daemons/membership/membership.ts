@@ -16,27 +16,25 @@ export interface MembershipDeps {
   onLost(error: PlatformError): void;
 }
 
-/** Supplies the fence token that is written into rows. */
+/** Supplies the fence token that is written into stored rows. */
 export interface Fence {
   /**
-   * Returns the fence token. Throws SERVICE_UNAVAILABLE while the lease is not held, because another member might have
-   * taken over the work of this member.
+   * Returns the fence token. Throws SERVICE_UNAVAILABLE without a valid lease, because another member might have taken
+   * over the work of this member.
    */
   require(): number;
 }
 
 /**
- * Membership of this process among the processes that share its store. The only member of a store is protected by the
- * owner lock instead of a lease, and writes nothing when idle. @spec docs/decisions/0218
+ * Membership of this process among the processes that share its store. The only member of a store needs no lease,
+ * because a file lock protects the store. @spec docs/decisions/0218
  */
 export class Membership implements Fence {
   readonly fence: number;
   readonly #deps: MembershipDeps;
   readonly #leaseMs: number | null;
   readonly #sweepers: Array<() => Promise<void>> = [];
-  /**
-   * End of the lease on the monotonic clock of this process. This time is never later than the end of the stored lease.
-   */
+  /** End of the lease on the monotonic clock of this process. Never later than the end of the stored lease. */
   #heldUntil: number;
   /** Time since which every renewal has succeeded. Undefined after a failure. */
   #inTouchSince: number | undefined;
@@ -119,7 +117,7 @@ export class Membership implements Fence {
     await this.#working;
     const { store, logger } = this.#deps;
     // A shutdown must not fail while the store is unavailable. If this call fails, the other members wait until the
-    // lease has expired.
+    // lease expires.
     await store.leave(this.fence).catch((error) => {
       logger.warn(`This process could not leave the members of the store: ${messageOf(error)}`, { error });
     });
@@ -154,8 +152,7 @@ export class Membership implements Fence {
     const { clock } = this.#deps;
     const askedAt = clock.monotonic();
     const isKept = await this.#renewLease();
-    // If the store was slow to renew this lease, the store might have failed to renew the leases of other members in
-    // time.
+    // If this renewal was slow, the store might also have been too slow for renewals of other members.
     const isInTouch = clock.monotonic() - askedAt < RENEW_MS && askedAt < this.#heldUntil;
     this.#inTouchSince = isInTouch ? (this.#inTouchSince ?? askedAt) : askedAt;
     if (!isKept) return this.#lose();
@@ -173,8 +170,8 @@ export class Membership implements Fence {
   }
 
   /**
-   * Ends members whose lease has expired, but only after this member has renewed its own lease for a full lease
-   * duration. After an outage of the store, all leases have expired although the members might be running.
+   * Ends members whose lease has expired. An outage of the store also expires the leases of running members. Therefore,
+   * this member must first have renewed its own lease for a full lease duration.
    */
   async #takeOver(): Promise<void> {
     const { store, member, clock } = this.#deps;

@@ -4,12 +4,9 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { minutes, seconds } from '../../kit/time/duration.ts';
 
-/** Age of keys after which the keys are fetched again in the background, so that calls do not wait for the issuer. */
+/** Age at which keys are fetched again in the background, so that calls do not wait for the issuer. */
 const REFRESH_MS = minutes(9);
-/**
- * Age of keys after which the keys are used only while the issuer cannot be reached, because the issuer might have
- * withdrawn some keys.
- */
+/** Age after which keys are used only while the issuer cannot be reached. The issuer might have withdrawn some keys. */
 const MAX_AGE_MS = minutes(10);
 /** Age of keys after which the keys are never used, even while the issuer cannot be reached. */
 const MAX_STALE_MS = minutes(70);
@@ -29,8 +26,8 @@ export interface IssuerKeysDeps {
 type RemoteKeySet = ReturnType<typeof createRemoteJWKSet>;
 
 /**
- * Returns the key lookup of an issuer for `jwtVerify`. `KeyRefresh` decides when jose fetches the keys, because jose
- * alone would have no keys while the issuer is down. Throws UPSTREAM_UNAVAILABLE while no usable keys are cached.
+ * Returns the function with which `jwtVerify` finds an issuer's keys. `KeyRefresh` controls the fetches, so that cached
+ * keys stay usable while the issuer is down. Throws UPSTREAM_UNAVAILABLE if no usable keys are cached.
  */
 export async function createIssuerKeys(deps: IssuerKeysDeps): Promise<JWTVerifyGetKey> {
   const { createRemoteJWKSet, customFetch, errors } = await import('jose');
@@ -52,7 +49,7 @@ export async function createIssuerKeys(deps: IssuerKeysDeps): Promise<JWTVerifyG
   };
 }
 
-/** Limits fetches of the keys to one at a time, and limits how often tokens with unknown key ids cause a fetch. */
+/** Limits fetches of the keys to one at a time. Also limits how often unknown key ids cause a fetch. */
 class KeyRefresh {
   readonly #keys: RemoteKeySet;
   readonly #deps: IssuerKeysDeps;

@@ -51,13 +51,12 @@ export interface OAuthVerifierDeps {
   logger: Logger;
 }
 
-/** Only asymmetric algorithms are allowed, so that a public key can never be used as a shared secret. */
+/** Only asymmetric algorithms are allowed. A public key can thus never be used as a shared secret. */
 const ALGORITHMS = ['RS256', 'ES256'];
 
 /**
- * Creates a verifier for access tokens of one issuer. Issuer and algorithm are checked before keys are fetched, to
- * avoid requests for unrelated tokens. The verification repeats both checks. @spec Plugin routes 8; docs/plugins.md
- * "Routes"
+ * Creates a verifier for access tokens of one issuer. Issuer and algorithm are checked first, so that unrelated tokens
+ * cause no key requests. @spec Plugin routes 8; docs/plugins.md "Routes"
  */
 export function createOAuthVerifier(issuer: OAuthIssuer, deps: OAuthVerifierDeps): VerifyOAuth {
   // jose is loaded only by services that verify OAuth tokens.

@@ -1,6 +1,6 @@
 /**
- * Result of a lookup, which is either the matching route, or the methods of other routes with the same path (empty for
- * an unknown path).
+ * Result of a lookup: the matching route, or the methods that other routes accept at the same path. An unknown path has
+ * no methods.
  */
 export type PathMatch<Target> =
   | { found: true; target: Target; params: Record<string, string>; pattern: string }
@@ -29,9 +29,8 @@ function childOf<Target>(children: Map<string, Node<Target>>, name: string): Nod
 }
 
 /**
- * Finds routes by method and path. Unlike in Fastify's router, routes can change while the server listens, and
- * equivalent percent-encodings match the same route (`%40acme%2Fx`, `@acme%2fx`). Literals take precedence over
- * parameters.
+ * Finds routes by method and path. Routes can change while the server listens, unlike in Fastify's router. Equivalent
+ * percent-encodings match the same route. Literals take precedence over parameters.
  */
 export function createPathMatcher<Target>(): PathMatcher<Target> {
   const trees = new Map<string, Node<Target>>();

@@ -22,7 +22,7 @@ export interface PluginRoute {
   timeoutMs: number | undefined;
 }
 
-/** A route that is not served at its declared path, with the reason. */
+/** The reason why a route is not served at its declared path. */
 export interface RouteFault {
   pluginId: string;
   code: 'PLUGIN_CONFLICT';
@@ -43,9 +43,8 @@ const PREFIX = '/api';
 export const PLUGIN_ROUTES_PREFIX = '/api/v1/plugins/';
 
 /**
- * Builds the table of all plugin routes. The path with a plugin's id is reserved for that plugin. A base path belongs
- * to the first plugin (by id) that claims the path, so that plugins cannot impersonate each other. @spec Plugin routes;
- * docs/plugins.md "Routes"
+ * Builds the table of all plugin routes. A base path belongs to the first plugin (by id) that claims the path, so that
+ * plugins cannot impersonate each other. @spec Plugin routes; docs/plugins.md "Routes"
  */
 export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): PluginRouteTable {
   const matcher = createPathMatcher<PluginRoute>();
@@ -71,8 +70,8 @@ export function createPluginRouteTable(plugins: readonly RoutedPlugin[]): Plugin
       };
       for (const base of bases) {
         const path = joinPath(base, declaration.path);
-        // `add` returns false only if the base path equals the alias, because the registry rejects manifests with
-        // duplicate routes.
+        // `add` returns false only if the base path equals the alias. The registry rejects manifests with duplicate
+        // routes.
         if (matcher.add(declaration.method, path, route)) route.paths.push(path);
         // The path of the route "/" also matches with a trailing slash, but is listed once.
         if (declaration.path === '/') matcher.add(declaration.method, `${base}/`, route);
@@ -101,10 +100,7 @@ function joinPath(base: string, path: string): string {
 function createClaims(pluginIds: readonly string[]) {
   const taken = new Map(pluginIds.map((id) => [canonical(aliasOf(id)), id]));
   return {
-    /**
-     * Claims a base path for a plugin. If another plugin already owns the path, a parent of the path or a path below
-     * it, returns the id of that plugin.
-     */
+    /** Claims a base path for a plugin. If another plugin owns an overlapping path, returns the id of that plugin. */
     claim(pluginId: string, basePath: string): string | undefined {
       const wanted = canonical(basePath);
       for (const [path, owner] of taken) {

@@ -34,8 +34,8 @@ export interface OwnParts {
   /** Set by the workflow service, which accesses its runs directly. */
   steps?: StepAccess;
   /**
-   * Whether this service reports plugin faults. Every service finds the same faults when it loads plugins, but a single
-   * report is enough.
+   * Whether this service reports plugin faults. Every service finds the same faults, so one reporting service is
+   * enough.
    */
   reportsPlugins?: boolean;
 }
@@ -82,8 +82,8 @@ function throughGateway(resources: Resources): CreateRemoteBackends {
 }
 
 /**
- * Returns the configured backend. There is no fallback, because the isolation of the configured backend might be
- * required. Throws HOST_UNAVAILABLE if `target` selects a host for a plugin that does not run on hosts.
+ * Returns the configured backend. A fallback could lack the required isolation, so there is no fallback. Throws
+ * HOST_UNAVAILABLE if `target` selects a host for a plugin that does not run on hosts.
  */
 export function backendFor(
   execution: PlatformConfig['execution'],

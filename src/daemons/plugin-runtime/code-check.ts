@@ -13,8 +13,8 @@ import type { RunningCode } from './running-code.ts';
 export type CodeCheck = (plugin: LoadedPlugin) => Promise<PluginFault[]>;
 
 /**
- * Creates the check that loads the code of edited plugins, so that a plugin keeps its running version after a broken
- * edit. The check is skipped at startup to save a process per plugin, and for installed plugins, which never change.
+ * Creates the check that loads the code of edited plugins. A plugin with a broken edit keeps its running version. The
+ * check is skipped at startup and for installed plugins.
  */
 export function createCodeCheck(
   describer: PluginDescriber,
@@ -25,8 +25,8 @@ export function createCodeCheck(
   const known = new Map<string, { stamp: string; faults: Promise<PluginFault[]> }>();
 
   async function check({ id, version, root, manifest, ...rest }: LoadedPlugin, stamp: string) {
-    // Plugin processes are selected by version. The digest is added to the version, because a process with older code
-    // must not check the edited code.
+    // Plugin processes are selected by version. The digest prevents a process with older code from checking the edited
+    // code.
     const edited = { ...rest, id, root, manifest, version: `${version}+${digestOf(stamp)}` };
     try {
       return await codeFaults(edited, describer);

@@ -28,8 +28,8 @@ export type TrackExecution = (
 ) => Promise<CommandResult>;
 
 /**
- * Creates the tracker that reports one event per handler execution, for all kinds of callers except validators. @spec
- * Analytics events: plugin.command.completed, plugin.command.failed
+ * Creates the tracker that reports one event per handler execution, except for validators. @spec Analytics events:
+ * plugin.command.completed, plugin.command.failed
  */
 export function executionEvents({
   analytics,
@@ -93,7 +93,7 @@ export function executionEvents({
   };
 }
 
-/** Returns the id of the workflow run that the execution belongs to, or else the id of the execution. */
+/** Returns the id of the execution's workflow run, or else the id of the execution. */
 function runIdOf({ hostContext, executionId }: Execution): string {
   const { runId } = hostContext;
   return typeof runId === 'string' ? runId : executionId;

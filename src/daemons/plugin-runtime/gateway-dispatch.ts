@@ -13,8 +13,8 @@ import type { ExecutionBackend, RunOptions, StreamSink } from '../../plugins/ind
 import type { Resources } from '../define-daemon.ts';
 
 /**
- * Time after the handler's timeout until the gateway is considered hung. The gateway enforces the timeout itself, but
- * might have to transfer the plugin to a host first.
+ * Extra time after the handler's timeout before the gateway counts as hung. The gateway might first have to transfer
+ * the plugin to a host.
  */
 const GRACE_MS = seconds(90);
 
@@ -33,8 +33,8 @@ export interface DispatchClient {
 }
 
 /**
- * Runs plugins in containers or on hosts through the gateway, which has the hosts' sockets and signs
- * containers' tokens. @spec Internal dispatch
+ * Runs plugins in containers or on hosts through the gateway. Only the gateway has the hosts' sockets and can sign
+ * container tokens. @spec Internal dispatch
  */
 export function gatewayDispatch(
   name: BackendName,
@@ -70,7 +70,7 @@ export function createDispatchClient(internalSecret: string): DispatchClient {
           },
           body: { ...rest, plugin: { id: plugin.id }, ...options },
           signal,
-          // With `onBegun`, the caller measures the handler's time and aborts the call, so no timeout is needed here.
+          // With `onBegun`, the caller enforces the timeout and aborts the call.
           idleTimeoutMs: onBegun ? 0 : request.timeoutMs + GRACE_MS,
           onProcessing: onBegun,
         });

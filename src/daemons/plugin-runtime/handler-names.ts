@@ -3,9 +3,8 @@ import type { ExecutionRequest, ManifestV3, RouteDecl } from '../../contracts/in
 type Called = Pick<ExecutionRequest, 'handler' | 'host' | 'hostContext'>;
 
 /**
- * Creates a function that returns the name of a handler, which is the id of the command or job, the event of the
- * webhook, or method and path of the route. If a handler has several names, the function uses the name in the call. A
- * handler without a name is named by its reference (`<file>#<export>`).
+ * Creates a function that returns the name of a handler. The name is the id, event or route under which the manifest
+ * declares the handler. Otherwise, the name is the reference `<file>#<export>`.
  */
 export function createHandlerNames(): (manifest: ManifestV3, called: Called) => string {
   const known = new WeakMap<ManifestV3, Map<string, string>>();
@@ -20,8 +19,8 @@ export function createHandlerNames(): (manifest: ManifestV3, called: Called) => 
 }
 
 /**
- * Returns the handler name that the call determines, such as method and path of a route. Returns undefined if the call
- * determines no name.
+ * Returns the name of the called webhook, command or route. Returns undefined if the manifest has no match for the
+ * call.
  */
 function nameOfCall(manifest: ManifestV3, { handler, host, hostContext }: Called): string | undefined {
   const { event, command, method, path } = hostContext;

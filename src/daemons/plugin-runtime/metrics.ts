@@ -12,7 +12,7 @@ export interface PoolLoad {
   queued: number;
 }
 
-/** Counts one handler execution. Labels come from loaded plugins, so the number of different labels is bounded. */
+/** Counts one handler execution. The number of label values is bounded, because labels come from loaded plugins. */
 export type ObserveExecution = (plugin: string, host: string, exitCode: number, durationMs: number) => void;
 
 export function createExecutionMetrics({ registry, service }: Metrics): ObserveExecution {
@@ -56,7 +56,7 @@ export function createPoolMetrics({ registry, service }: Metrics, load: () => re
       registers: [registry],
       collect() {
         this.reset();
-        // A plugin has one pool per permission set.
+        // A plugin has one process pool per permission set.
         for (const pool of load()) this.inc({ service, plugin: pool.pluginId }, value(pool));
       },
     });

@@ -21,8 +21,8 @@ type CallFields =
   | 'traceId';
 
 /**
- * A call of one handler. `permissions` replace the plugin's permissions, because a route can declare other permissions.
- * By default, `timeoutMs` is 60 s, there are no `schemas`, and `executionId` is generated.
+ * A call of one handler. `permissions` replaces the plugin's permissions, because a route can declare other
+ * permissions. `timeoutMs` defaults to 60 s.
  */
 export interface PluginCall
   extends Pick<ExecutionRequest, CallFields>,

@@ -5,8 +5,8 @@ const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1000;
 
 /**
- * Retries a call while the queue of its plugin's processes is full. Waits in real time, because the processes work in
- * real time.
+ * Retries a call while the queue of its plugin's processes is full. Waits in wall-clock time even with a test clock,
+ * because plugin processes ignore the test clock.
  */
 export async function retryWhileQueueFull<T>(
   signal: AbortSignal | undefined,

@@ -9,8 +9,8 @@ import type { Resources } from '../define-daemon.ts';
 import { adapterFaults } from './access/adapters.ts';
 
 /**
- * Reports faults of the plugins that were just loaded. Every service finds the same faults. If `reports` is true, the
- * service logs the faults at their level. Otherwise, the service logs the faults at `debug`.
+ * Logs the faults of the plugins that were just loaded. Every service finds the same faults, so services without
+ * `reports` log at `debug`.
  */
 export function createPluginReports(
   resources: Resources,

@@ -11,8 +11,8 @@ interface Snapshot {
 const MAX_TOTAL_CHARS = 64 * 1024 * 1024;
 
 /**
- * Stores the code of running project and linked plugins. After a broken edit, new processes of the running version
- * start from the stored code, because the files have changed. @spec docs/decisions/0050
+ * Stores the code of running project and linked plugins. After a broken edit, new processes start from the stored code.
+ * @spec docs/decisions/0050
  */
 export class RunningCode {
   /** Latest valid code by folder. */
@@ -63,8 +63,8 @@ export class RunningCode {
   }
 
   /**
-   * Returns the code for a new process of a version whose files on disk are now broken. Returns undefined if the
-   * process should run the files on disk.
+   * Returns the stored code for a new process if the plugin's files on disk are now broken. Returns undefined if the
+   * process should use the files on disk.
    */
   codeOf({ id, version, root }: ExecutionRequest['plugin']): SourceCode | undefined {
     const isKept = this.#kept.some(

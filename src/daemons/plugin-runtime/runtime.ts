@@ -31,12 +31,14 @@ import { configFaults, settingsOf } from './settings.ts';
 
 type ReloadListener = (registry: PluginRegistry) => void | Promise<void>;
 
-/** Poll interval of the lock file, in real time even with a test clock, because files change in real time. */
+/**
+ * Poll interval of the lock file. Uses wall-clock time even with a test clock, because files change in wall-clock time.
+ */
 const WATCH_MS = 250;
 
 /**
- * Loads the plugins of the project from the config and the lock file, and runs their handlers for a service. Reports
- * broken plugins, prepares the backends, and reloads when the lock file changes. @spec docs/decisions/0050
+ * Loads the plugins of the project and runs their handlers for a service. Reloads the plugins when the lock file
+ * changes. @spec docs/decisions/0050
  */
 export class PluginRuntime {
   /** Describes plugins by running their code. */
@@ -123,7 +125,8 @@ export class PluginRuntime {
       timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
     };
     const run = (): Promise<CommandResult> => backend.run(request, options);
-    // All attempts belong to one recorded execution. Otherwise each rejected attempt would count as a failed execution.
+    // All attempts belong to one recorded execution. Otherwise, each rejected attempt would count as a failed
+    // execution.
     const runOnce = options?.waitsForQueue ? () => retryWhileQueueFull(options.signal, run) : run;
     // The caller records this execution. A second record would count the execution twice.
     if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
@@ -153,8 +156,8 @@ export class PluginRuntime {
   }
 
   /**
-   * Reloads the plugins. A running plugin that is now broken on disk keeps its running version. Only one reload runs at
-   * a time. The next poll handles changes made during a reload.
+   * Reloads the plugins, one reload at a time. A running plugin that is now broken on disk keeps its running version.
+   * The next poll handles changes made during a reload.
    */
   reload(): Promise<void> {
     this.#reloading ??= this.#swap().finally(() => {
@@ -223,8 +226,8 @@ export class PluginRuntime {
 }
 
 /**
- * Returns a filter for the processes that can continue to run, which are the processes of kept versions and of
- * installed plugins. The files of installed plugins never change. Any file of other plugins might have changed.
+ * Returns a filter for the processes that continue to run after a reload. These processes run installed plugins or kept
+ * versions. Files of other plugins might have changed.
  */
 function runsOn(
   { plugins }: PluginRegistry,

@@ -21,8 +21,7 @@ export interface SourceWatchOptions {
 
 const POLL_MS = 200;
 /**
- * Time to wait after a change. Editors and version control tools write several files for one change, which must cause
- * only one reload.
+ * Time to wait after a change. Editors write several files for one change, but one change must cause only one reload.
  */
 const SETTLE_MS = 60;
 const MAX_SETTLE_POLLS = 5;
@@ -37,8 +36,8 @@ const MIN_REST_MS = 400;
 const MAX_REST_MS = 10_000;
 
 /**
- * Polls files for changes, which also works on mounts without file events, such as containers and network file systems.
- * Polls in real time, because file modification times are real times. @spec docs/decisions/0050
+ * Polls files for changes, because some mounts report no file events. Uses the wall clock, because file modification
+ * times are wall-clock times. @spec docs/decisions/0050
  */
 export async function watchSources(options: SourceWatchOptions): Promise<SourceWatch> {
   const watch = new PollingWatch(options, await options.stamp());
@@ -61,9 +60,7 @@ class PollingWatch implements SourceWatch {
     this.#known = known;
   }
 
-  /**
-   * Waits until the next poll has started and ended, because a poll in progress might have missed the caller's change.
-   */
+  /** Resolves when the next poll has ended. A poll in progress might have missed the caller's change. */
   check(): Promise<void> {
     this.#queued ??= this.#running.then(() => {
       this.#queued = undefined;

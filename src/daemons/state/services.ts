@@ -21,8 +21,8 @@ export interface StateServices extends DaemonServices {
 }
 
 /**
- * Opens the store. The lock of `state.db` also covers `vectors.db` and, with SQLite, the files in `storage/`. Throws
- * CONFLICT if another process holds the lock.
+ * Opens the store. The lock of `state.db` also covers `vectors.db` and the files in `storage/`. Throws CONFLICT if
+ * another process holds the lock.
  */
 export async function stateServices(
   resources: Resources,
@@ -47,8 +47,8 @@ export async function stateServices(
       : stack.adopt(await openRedisCache(redisUrl, { clock, logger }), (opened) => opened.close()).entries;
   if (cache) stack.adopt(startSweeping({ store: cache, clock, logger }), (sweeping) => sweeping.stop());
   return {
-    // An identity is required in every config profile, because a plugin with network access could otherwise read the
-    // data of all tenants.
+    // An identity is required in every config profile. Otherwise, a plugin with network access could read the data of
+    // all tenants.
     authenticate: upstreamIdentity({ internalSecret: keys.internalSecret, mode: 'required', logger }),
     probeStore: () => store.probe(),
     entries: createStateEntries({ store: store.entries, cache, quotas: config.state.quotas }),

@@ -27,8 +27,8 @@ interface Known {
 }
 
 /**
- * Returns a check that uses the plugin's own schema, because JSON Schema lacks refinements and coercions. A value is
- * accepted if the plugin code cannot be loaded, because the replay validates the value again. @spec
+ * Returns a check that uses the plugin's own schema, because JSON Schema lacks refinements and coercions. If the plugin
+ * code cannot be loaded, any value is accepted, because the replay validates the value again. @spec
  * docs/workflows.md "Workflows in code"
  */
 export function codeInputCheck(
@@ -36,8 +36,8 @@ export function codeInputCheck(
   logger: Logger,
 ): CheckCodeInput {
   /**
-   * Caches which schemas each handler declares. Values without a schema are accepted without starting a process. A
-   * plugin reload creates a new key, so outdated entries are never used.
+   * Caches which schemas each handler declares. For a handler without a schema, no process is started. A plugin reload
+   * creates new keys, so outdated entries are never used.
    */
   const known = new WeakMap<LoadedPlugin, Map<string, Known>>();
 

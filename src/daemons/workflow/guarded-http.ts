@@ -6,8 +6,8 @@ import { createFetchService } from '../../plugins/services/fetch.ts';
 import type { HttpCall } from './domain/steps/kinds/http.ts';
 
 /**
- * Returns the fetch function for `http` steps, with the same network restrictions as `fetch` in plugins. `allowed`
- * lists the private hosts that steps are allowed to call.
+ * Returns the fetch function for `http` steps. The network restrictions are the same as for `fetch` in plugins.
+ * `allowed` lists the private hosts that steps are allowed to call.
  */
 export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
   const { request } = createFetchService({

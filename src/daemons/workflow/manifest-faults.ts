@@ -63,8 +63,8 @@ function workflowFaults(written: object, pluginId: string, find: FindPlugin): Fa
 }
 
 /**
- * Returns the faults in the cron expression and time zone of a schedule. Other faults are left out, because the check
- * of the manifest reports these faults.
+ * Returns the faults in the cron expression and time zone of a schedule. The check of the manifest reports all other
+ * faults.
  */
 function planFaults(written: unknown, at: string): Fault[] {
   const { data: plan } = PluginSchedule.safeParse(written);

@@ -5,7 +5,7 @@ import type { LoadedPlugin, PluginRegistry } from '../../plugins/index.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { DeclaredHandler, Handlers } from './domain/steps/kinds/handlers.ts';
 
-/** Forwards the log lines of a plugin handler to the listener for the request id of the call. */
+/** Forwards log lines of plugin handlers to listeners by request id. */
 export interface LogTee {
   /** Logger for the plugin runtime. Only lines written to this logger reach the listeners. */
   logger: Logger;

@@ -8,8 +8,8 @@ import { traceRun } from './domain/run/trace.ts';
 import type { WorkflowMetrics } from './metrics.ts';
 
 /**
- * Counts, traces and logs the end of a run or job, and emits the analytics event of a run.
- * @spec Metrics; Analytics events: workflow.run.completed, workflow.run.failed
+ * Counts, traces and logs the end of a run or job. Emits the analytics event of a run. @spec Metrics; Analytics events:
+ * workflow.run.completed, workflow.run.failed
  */
 export async function reportRunEnd(
   run: RunRecord,

@@ -7,9 +7,7 @@ import { interruptedOf } from './domain/steps/interrupted.ts';
 import type { Handlers } from './domain/steps/kinds/handlers.ts';
 import { pluginAwayOf } from './domain/steps/plugin-away.ts';
 
-/**
- * Runs one replay of a workflow function on the host of its plugin. Throws if the function could not run to its end.
- */
+/** Runs one replay of a workflow function. Throws if the function did not run to its end. */
 export async function runReplay(
   handlers: Handlers,
   { code, run, requestId, spanId, input, context, timeoutMs, signal, alone, log }: ReplayCall,

@@ -2,8 +2,8 @@ import type { ManifestV3 } from '../../contracts/index.ts';
 import { isRecord } from '../../kit/data/is-record.ts';
 
 /**
- * Maximum number of schedules of a plugin, including the schedules of its workflows. The number is limited because each
- * plugin change plans all schedules again.
+ * Maximum number of schedules of a plugin and its workflows. Each plugin change recomputes all schedules, so their
+ * number is limited.
  */
 export const MAX_PLUGIN_SCHEDULES = 200;
 

@@ -25,8 +25,8 @@ import { localSteps, runReplay } from './run-replay.ts';
 import { startServices } from './start-services.ts';
 
 /**
- * Maximum time to wait for the lock of the data file. After a restart, the previous process might still be writing to
- * the file.
+ * Maximum time to wait for the lock of the data file. After a restart, the previous process can hold the lock for a
+ * short time.
  */
 const LOCK_WAIT_MS = seconds(5);
 

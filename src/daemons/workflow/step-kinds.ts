@@ -22,7 +22,7 @@ export function stepKinds(deps: { http: HttpCall; handlers: Handlers; now(): num
   };
 }
 
-/** Returns step kinds for checking definitions only. Running a step of such a kind throws an error. */
+/** Returns step kinds that can only check definitions. Running a step of such a kind throws an error. */
 export function checkingKinds(): KindOf {
   const refuse = (): never => {
     throw new Error('A step was run where definitions are only checked.');

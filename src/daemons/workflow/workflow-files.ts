@@ -13,8 +13,8 @@ export interface FoundFiles {
 }
 
 /**
- * Reads the definition files that match the `workflows` patterns of the config. Each file holds one definition as YAML
- * or JSON.
+ * Reads the definition files that match the `workflows` patterns of the config. Each file holds one YAML or JSON
+ * definition.
  */
 export async function readWorkflowFiles(projectDir: string, patterns: string[]): Promise<FoundFiles> {
   const files = await filesOf(projectDir, patterns);

@@ -53,8 +53,7 @@ function storeProblems({ store }: PlatformConfig): ClusterProblem[] {
 }
 
 /**
- * Returns the problems of settings that are local to one node, such as vectors in its data folder. Objects need no
- * check, because all nodes share their stores (PostgreSQL, buckets).
+ * Returns the problems of settings that work on only one node. An example is a vector store in the node's data folder.
  */
 function settingProblems({ gateway, adapters }: PlatformConfig): ClusterProblem[] {
   return [

@@ -29,7 +29,7 @@ export interface LoadedConfig {
   config: PlatformConfig;
   profile: string;
   /**
-   * Folder of the config file. If there is no config file, this is the nearest folder with platform data, or else the
+   * Folder of the config file. Without a config file, this is the nearest folder with platform data, or else the
    * working directory.
    */
   projectDir: string;
@@ -41,9 +41,9 @@ export interface LoadedConfig {
 }
 
 /**
- * Loads the config file and the environment. Throws CONFIG_NOT_FOUND, CONFIG_PARSE_ERROR (with line and column),
- * CONFIG_NOT_RESOLVED, or one VALIDATION_ERROR with all problems in `details.problems`.
- * @spec docs/operations.md "Configuration"; Platform codes
+ * Loads the config file and the environment. Throws CONFIG_NOT_FOUND, CONFIG_PARSE_ERROR, CONFIG_NOT_RESOLVED or
+ * VALIDATION_ERROR. VALIDATION_ERROR lists all problems in `details.problems`. @spec
+ * docs/operations.md "Configuration"; Platform codes
  */
 export function loadConfig(options: LoadConfigOptions): LoadedConfig {
   const { cwd } = options;
@@ -96,7 +96,9 @@ function splitProfiles(
   return { base, profiles: {} };
 }
 
-/** Checks every profile, not only the active one, so that a mistake in `production` shows in development. */
+/**
+ * Checks all profiles, not only the active profile. Mistakes in the `production` profile are then found in development.
+ */
 function problemsOfFile(base: JsonObject, profiles: Record<string, unknown>): ConfigProblem[] {
   const found = new Map<string, ConfigProblem>();
   const add = (problem: ConfigProblem): unknown => found.set(`${problem.path}\n${problem.message}`, problem);
@@ -127,7 +129,7 @@ function portOverlay(ports: Partial<Record<ServiceName, number>>): JsonObject {
 }
 
 /**
- * Finds ports that two services share. Without this check, the only symptom would be one service that fails to start.
+ * Finds ports that several services share. Without this check, the only symptom would be a service that fails to start.
  */
 function portClashes(config: PlatformConfig): ConfigProblem[] {
   const taken = new Map<number, ServiceName>();

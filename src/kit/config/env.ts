@@ -33,8 +33,8 @@ function listenOverlay(name: ServiceName, env: Environment, problems: ConfigProb
   const host = env[`${prefix}_HOST`];
   const port = env[`${prefix}_PORT`];
   if (host) section.host = host;
-  // For a service named "svc-rest", Kubernetes sets `SVC_REST_PORT` to a value such as tcp://10.0.0.1:5050, which is
-  // not a port.
+  // Kubernetes sets `SVC_REST_PORT` to a URL such as `tcp://10.0.0.1:5050` if a service is named "svc-rest". Such a
+  // value is not a port.
   if (port && !port.startsWith('tcp://')) {
     const number = parsePort(port);
     if (number === null)

@@ -6,14 +6,14 @@ import { codeOf, messageOf, PlatformError } from '../errors/errors.ts';
 export const CONFIG_FILE = 'svc.config.json';
 
 const DATA_FOLDER = '.svc';
-/** The first start creates this file in the data folder, so its presence marks a folder with platform data. */
+/** File that the first start creates in the data folder. The file marks a folder with platform data. */
 const CREDENTIALS = 'credentials.json';
 
 export type Environment = Record<string, string | undefined>;
 
 /**
- * Finds the config file: `named` (a file or folder), or else the nearest `svc.config.json` at or above `cwd`. Returns
- * null if no file is found. Throws CONFIG_NOT_FOUND if `named` does not exist.
+ * Returns the path of the config file, or null if no file is found. Uses `named`, or else the nearest `svc.config.json`
+ * at or above `cwd`. Throws CONFIG_NOT_FOUND if `named` does not exist.
  */
 export function findConfigFile(cwd: string, named: string | undefined): string | null {
   if (named) return namedFile(resolve(cwd, named));
@@ -25,8 +25,8 @@ export function findConfigFile(cwd: string, named: string | undefined): string |
 }
 
 /**
- * Finds the project folder if there is no config file: the nearest folder with platform data at or above `cwd`, or else
- * `cwd`. Data owned by another user is skipped, because that user's `.env` would control the command.
+ * Returns the nearest folder with platform data at or above `cwd`, or else `cwd`. Skips data of other users, because a
+ * `.env` file of another user would control the command.
  */
 export function findProjectFolder(cwd: string): string {
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {

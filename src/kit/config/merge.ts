@@ -6,13 +6,12 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Merges `over` into `base`. Objects are merged key by key. Any other value in `over`, including arrays and null,
- * replaces the value in `base`.
+ * Merges `over` into `base`. Objects are merged key by key. All other values in `over` replace the values in `base`,
+ * including arrays and null.
  */
 export function mergeOver(base: unknown, over: unknown): unknown {
   if (!isObject(base) || !isObject(over)) return over;
-  // `fromEntries` defines own properties, so a `__proto__` key stays an ordinary (invalid) key and never sets a
-  // prototype.
+  // `fromEntries` defines own properties. A `__proto__` key therefore stays an ordinary key and never sets a prototype.
   return Object.fromEntries([
     ...Object.entries(base),
     ...Object.entries(over).map(([key, value]) => [

@@ -14,8 +14,8 @@ export const PLATFORM_SECRETS = [
 ] as const;
 
 /**
- * Reads secrets from mounted files. `<NAME>_FILE` is the path of a file with the value of `<NAME>`. If both variables
- * are set, `<NAME>` takes precedence. Throws VALIDATION_ERROR for a file that is empty or cannot be read.
+ * Reads each unset secret `<NAME>` from the file at the path in `<NAME>_FILE`. Throws VALIDATION_ERROR for an empty or
+ * unreadable file.
  */
 export function withMountedSecrets(env: Environment): Environment {
   const mounted = PLATFORM_SECRETS.flatMap((name) => {

@@ -80,10 +80,7 @@ function choices(message: string): string | undefined {
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
-/**
- * Returns the message for an unknown key. The message suggests a similar key of the same object or the same key at
- * another path.
- */
+/** Returns the message for an unknown key. The message suggests a similar key, or another path of the same key. */
 function unknownKey(parent: readonly PropertyKey[], key: string): string {
   const siblings = keysAt(PlatformConfig, parent);
   const close = nearest(key, siblings);

@@ -18,8 +18,8 @@ export function chooseProfile(named: string | undefined, env: Environment): Prof
 }
 
 /**
- * Throws CONFIG_NOT_RESOLVED if the chosen profile does not exist, except if its name is from NODE_ENV and the file
- * defines no profiles. In this case the base config is used. @spec Platform codes; docs/operations.md "Configuration"
+ * Throws CONFIG_NOT_RESOLVED if the chosen profile does not exist. A name from NODE_ENV is accepted if the file defines
+ * no profiles. @spec Platform codes; docs/operations.md "Configuration"
  */
 export function requireProfile(choice: ProfileChoice, listed: string[], file: string | null): void {
   const { name, source } = choice;

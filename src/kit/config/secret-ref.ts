@@ -32,8 +32,8 @@ function secretsOf(config: unknown, at: string): NamedSecret[] {
 }
 
 /**
- * Returns the values of all referenced secrets that are set. The redactor needs them, because a model's error message
- * might contain the rejected key.
+ * Returns the values of all referenced secrets that are set. The redactor needs the values, because a model's error
+ * message can contain the rejected key.
  */
 export function secretValues(config: unknown, env: Environment): string[] {
   return secretsOf(config, '').flatMap(({ variable }) => env[variable] ?? []);

@@ -7,22 +7,19 @@ type StoreConfig = PlatformConfig['store'];
 const SQLITE = 'sqlite:';
 const REFERENCE = /\$\{([A-Za-z_]\w*)\}/g;
 
-/** Returns true if the store is PostgreSQL. A URL that is a single reference to a variable counts as PostgreSQL. */
+/** Returns whether the store is PostgreSQL. A URL that is a single variable reference also counts as PostgreSQL. */
 export function usesPostgres({ url }: StoreConfig): boolean {
   return !url.startsWith(SQLITE);
 }
 
-/**
- * Returns the data folder of this machine, relative to the project folder. For SQLite, the store URL contains the path
- * of the folder.
- */
+/** Returns the data folder, relative to the project folder. For SQLite, the store URL contains the path. */
 export function dataFolderOf({ url, dataDir }: StoreConfig): string {
   return url.startsWith(SQLITE) ? url.slice(SQLITE.length) : (dataDir ?? '.svc');
 }
 
 /**
- * Returns the URL of PostgreSQL with its `${NAME}` references resolved, or null for SQLite. Throws CONFIG_NOT_RESOLVED
- * if a variable is not set, and VALIDATION_ERROR if the result is not the URL of a PostgreSQL database.
+ * Returns the PostgreSQL URL with resolved `${NAME}` references, or null for SQLite. Throws CONFIG_NOT_RESOLVED if a
+ * variable is not set. Throws VALIDATION_ERROR if the result is not a PostgreSQL URL.
  */
 export function postgresUrlOf(store: StoreConfig, env: Environment): string | null {
   if (!usesPostgres(store)) return null;
@@ -48,8 +45,8 @@ export function redisUrlOf({ url: configured }: PlatformConfig['cache'], env: En
 }
 
 /**
- * Resolves `${NAME}` references. Values are percent-encoded unless the reference is the whole URL, so that a password
- * can contain any character.
+ * Resolves `${NAME}` references. Values are percent-encoded, so that a password can contain any character. A value that
+ * is the whole URL is not encoded.
  */
 function resolved(text: string, key: string, env: Environment): string {
   const isWhole = /^\$\{\w+\}$/.test(text);

@@ -7,8 +7,8 @@ export interface BoundedCache<Value> {
 }
 
 /**
- * Creates a cache of two maps. A read moves an entry to the young map, which replaces the old map when `capacity` is
- * reached. Evicting single keys would at least halve the throughput of the proxy. Without `weigh`, each entry weighs 1.
+ * Creates a cache of two maps. A read moves an entry to the young map. A full young map replaces the old map, which is
+ * faster than the eviction of single keys.
  */
 export function createBoundedCache<Value>(
   capacity: number,

@@ -2,25 +2,25 @@ import { randomBytes } from 'node:crypto';
 import { endOfString } from './json.ts';
 
 /**
- * Maximum number of values in one JSON text. Parsing time depends on the number of values, not on bytes: 6 MB of `[]`
- * block the event loop for 0.4 s, and 6 MB of text for 0.01 s.
+ * Maximum number of values in one JSON text. Parsing time depends on the number of values rather than bytes. For
+ * example, 6 MB of `[]` block the event loop for 0.4 s.
  */
 const MAX_VALUES = 500_000;
 /**
- * Maximum number of distinct keys in one JSON text, counted separately for each object shape. A new key costs ten times
- * as much as a value, because it creates a string and a hidden class.
+ * Maximum number of distinct keys in one JSON text. Equal keys in objects of different shapes count separately. A new
+ * key costs ten times as much as a value.
  */
 const MAX_NEW_KEYS = 50_000;
 /**
- * Well-formed text of up to this length exceeds no limit, because each of the 512 permitted nesting levels needs two
- * brackets.
+ * Maximum length of text that is not checked. Such text exceeds no limit, because each of the 512 permitted nesting
+ * levels needs two brackets.
  */
 const CHEAP_CHARS = 1024;
 /** Length of the shortest property, `"a":0,`. */
 const KEY_CHARS = 6;
 /**
- * Factor by which the platform's limits exceed those of the runner. Both count slightly differently, because their hash
- * seeds and envelopes differ, and the runner must apply the stricter limit.
+ * Factor by which the platform's limits exceed the runner's limits. The runner must apply the stricter limit, because
+ * the two counts differ slightly.
  */
 const TOLERANCE = 1.2;
 
@@ -28,15 +28,15 @@ const TOLERANCE = 1.2;
 const ORDINARY_CHARS = 300_000;
 
 /**
- * Returns the factor for the limits of a handler's result. The factor depends on the size of the input, because a
- * handler can return all of its input twice.
+ * Returns the factor for the limits of a handler's result. The factor grows with the input, because a handler can
+ * return its input twice.
  */
 export function resultLimitFactor(inputChars: number): number {
   return Math.max(1, Math.ceil((2 * inputChars) / MAX_VALUES), Math.ceil(inputChars / ORDINARY_CHARS));
 }
 
 /**
- * Returns undefined, or the reason why the text is too expensive to parse. The reason completes the sentence "The body
+ * Returns the reason why the text is too expensive to parse, or undefined. The reason completes the sentence "The body
  * is JSON …". `factor` scales the limits.
  */
 export function findCostProblem(text: string, maxDepth: number, factor = 1): string | undefined {
@@ -47,8 +47,8 @@ export function findCostProblem(text: string, maxDepth: number, factor = 1): str
 }
 
 /**
- * Checks text that the runner itself serialized, without the tolerance of `findCostProblem`. Values are counted only if
- * the text is long enough to exceed the limit.
+ * Checks text that the runner serialized, without the tolerance of `findCostProblem`. Counts values only if the text is
+ * long enough to exceed the limit.
  */
 export function findOwnCostProblem(text: string, maxDepth: number, factor = 1): string | undefined {
   const maxValues = MAX_VALUES * factor;
@@ -88,8 +88,8 @@ const SEED = randomBytes(4).readInt32LE();
 const SEEN_BITS = 20;
 
 /**
- * Returns a text such as "of more than 50000 different keys" if the objects in the text have too many distinct keys,
- * and undefined otherwise. The text must not be nested deeper than `maxDepth`.
+ * Returns a reason such as "of more than 50000 different keys", or undefined. The text must not be nested deeper than
+ * `maxDepth`.
  */
 function findExcessKeys(text: string, maxDepth: number, maxKeys: number, tolerance = 1): string | undefined {
   if (text.length <= maxKeys * KEY_CHARS) return undefined;
@@ -98,8 +98,7 @@ function findExcessKeys(text: string, maxDepth: number, maxKeys: number, toleran
   let depth = 0;
   let keys = 0;
   /**
-   * Start index of the latest string. A string is hashed only if a colon follows, which makes the string a key. Long
-   * string values therefore cost little.
+   * Start index of the latest string. A string is hashed only if a colon follows, so long string values cost little.
    */
   let string: number | undefined;
   for (let i = 0; i < text.length; i++) {

@@ -18,8 +18,8 @@ export function nestsDeeperThan(text: string, limit: number): boolean {
 }
 
 /**
- * Returns the index of the closing quote of the string that begins at `start`, or -1 if the string is not closed. A
- * quote after an odd number of backslashes is escaped.
+ * Returns the index of the closing quote of the string that begins at `start`. Returns -1 if the string is not closed.
+ * Ignores escaped quotes.
  */
 export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
@@ -44,8 +44,8 @@ export function readDotPath(value: unknown, path: string): unknown {
 }
 
 /**
- * Returns true if the JSON text of a value would be longer than `chars`. The value is not serialized, and escape
- * sequences are not counted.
+ * Returns whether the JSON text of a value would be longer than `chars`. Does not serialize the value. Does not count
+ * escape sequences.
  */
 export function isLongerThan(value: unknown, chars: number): boolean {
   const open: unknown[] = [value];
@@ -53,7 +53,7 @@ export function isLongerThan(value: unknown, chars: number): boolean {
   while (open.length > 0) {
     const one = open.pop();
     left -= typeof one === 'string' ? one.length + QUOTES : 1;
-    // The array length is checked first, because pushing the items of a large array onto the stack is expensive.
+    // The array length is checked first, because pushing many items onto the stack is expensive.
     if (left < 0 || (Array.isArray(one) && one.length > left)) return true;
     if (typeof one !== 'object' || one === null) continue;
     if (!Array.isArray(one)) for (const key in one) left -= key.length + QUOTES;

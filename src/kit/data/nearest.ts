@@ -3,8 +3,8 @@ const MAX_WORD_CHARS = 64;
 const MAX_CANDIDATES = 1000;
 
 /**
- * Returns the candidate closest to a mistyped word. Returns undefined if no candidate is close, or if there are too
- * many candidates to compare.
+ * Returns the candidate closest to a mistyped word. Returns undefined if no candidate is close, or if the list is too
+ * long.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > MAX_WORD_CHARS) return undefined;
@@ -22,8 +22,8 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
 }
 
 /**
- * Returns the minimum number of insertions, deletions, replacements and swaps of adjacent characters that turn `left`
- * into `right` (optimal string alignment).
+ * Returns the optimal string alignment distance. Counts insertions, deletions, replacements and swaps of adjacent
+ * characters.
  */
 function editDistance(left: string, right: string): number {
   let beforeLast: number[] = [];

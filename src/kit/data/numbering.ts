@@ -1,7 +1,4 @@
-/**
- * Returns a function that makes names unique by appending a number. The last number of each name is stored to avoid
- * repeated searches.
- */
+/** Returns a function that makes names unique by appending a number. */
 export function createNumbering(isTaken: (name: string) => boolean): (wanted: string) => string {
   const last = new Map<string, number>();
   return (wanted) => {

@@ -91,8 +91,8 @@ function atMost({ origin, maximum }: z.core.$ZodIssueTooBig): string {
 }
 
 /**
- * Describes the problems of the union options that match the value best. These are the options whose first problem is
- * at the longest path.
+ * Describes the problems of the union options that match the value best. The best options have their first problem at
+ * the longest path.
  */
 function alternatives(issue: z.core.$ZodIssueInvalidUnion, value: unknown): string {
   if (value === undefined) return 'is missing';

@@ -1,7 +1,7 @@
 import type { AdapterName } from '../../contracts/index.ts';
 import { PlatformError } from './errors.ts';
 
-/** Returns the error for a call to an adapter that is not configured. @spec Platform codes: ADAPTER_NOT_CONFIGURED */
+/** Returns the error for a call to an adapter without configuration. @spec Platform codes: ADAPTER_NOT_CONFIGURED */
 export function adapterMissing(name: AdapterName): PlatformError {
   return new PlatformError(
     'ADAPTER_NOT_CONFIGURED',

@@ -14,8 +14,8 @@ export function toErrorMessage(thrown: unknown): ErrorMessage {
 }
 
 /**
- * Returns the error of a process that failed to start. The message contains the cause, because the operator sees the
- * error and callers do not.
+ * Returns the error of a process that failed to start. The message includes the cause, because only the operator sees
+ * the error.
  */
 export function toStartFailure(what: string, thrown: unknown): ErrorMessage {
   if (thrown instanceof PlatformError) return toErrorMessage(thrown);

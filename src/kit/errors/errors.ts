@@ -11,8 +11,8 @@ export interface ErrorExtra {
 const RETRY_AFTER_SECONDS = '5';
 
 /**
- * An error for the caller. The message and details are sent to the caller, and the cause is logged. Any other thrown
- * error becomes a 500 without details. @spec Errors
+ * An error whose message and details are sent to the caller. The cause is only logged. Any other thrown error becomes a
+ * 500 without details. @spec Errors
  */
 export class PlatformError extends Error {
   readonly code: PlatformCode;

@@ -22,7 +22,7 @@ export const publicParts = ['package.json', 'bin', 'config', 'dist']
   .map((part) => join(packageRoot, part))
   .filter((part) => existsSync(part));
 
-/** True if this code runs from `dist`. Tests and development run the sources. */
+/** Whether this code runs from `dist`. Tests and development run the sources in `src`. */
 export const isBuilt = fileURLToPath(import.meta.url).startsWith(join(packageRoot, 'dist') + sep);
 
 export const version: string = JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')).version;
@@ -40,8 +40,7 @@ const ENTRIES = {
 } as const;
 
 /**
- * Returns the entry file of a platform program or of the SDK. The file is in `dist` if `isBuilt` is true, and otherwise
- * in `src`.
+ * Returns the entry file of a platform program or of the SDK. The file is in `dist` or `src`, depending on `isBuilt`.
  */
 export function entryFile(name: keyof typeof ENTRIES): string {
   return isBuilt ? join(packageRoot, 'dist', `${name}.js`) : join(packageRoot, ENTRIES[name]);

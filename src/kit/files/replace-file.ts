@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import { draftPathOf } from './draft-path.ts';
 
 /**
- * Replaces a file atomically, so that readers see either the old or the new text, even after a crash. The file and
- * missing folders are created for the owner only.
+ * Replaces a file atomically, even if the process crashes. Only the owner has access to the file and to any created
+ * folders.
  */
 export async function replacePrivateFile(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });

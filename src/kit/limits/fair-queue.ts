@@ -4,8 +4,8 @@ export interface FairQueue<Item> {
   add(tenantId: string, item: Item): void;
   remove(tenantId: string, item: Item): boolean;
   /**
-   * Removes and returns the first item in round-robin order for which `accepts` returns true. Only the oldest item of
-   * each tenant is considered.
+   * Removes and returns the next item, in round-robin order of tenants. Only the oldest item of each tenant is
+   * considered. Skips tenants for which `accepts` returns false.
    */
   next(accepts: (tenantId: string, item: Item) => boolean): Item | undefined;
   /** Returns the number of queued items of the tenants for which `counts` returns true. */

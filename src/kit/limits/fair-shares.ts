@@ -1,21 +1,21 @@
 /**
- * Maximum number of slots that a tenant can hold for each free slot. A single tenant can thus hold three quarters of
- * all slots.
+ * Maximum number of slots that a tenant can hold for each free slot. One tenant can therefore hold at most three
+ * quarters of all slots.
  */
 const MAX_HELD_PER_FREE = 3;
 
 /**
- * Slots shared by tenants. Tenants can hold slots for any length of time, so some slots are kept free for new tenants.
- * The more slots a tenant holds, the more slots must be free before the tenant gets another.
+ * Slots shared by tenants. Some slots stay free for new tenants, because tenants can hold slots for any length of time.
+ * A tenant with many slots gets another slot only if many slots are free.
  */
 export interface FairShares {
   /** Returns true if `take` would succeed. */
   mayTake(tenantId: string, slots?: number): boolean;
-  /** Returns how many single slots the tenant could take one after another. */
+  /** Returns the number of additional slots that the tenant could take, one slot at a time. */
   available(tenantId: string): number;
   /**
-   * Takes the slots and returns true. Returns false and takes no slots if the tenant already holds its share or too few
-   * slots are free.
+   * Takes the slots and returns true. Takes no slots and returns false if the tenant already holds its share. Also
+   * returns false if too few slots are free.
    */
   take(tenantId: string, slots?: number): boolean;
   release(tenantId: string, slots?: number): void;
@@ -43,8 +43,8 @@ export function createTenancy(): Tenancy {
 }
 
 /**
- * Creates the shared slots. With `tenancy`, a single tenant can use all slots, because most installations have only one
- * tenant. When a second tenant appears, that tenant waits until slots are released.
+ * Creates slots shared by tenants. With `tenancy`, a single tenant can use all slots. A second tenant must then wait
+ * until slots are released.
  */
 export function createFairShares(count: number, tenancy?: Tenancy): FairShares {
   const held = new Map<string, number>();

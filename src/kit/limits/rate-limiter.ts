@@ -46,8 +46,8 @@ interface Slice {
 }
 
 /**
- * Maximum number of groups per window, which bounds the memory per key. As a result, a call can be counted for 1/60 of
- * a window too long.
+ * Maximum number of call groups per window, which limits the memory per key. A call can be counted for up to 1/60 of a
+ * window too long.
  */
 const SLICES = 60;
 
@@ -76,8 +76,8 @@ export class SlidingCount {
   }
 
   /**
-   * Removes up to `calls` calls recorded at time `at`, or by default the latest calls. Has no effect on calls that have
-   * expired.
+   * Removes up to `calls` calls from the group recorded at time `at`. By default, removes the latest calls. Expired
+   * calls are ignored.
    */
   remove(calls: number, at = Number.POSITIVE_INFINITY): void {
     const slice = this.#slices.findLast(({ since }) => since <= at);
@@ -87,7 +87,9 @@ export class SlidingCount {
     this.#total -= removed;
   }
 
-  /** Returns the time in ms until the oldest call expires, or the window length if no call is counted. */
+  /**
+   * Returns the time in ms until the oldest group of calls expires. Returns the window length if no call is counted.
+   */
   freesIn(now: number): number {
     const oldest = this.#slices.find(({ count }) => count > 0);
     return oldest ? oldest.last + this.#windowMs - now : this.#windowMs;
@@ -96,13 +98,13 @@ export class SlidingCount {
   #expire(now: number): void {
     const slices = this.#slices;
     while (slices.length > 0 && slices[0]!.last + this.#windowMs <= now) this.#total -= slices.shift()!.count;
-    // After the clock was set backwards, some calls have a future time. These calls are removed, because they would be
-    // counted for too long.
+    // If the clock was set back, some calls have a future time. These calls are removed, because they would be counted
+    // for too long.
     while (slices.length > 0 && slices.at(-1)!.last > now) this.#total -= slices.pop()!.count;
   }
 }
 
-/** Counts by key. An entry that is not accessed for one window can be evicted. */
+/** Counts by key. Entries without access for one window can be evicted. */
 export interface Counts<Entry> {
   find(key: string): Entry | undefined;
   open(key: string): Entry;
@@ -112,8 +114,8 @@ export interface Counts<Entry> {
 const SHARED_KEY = '';
 
 /**
- * Creates a store for counts with a young and an old map, which rotate once per window. An access moves an entry to the
- * young map.
+ * Creates a store for counts. The store has a young and an old map, which rotate once per window. An access moves an
+ * entry to the young map.
  */
 export function createCounts<Entry>(
   clock: Clock,

@@ -25,7 +25,7 @@ export interface CrashPolicy {
 
 /**
  * Creates a restart policy with exponential backoff and jitter. Five crashes within a minute are a crash loop. In a
- * crash loop, the delay starts at 30 s and doubles up to 5 min, until a process stays ready for 30 s.
+ * crash loop, the delay starts at 30 s and doubles up to 5 min.
  */
 export function createCrashPolicy({ clock, random }: { clock: Clock; random: Random }): CrashPolicy {
   let times: number[] = [];

@@ -15,16 +15,16 @@ export interface ListeningHandle {
 }
 
 /**
- * Returns the native handle of a listening server, for `listen({ handle })` in another process. If the whole server
- * were sent instead, the receiver would accept connections at once.
+ * Returns the native handle of a listening server, for `listen({ handle })` in another process. A process that received
+ * the whole server would accept connections at once.
  */
 export function listeningHandle(server: Server): ListeningHandle | undefined {
   return (server as { _handle?: ListeningHandle | null })._handle ?? undefined;
 }
 
 /**
- * Returns the prototype of native pipes if the socket is a native pipe, and undefined for other sockets. All clients of
- * named pipes use the prototype's `connect` method, which can be replaced to enforce the permissions of plugin code.
+ * Returns the prototype of native pipes, or undefined if the socket is not a native pipe. Replacing `connect` on the
+ * prototype restricts all clients of named pipes.
  */
 export function pipePrototype(socket: Socket): Record<string, unknown> | undefined {
   const handle = (socket as WithHandle)._handle;
@@ -38,8 +38,8 @@ export const PIPE_CONNECT_METHODS = ['connect', 'connect2'] as const;
 export const KILL_METHODS = ['kill', '_kill'] as const;
 
 /**
- * Returns the classes of native objects that a Node object stores under symbols. A sandbox must restrict their static
- * methods, because these methods give access to functions that a module exports.
+ * Returns the classes of native objects that a Node object stores under symbols. Plugin code can reach the static
+ * methods of these classes, so a sandbox must restrict these methods too.
  */
 export function nativeClassesIn(object: object): object[] {
   return Object.getOwnPropertySymbols(object).flatMap((symbol) => {
@@ -52,22 +52,22 @@ interface WithResponse {
   _httpMessage?: (ServerResponse & { _headerSent: boolean }) | null;
 }
 
-/** Returns the response that is pending on the socket. The public API would need a listener for each request. */
+/** Returns the pending response of the socket. The public API would need a listener for each request. */
 export function pendingResponse(socket: Duplex): ServerResponse | undefined {
   return (socket as WithResponse)._httpMessage ?? undefined;
 }
 
 /**
- * Keeps half-closed connections open until the pending response is sent. By default, Node closes a connection without
- * sending the response if the client has ended its side.
+ * Keeps half-closed connections open until the pending response is sent. By default, Node closes such a connection
+ * without sending the response.
  */
 export function answerHalfClosed(server: Server): void {
   (server as { httpAllowHalfOpen?: boolean }).httpAllowHalfOpen = true;
 }
 
 /**
- * Returns true if bytes of a response have been written to the socket. Node uses the same check before it answers
- * malformed requests itself. `headersSent` would also be true for headers that are still buffered.
+ * Returns whether bytes of a response have been written to the socket. `headersSent` is also true for headers that are
+ * still buffered.
  */
 export function hasBegunResponse(socket: Socket): boolean {
   return (socket as WithResponse)._httpMessage?._headerSent === true;

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * Returns the number of processes that the kernel's out-of-memory killer has killed since boot, or null if the number
- * is not available.
+ * Returns the number of processes killed by the kernel's out-of-memory killer since boot. Returns null if the number is
+ * not available.
  */
 export function oomKills(): number | null {
   try {

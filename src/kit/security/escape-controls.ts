@@ -8,13 +8,13 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a
 const CONTROL_EXCEPT_LINES =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 /**
- * Matches the characters of `CONTROL_EXCEPT_LINES`, and captures the colour sequences of `createStyle` as a group.
- * Black and white are not captured, because they can hide text.
+ * Matches the characters of `CONTROL_EXCEPT_LINES`. Captures the colour sequences of `createStyle`, except black and
+ * white, which can hide text.
  */
 const CONTROL_OR_COLOUR =
   /(\u001b\[(?:1|2|22|3[1-69]|90)m)|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
-/** Escapes all control characters in a line, because plugins can log text that moves the cursor or forges lines. */
+/** Escapes all control characters in a line. Otherwise, text from plugins could move the cursor or forge log lines. */
 export function escapeAllControls(text: string): string {
   return text.replace(CONTROL, spell);
 }
@@ -28,7 +28,7 @@ export function escapeControls(text: string): string {
 }
 
 /**
- * Copies data and escapes control characters in all strings and keys, except newlines and tabs. Callers escape before
+ * Copies data and escapes control characters in all strings and keys. Keeps newlines and tabs. Callers escape before
  * formatting, so that only the command's own colours reach the terminal.
  */
 export function escapeControlsIn<Data>(data: Data): Data {
@@ -36,7 +36,7 @@ export function escapeControlsIn<Data>(data: Data): Data {
 }
 
 /**
- * Escapes data like `escapeControlsIn`, and puts each string on one line, so that no string can imitate a line of the
+ * Escapes data like `escapeControlsIn`. Also puts each string on one line, so that strings cannot imitate lines of the
  * platform.
  */
 export function escapeToSingleLines<Data>(data: Data): Data {

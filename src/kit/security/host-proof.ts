@@ -11,9 +11,9 @@ import {
 } from 'node:crypto';
 
 /**
- * Proves that a host has the private key of its registered public key. The gateway sends a nonce and an ephemeral
- * public key, and the host answers with an HMAC keyed by the shared secret. A new nonce and key per connection prevent
- * replays. @spec docs/security.md "Hosts"
+ * Proves that a host has the private key of its registered public key. The host answers a nonce and an ephemeral public
+ * key with an HMAC keyed by the shared secret. New values per connection prevent replays. @spec
+ * docs/security.md "Hosts"
  */
 
 const LABEL = 'svc host hello v1';

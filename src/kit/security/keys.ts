@@ -12,8 +12,8 @@ export interface KeyMaterial {
   /** Secret for signing JWTs, or null if none is configured. */
   jwtSecret: string | null;
   /**
-   * True if the secret was generated at the first start and stored in `keys.json`. The `production` profile rejects
-   * such a secret.
+   * Whether the secret was generated at the first start and stored in `keys.json`. The `production` profile rejects a
+   * generated secret.
    */
   isJwtSecretGenerated?: boolean;
   /** Previous JWT secret, used only to verify tokens. */
@@ -36,8 +36,8 @@ export interface Seal {
 const SEAL_VERSION = 'v1';
 
 /**
- * Creates a seal that uses AES-256-GCM. Encrypted values have the form `v1.<key id>.<iv><tag><text>`, in which the key
- * id distinguishes a wrong key from corrupted data.
+ * Creates a seal that uses AES-256-GCM. Encrypted values have the form `v1.<key id>.<iv><tag><text>`. The key id
+ * distinguishes a wrong key from corrupted data.
  */
 export function createSeal(masterKey: string, previous: readonly string[] = []): Seal {
   const keys = new Map([...previous, masterKey].map((text) => [masterKeyId(text), keyBytes(text)]));
@@ -95,10 +95,7 @@ export function deriveKey(secret: string, purpose: string): string {
   return Buffer.from(hkdfSync('sha256', secret, 'svc', purpose, 32)).toString('base64url');
 }
 
-/**
- * Returns the key with which services authenticate to each other. The key is derived from the internal secret, so the
- * key and the secret cannot be used in place of each other.
- */
+/** Returns the key with which services authenticate to each other. The key is derived from the internal secret. */
 export function serviceKey(internalSecret: string): string {
   return deriveKey(internalSecret, 'service-identity');
 }

@@ -4,9 +4,7 @@ import { randomBytes, randomFillSync } from 'node:crypto';
 export interface Random {
   /** Returns `bytes` bytes of entropy as base64url. Platform secrets use 32 bytes. */
   secret(bytes: number): string;
-  /**
-   * Returns a UUID version 7. Such ids are ordered by creation time, so that new rows are added at the end of an index.
-   */
+  /** Returns a UUID version 7. New UUIDs sort last, so that new rows are added at the end of an index. */
   uuid(): string;
   fraction(): number;
 }
@@ -14,8 +12,8 @@ export interface Random {
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 /**
- * Returns a function that takes random bytes from a pool. The pool is filled in large blocks, because a system call for
- * each id would be slow.
+ * Returns a function that takes random bytes from a pool. The pool is filled in large blocks, because system calls are
+ * slow.
  */
 function entropyPool(size = 4096): (count: number) => Uint8Array {
   const pool = new Uint8Array(size);

@@ -17,8 +17,8 @@ export function writtenEvent({ comment, ...fields }: ServerSentEvent): string {
 }
 
 /**
- * Parses a stream of events from chunks of any size. Comments, and ids without data, are yielded as separate events.
- * Throws RangeError for an event longer than `maxChars`.
+ * Parses a stream of events from chunks of any size. Yields comments, and ids without data, as separate events. Throws
+ * RangeError for an event longer than `maxChars`.
  */
 export async function* serverSentEvents(
   chunks: AsyncIterable<Uint8Array>,

@@ -32,14 +32,11 @@ export interface FrequentEvent extends TrackedEvent {
 }
 
 export interface Analytics {
-  /**
-   * Writes one event. The call takes a few microseconds, because the event is only serialized and appended to the
-   * output. @spec Analytics event
-   */
+  /** Writes one event. The call takes a few microseconds. @spec Analytics event */
   track(type: string, event: TrackedEvent): void;
   /**
-   * Writes up to 100 events per second (burst 1,000) per type and tenant. Further events are merged every ten seconds.
-   * In a merged event, `durationMs` is the mean, other numbers are sums, and `ctx.count` is the number of events.
+   * Writes up to 100 events per second for each type and tenant. Further events are merged every ten seconds. A merged
+   * event holds the mean `durationMs`, the sums of other numbers, and the event count.
    */
   trackOften(type: string, event: FrequentEvent): void;
   flush(): void;
@@ -158,8 +155,8 @@ export class AnalyticsWriter implements Analytics {
 const round = (value: number): number => Math.round(value * 100) / 100;
 
 /**
- * Removes event lines from a block of log lines, for log files and terminals. Returns the same buffer if the block
- * contains no event lines.
+ * Removes event lines from a block of log lines, for log files and terminals. Returns the same buffer if the block has
+ * no event lines.
  */
 export function withoutEvents(lines: Buffer): Buffer {
   if (lines.indexOf(EVENT_LINE) === -1) return lines;

@@ -1,6 +1,6 @@
 /**
- * Caches the series of a metric by label values, because prom-client sorts and joins the label names on every call. The
- * cache is unbounded, so labels must have few values.
+ * Caches the series of a metric by label values, because the lookups of prom-client are slow. The cache is unbounded,
+ * so labels must have few values.
  */
 export function seriesBy<Series>(open: (...labels: string[]) => Series): (...labels: string[]) => Series {
   const cache = new Map<string, Series>();

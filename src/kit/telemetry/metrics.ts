@@ -15,7 +15,10 @@ const DURATION_BUCKETS_MS = [1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5
 const LAG_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 const LAG_SAMPLE_MS = 1000;
 
-/** Records one finished request. `route` is the pattern, never the raw path, to bound the number of label values. */
+/**
+ * Records one finished request. `route` is the pattern of the route, because raw paths would create too many label
+ * values.
+ */
 export type ObserveRequest = (method: string, route: string, status: number, durationMs: number) => void;
 
 export interface Metrics {
@@ -93,7 +96,10 @@ export function createMetrics(service: string, clock: Clock): Metrics {
 
 const OTHERS = '(others)';
 
-/** Returns a function that keeps the first `maxValues` values of a label and replaces all others by `(others)`. */
+/**
+ * Returns a function that limits the values of a label. Keeps the first `maxValues` values and replaces all others by
+ * `(others)`.
+ */
 export function boundedLabel(maxValues: number): (value: string) => string {
   const known = new Set<string>();
   return (value) => {
@@ -121,7 +127,7 @@ function requestObserver(service: string, registers: Registry[]): ObserveRequest
   type Series = { total: Counter.Internal; duration: Histogram.Internal<(typeof HTTP_LABELS)[number]> };
   const series = new Map<string, Series>();
   return (method, route, status, durationMs) => {
-    // prom-client sorts and joins label names on every lookup. A map with one string as its key avoids this cost.
+    // prom-client sorts and joins label names on every lookup. A map with string keys is faster.
     const key = `${method} ${status} ${route}`;
     let found = series.get(key);
     if (!found) {
@@ -134,7 +140,10 @@ function requestObserver(service: string, registers: Registry[]): ObserveRequest
   };
 }
 
-/** Samples the event loop delay in real time. A test clock moved by days would cause thousands of samples at once. */
+/**
+ * Samples the event loop delay with the system clock. A test clock that moves by days would cause thousands of samples
+ * at once.
+ */
 function watchEventLoop(service: string, registers: Registry[]): () => void {
   const lag = new Histogram({
     name: 'svc_event_loop_lag_seconds',

@@ -31,7 +31,7 @@ interface QueuedSpan {
   endedAt: number;
 }
 
-/** Sends queued spans once a second. Spans that cannot be sent are dropped, with one warning per outage. */
+/** Sends queued spans once a second. Drops spans that cannot be sent. Logs one warning per outage. */
 export class OtlpTracer implements Tracer {
   readonly #options: OtlpTracerOptions;
   readonly #queue: QueuedSpan[] = [];

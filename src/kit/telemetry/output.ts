@@ -17,8 +17,8 @@ const MAX_FLUSH_WAIT_MS = 1000;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Buffers lines and writes them 64 KB at a time or after 50 ms. A slow reader never blocks the process. Lines beyond 4
- * MiB are dropped, and later `onDropped` is called with their number. After EPIPE, all lines are discarded.
+ * Buffers lines and writes them in blocks. A slow reader never blocks the process. Drops lines beyond 4 MiB and reports
+ * their number to `onDropped`.
  */
 export class BufferedOutput implements LineOutput {
   readonly #fd: number;
@@ -101,8 +101,8 @@ export class BufferedOutput implements LineOutput {
 const openSockets: Socket[] = [];
 
 /**
- * Makes writes to a full pipe fail with EAGAIN instead of blocking. Only libuv can set this mode, by opening the pipe
- * as a socket. Opening fails for files and terminals, whose writes keep blocking.
+ * Makes writes to a full pipe fail with EAGAIN instead of blocking. Opening the pipe as a socket sets this mode. Writes
+ * to files and terminals keep blocking.
  */
 function setNonBlocking(fd: number): void {
   try {

@@ -18,7 +18,7 @@ const BARE_SECRET = /(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*\d)[\w-]{4
 const MIN_VALUE_CHARS = 8;
 
 /**
- * Matches the secrets registered with `keepSecret`, such as keys and static tokens of the config, which have no
+ * Matches the secrets registered with `keepSecret`, such as static tokens of the config. These secrets have no
  * recognizable format.
  */
 let secretValues: RegExp | undefined;
@@ -50,10 +50,7 @@ function isSecret(name: string, value: unknown): boolean {
   return !(typeof value === 'number' && COUNT_NAME.test(name));
 }
 
-/**
- * Copies a value for a log. Masks secrets by field name and format, limits depth and width, and converts errors to
- * plain data.
- */
+/** Copies a value for a log. Masks secrets, limits depth and width, and converts errors to plain data. */
 export function redact(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return redactText(value);
   if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function')

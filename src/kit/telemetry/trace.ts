@@ -12,7 +12,8 @@ export function saneId(sent: string | string[] | undefined, random: Random): str
 }
 
 /**
- * Returns the trace id of a request: `X-Trace-ID`, or else the id in `traceparent`, or else a new id of 32 hex digits.
+ * Returns the trace id of a request. Prefers `X-Trace-ID`, then the id in `traceparent`, then a new id of 32 hex
+ * digits.
  */
 export function traceIdOf(headers: Record<string, string | string[] | undefined>, random: Random): string {
   const sent = headers['x-trace-id'];
@@ -33,7 +34,7 @@ export function spanIdOf(uuid: string): string {
   return uuid.slice(19, 23) + uuid.slice(24);
 }
 
-/** Returns the caller's span id from a `traceparent` header, or undefined if the header is missing or invalid. */
+/** Returns the caller's span id from a `traceparent` header. Returns undefined if the header is missing or invalid. */
 export function parentSpanOf(traceparent: unknown): string | undefined {
   const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null;
   return match && !ALL_ZEROS.test(match[2]!) ? match[2] : undefined;
@@ -53,8 +54,8 @@ export function traceparent(traceId: string, spanId: string): string {
 }
 
 /**
- * Returns the `traceparent` header to forward from a span of this process. The header contains the same `traceId` as
- * the logs. If the client's header has the same trace id, its sampling flag is kept.
+ * Returns the `traceparent` header for calls that this process sends. The trace id is the same as in the logs. Keeps
+ * the client's sampling flag if the client sent the same trace id.
  */
 export function traceparentOf(
   headers: Record<string, string | string[] | undefined>,

@@ -14,8 +14,8 @@ export interface Clock {
 }
 
 /**
- * Offset from `performance.now()` to a time that all processes share. `performance.now()` starts with the process,
- * whereas `process.hrtime()` has one origin for the whole machine.
+ * Offset from `performance.now()` to a time that all processes share. `performance.now()` starts with the process.
+ * `process.hrtime()` has the same origin in all processes of the machine.
  */
 const monotonicOffsetMs = ((): number => {
   const [wholeSeconds, nanoseconds] = process.hrtime();
@@ -59,12 +59,12 @@ export interface ManualClock extends Clock {
 }
 
 /**
- * Start of the manual clock's monotonic time. It is far from any wall-clock time, so that tests fail if the two clocks
- * are mixed up.
+ * Start of the manual clock's monotonic time. The value is far from any wall-clock time, so that tests find mixed-up
+ * clocks.
  */
 const MANUAL_MONOTONIC_START_MS = 100_000_000;
 
-/** Creates a clock that moves only by `advance` and `jump`, for tests of the platform and of plugins. */
+/** Creates a clock for tests of the platform and of plugins. The clock moves only by `advance` and `jump`. */
 export function manualClock(startAt = Date.UTC(2030, 0, 1)): ManualClock {
   let elapsed = MANUAL_MONOTONIC_START_MS;
   let offset = startAt - elapsed;

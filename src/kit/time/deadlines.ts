@@ -7,8 +7,8 @@ export const MAX_SHORT_WAIT_MS = hours(1);
 const MAX_DEADLINES = 10_000;
 
 /**
- * Ends short waits on time even if the wall clock is set back. Only waits that this process began are covered. After a
- * restart, only the stored wall-clock deadline is used. @spec docs/decisions/0025
+ * Ends short waits on time even if the wall clock is set back. Applies only to waits that this process began. After a
+ * restart, the stored wall-clock deadline applies. @spec docs/decisions/0025
  */
 export interface Deadlines {
   /** Records the wall-clock deadline `at` of a wait that begins now, and returns `at`. */

@@ -1,8 +1,8 @@
 import { seconds } from './duration.ts';
 
 /**
- * Deadlines of a stopping service, in ms after the end of its `drainMs`. Each deadline takes effect only if the service
- * has not stopped by then.
+ * Deadlines of a stopping service, in ms after the end of its `drainMs`. A deadline has no effect if the service has
+ * already stopped.
  */
 export const STOP_DEADLINES = {
   /**

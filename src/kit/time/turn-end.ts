@@ -1,6 +1,6 @@
 /**
- * Returns a function that collects items and calls `handle` for all of them at the end of the event-loop turn. Writing
- * once per batch wakes the receiving process only once. `handle` must not throw.
+ * Returns a function that collects items and passes them to `handle` at the end of the event-loop turn. A batch wakes
+ * the receiving process only once. `handle` must not throw.
  */
 export function atTurnEnd<Item>(handle: (item: Item) => void): (item: Item) => void {
   let queued: Item[] = [];

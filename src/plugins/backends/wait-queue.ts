@@ -22,8 +22,8 @@ export interface WaitQueue {
   /** Removes the call from the queue. Returns false if the queue does not contain the call. */
   leave(call: Call): boolean;
   /**
-   * Removes and returns the next call in round-robin order for which `accepts` returns true. Only the first call of
-   * each tenant is considered.
+   * Removes and returns the next call, in round-robin order of tenants. Only the first call of each tenant is
+   * considered. Skips calls for which `accepts` returns false.
    */
   next(accepts: (call: Call) => boolean): Call | undefined;
   /** Returns the number of queued calls of the tenants for which `counts` returns true. */

@@ -71,8 +71,8 @@ export class Attempt {
     const { status, body } = response;
     if (!body) return response;
     const headers = new Headers(response.headers);
-    // The OpenAI library parses a response only if its content type is JSON, but some servers send JSON with another
-    // content type.
+    // The OpenAI library parses only responses with a JSON content type. Some servers send JSON with another content
+    // type.
     if (response.ok && !this.#limits.isStream) headers.set('content-type', 'application/json');
     const chunks = response.ok ? this.#limitedBody(body, response.url, init) : errorBody(body);
     return new Response(ReadableStream.from(chunks), { status, headers });

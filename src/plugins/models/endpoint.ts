@@ -12,7 +12,7 @@ export interface EndpointOptions {
   adapter: 'llm' | 'embeddings';
   baseUrl: string;
   apiKey: string | undefined;
-  /** Time limit of one attempt. For a streamed response, each chunk restarts the time limit. */
+  /** Time limit of one attempt. In a streamed response, each chunk restarts the time limit. */
   timeoutMs: number;
   maxAttempts: number;
   maxResponseBytes: number;

@@ -22,8 +22,8 @@ export interface ModelDeps {
 }
 
 /**
- * Creates the client of an endpoint with OpenAI's chat completion API. Throws ADAPTER_NOT_CONFIGURED if the API key
- * refers to an environment variable that is not set.
+ * Creates a client for OpenAI's chat completion API. Throws ADAPTER_NOT_CONFIGURED if the environment variable of the
+ * API key is not set.
  */
 export function openAiModel(config: LlmConfig, deps: ModelDeps): LanguageModel {
   const endpoint = endpointOf('llm', config, deps);

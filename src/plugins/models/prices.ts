@@ -2,7 +2,7 @@ import type { LlmUsage, ModelPrice } from '../../contracts/index.ts';
 
 /**
  * Returns the cost of a call in US dollars, or null if no price is configured. `models` holds the requested model name
- * and the name in the response, such as `gpt-5` and `gpt-5-2030-01-31`.
+ * and the model name in the response.
  */
 export function costOf(
   prices: Record<string, ModelPrice>,

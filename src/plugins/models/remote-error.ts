@@ -29,8 +29,8 @@ export function isTransient({ errorClass }: RemoteFailure): boolean {
 const MAX_MESSAGE_CHARS = 300;
 
 /**
- * Returns the error for a response with a status other than 2xx. `said` is the response's error message. `now` is in
- * epoch ms.
+ * Returns the error for a response with a status other than 2xx. `said` is the error message in the response. `now` is
+ * in epoch ms.
  */
 export function statusFailure(
   status: number,

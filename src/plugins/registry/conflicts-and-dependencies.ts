@@ -62,7 +62,7 @@ function dropUnmet(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]): Rel
       leaveOut(plugin, [{ code: 'CIRCULAR_DEPENDENCY', path: `dependencies.${chain[1]}`, message }]),
     );
   }
-  // Each excluded plugin can leave other plugins with an unmet dependency, so the check repeats until nothing changes.
+  // Excluding a plugin can leave other plugins with an unmet dependency. The check repeats until no plugin is excluded.
   for (let isStable = false; !isStable; ) {
     isStable = true;
     for (const plugin of left.values()) {
@@ -89,7 +89,7 @@ function unmet(plugin: LoadedPlugin, left: Map<string, LoadedPlugin>, broken: Br
   });
 }
 
-/** Returns each plugin that is part of a dependency cycle, together with the plugin ids of the shortest such cycle. */
+/** Returns each plugin in a dependency cycle, with the plugin ids of its shortest cycle. */
 function cyclesIn(plugins: Map<string, LoadedPlugin>): Array<[LoadedPlugin, string[]]> {
   return [...plugins.values()].flatMap((plugin): Array<[LoadedPlugin, string[]]> => {
     const chain = shortestCycle(plugin.id, plugins);

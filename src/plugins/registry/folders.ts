@@ -8,14 +8,14 @@ import { manifestModuleOf } from './manifest-module.ts';
 import type { BrokenPlugin, PluginFault } from './types.ts';
 
 export interface FoundFolders {
-  /** Real paths of the folders with a manifest, in the order of the patterns and then by name. */
+  /** Real paths of the folders with a manifest. The order follows the patterns, then the folder names. */
   folders: string[];
   broken: BrokenPlugin[];
 }
 
 /**
- * Finds the plugin folders that match the `plugins` patterns of the config. A folder without a manifest is reported as
- * broken if a pattern is the folder's exact path, and ignored if only a wildcard matches the folder.
+ * Finds the plugin folders that match the `plugins` patterns of the config. A folder without a manifest is ignored if
+ * only a wildcard matches the folder. Otherwise, the folder is reported as broken.
  */
 export async function findFolders(projectDir: string, patterns: string[]): Promise<FoundFolders> {
   const folders = new Set<string>();

@@ -18,14 +18,13 @@ interface FileRef {
 }
 
 /**
- * Checks that the files referenced in a manifest exist in the plugin's folder and contain the referenced exports.
- * Exports are checked only if static analysis can find all exports of a file. No plugin code runs. @spec Platform
- * codes: INVALID_HANDLER
+ * Checks that each file in a manifest exists and contains the referenced exports. Skips the check of exports if static
+ * analysis is incomplete. No plugin code runs. @spec Platform codes: INVALID_HANDLER
  */
 export async function checkHandlerFiles(root: string, manifest: ManifestV3): Promise<PluginFault[]> {
   const files = new Map<string, CheckedFile>();
   const faults: PluginFault[] = [];
-  // Reads each file only once, because one bundle can contain a thousand handlers.
+  // One bundle can contain a thousand handlers, so each file is read only once.
   for (const { path, ref, file, name } of fileRefs(manifest)) {
     const found = files.get(file) ?? (await checkFile(root, file));
     files.set(file, found);

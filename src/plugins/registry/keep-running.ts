@@ -10,8 +10,8 @@ export interface Kept {
 }
 
 /**
- * Returns the registry after a reload. A plugin whose files are now broken keeps running, unless its installed files
- * were tampered with or `canKeep` returns false. `canKeep` returns whether the plugin's loaded code is still available.
+ * Returns the registry after a reload. A plugin with broken files keeps running if `canKeep` returns true. A plugin
+ * with tampered files is excluded.
  */
 export function keepRunning(
   running: PluginRegistry,
@@ -26,7 +26,8 @@ export function keepRunning(
     return { ...one, id: plugin.id };
   });
   if (lost.length === 0) return { registry: createRegistry(next.plugins, broken, next.disabled), kept: [] };
-  // Running plugins with broken files come first, so that they take precedence over newly loaded plugins in a conflict.
+  // In a conflict, the first plugin takes precedence. Running plugins with broken files are therefore listed before new
+  // plugins.
   const related = relate([...lost, ...next.plugins], []);
   const registry = createRegistry(related.plugins, [...broken, ...related.broken], next.disabled);
   return { registry, kept: lost.filter(({ id, root }) => registry.find(id)?.root === root) };

@@ -7,8 +7,8 @@ import { pluginsFolder } from '../lock-file.ts';
 import type { PluginFault } from './types.ts';
 
 /**
- * Returns the real path of a plugin's folder from the lock file. Adds a fault if the folder is missing, or if the files
- * of an installed plugin differ from the recorded digest.
+ * Returns the real path of a plugin's folder from the lock file. Adds a fault if the folder is missing. Adds a fault if
+ * the files of an installed plugin differ from the recorded digest.
  */
 export async function openLocked(
   entry: LockEntry,

@@ -26,8 +26,8 @@ export interface ReadManifest {
 }
 
 /**
- * Reads and validates the manifest of a plugin. If the file `svc.plugin.json` is missing, `evaluate` runs the manifest
- * module in the sandbox. `package.json` names this module under `"svc"`.
+ * Reads and validates the manifest of a plugin. If `svc.plugin.json` is missing, `evaluate` runs the manifest module in
+ * the sandbox. `package.json` contains the path of this module under `"svc"`.
  */
 export async function readManifest(folder: string, evaluate?: EvaluateManifest): Promise<ReadManifest> {
   const file = join(folder, MANIFEST_FILE);
@@ -79,8 +79,8 @@ export function checkManifest(raw: unknown): ReadManifest {
 }
 
 /**
- * Keeps at most `MAX_FAULTS` faults and adds a fault with the number of omitted faults. Always keeps a fault that
- * prevents the gateway from starting.
+ * Keeps at most `MAX_FAULTS` faults and adds a fault with the number of omitted faults. Faults that prevent the gateway
+ * from starting are kept.
  */
 export function limitFaults(faults: PluginFault[]): PluginFault[] {
   if (faults.length <= MAX_FAULTS) return faults;

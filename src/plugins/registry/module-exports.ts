@@ -5,9 +5,8 @@ const MAX_MODULE_BYTES = 16 * 1024 * 1024;
 const JAVASCRIPT = /\.m?js$/;
 
 /**
- * Finds the exports of a module by static analysis. Returns undefined if the list could be incomplete, as for CommonJS,
- * TypeScript and `export * from`. A default export also makes the list incomplete, because its properties can be
- * handlers.
+ * Returns the exports that static analysis finds in a module. Returns undefined if the list could be incomplete.
+ * CommonJS, TypeScript, `export *` and default exports make the list incomplete.
  */
 export async function exportsInText(path: string): Promise<string[] | undefined> {
   if (!JAVASCRIPT.test(path) || (await stat(path)).size > MAX_MODULE_BYTES) return undefined;

@@ -43,7 +43,7 @@ export interface LoadPluginsOptions {
 
 /**
  * Loads the plugins from the config's folders, then the plugins from the lock file. Broken plugins are excluded and
- * reported with all their faults. @spec Platform codes; Plugin enabled flag; docs/plugins.md
+ * reported with all faults. @spec Platform codes; Plugin enabled flag; docs/plugins.md
  */
 export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRegistry> {
   const { projectDir, patterns, evaluate, dataDir, integrity = integrityOf } = options;
@@ -87,7 +87,7 @@ interface ReadFolder {
   broken?: BrokenPlugin;
 }
 
-/** Builds the registry. A plugin that is both disabled and broken is listed as disabled. */
+/** Builds the registry. Plugins that are both disabled and broken are listed as disabled. */
 function assemble(read: readonly ReadFolder[], lock: Readonly<Record<string, LockEntry>>): PluginRegistry {
   const disabled: DisabledPlugin[] = [];
   const candidates: LoadedPlugin[] = [];
@@ -127,7 +127,7 @@ async function loadLocked(
   const brokenAt = (folder: string, faults: PluginFault[]): ReadFolder => ({
     broken: { folder, id: entry.id, faults, locked: entry },
   });
-  // The files of a disabled plugin are not read, because these files could be the reason for disabling the plugin.
+  // The files of a disabled plugin are not read, because broken files can be the reason for the disabling.
   if (!entry.enabled) return brokenAt(folderOf(entry, dataDir), []);
   const { root, fault } = await openLocked(entry, dataDir, integrity);
   if (fault) return brokenAt(root, [fault]);
@@ -141,7 +141,7 @@ async function loadLocked(
   return brokenAt(root, [{ code: 'INVALID_MANIFEST', path: 'id', message }]);
 }
 
-/** Returns a fault if the manifest from a manifest module differs from the manifest that the operator approved. */
+/** Returns a fault if the manifest from a manifest module differs from the approved manifest. */
 function otherManifest(
   { manifest, manifestModule }: LoadedPlugin,
   { origin, manifestDigest: approved, source }: LockEntry,

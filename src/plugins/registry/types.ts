@@ -57,7 +57,7 @@ export interface PluginRegistry {
   readonly disabled: readonly DisabledPlugin[];
   find(id: string): LoadedPlugin | undefined;
   /**
-   * Returns a running plugin, or throws PLUGIN_NOT_FOUND. The error lists the faults of a broken plugin, or suggests a
+   * Returns a running plugin. Throws PLUGIN_NOT_FOUND with the faults of a broken plugin, or with a suggestion of a
    * similar id.
    */
   require(id: string): LoadedPlugin;

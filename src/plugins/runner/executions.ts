@@ -12,7 +12,7 @@ import { createSchemaChecks } from './schemas.ts';
 import { createStreams, type Streams, streamOf } from './stream.ts';
 import { runWorkflow, workflowLink } from './workflow/index.ts';
 
-/** Runs handlers concurrently. Sends exactly one result frame or error frame for each execution. */
+/** Runs handlers concurrently. Sends exactly one result frame or error frame per execution. */
 export class Executions {
   readonly #init: InitFrame;
   readonly #channel: Channel;
@@ -50,8 +50,8 @@ export class Executions {
     } catch (thrown) {
       text = JSON.stringify({ type: 'error', executionId, error: toFrameError(thrown, plugin.root) });
     }
-    // Node reports an unhandled rejection before the next event loop turn. Waiting for that turn makes the rejection
-    // fail this call and not a later call.
+    // Node reports an unhandled rejection before the next event loop turn. The wait ensures that the rejection fails
+    // this call instead of a later call.
     await turn();
     this.#live.delete(executionId);
     this.calls.forget(executionId);

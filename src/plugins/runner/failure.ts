@@ -41,8 +41,8 @@ const GRANTED_BY: Record<string, string> = {
 };
 
 /**
- * Converts any thrown value to the error of a frame. Runner failures and permission refusals keep their code. All other
- * values become EXECUTION_ERROR, so that plugin code cannot forge platform errors. `stack` is only for the log.
+ * Converts a thrown value to the error of a frame. Only runner failures and permission refusals keep their code, so
+ * that plugin code cannot forge platform errors. `stack` is only for the log.
  */
 export function toFrameError(thrown: unknown, root: string): FrameError & { stack?: string } {
   const stack = textOf(() => stackOf(thrown));
@@ -118,7 +118,7 @@ function readFields(thrown: unknown): { code?: unknown; permission?: unknown; re
   }
 }
 
-/** Returns the message of any thrown value, even if converting the value to a string throws an error. */
+/** Returns the message of any thrown value. Never throws, even if the conversion to a string throws. */
 export function messageOf(thrown: unknown): string {
   const text = textOf(() => (thrown instanceof Error ? thrown.message : String(thrown)));
   return text.slice(0, MESSAGE_CHARS) || 'The handler threw a value without a message.';

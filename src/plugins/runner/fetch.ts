@@ -1,6 +1,6 @@
 import type { PlatformCalls } from './platform-calls.ts';
 
-/** A request in the form that is sent over the channel. The body is encoded as base64. */
+/** A request in the form sent over the channel. The body is base64. */
 export interface FetchRequest {
   url: string;
   method: string;
@@ -22,8 +22,8 @@ export interface FetchReply {
 const NULL_BODY = new Set([101, 103, 204, 205, 304]);
 
 /**
- * Creates `ctx.fetch`, which has the signature of the standard `fetch`. The service sends the request and checks every
- * redirect against the manifest. Rejects with a `PlatformCallError`, or with the reason of an aborted signal.
+ * Creates `ctx.fetch`, which has the signature of the standard `fetch`. The service sends the request and checks
+ * redirects. Rejects with a `PlatformCallError` or the reason of an aborted signal.
  */
 export function createFetch(
   calls: PlatformCalls,

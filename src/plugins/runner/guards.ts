@@ -5,9 +5,8 @@ import { refusal, refused } from './refusal.ts';
 import { guardVm } from './vm-guard.ts';
 
 /**
- * Exports of built-in modules that plugins must not use, because they write files, set V8 flags, read the memory of
- * other tenants' calls or reach other processes. No permission flag of Node denies these exports in all supported
- * versions.
+ * Exports of built-in modules that plugins must not use. These exports write files, set V8 flags, read memory of other
+ * tenants' calls or reach other processes. Node's permission flags do not deny all of these exports.
  */
 const DENIED: Record<string, readonly string[]> = {
   'node:v8': [
@@ -56,8 +55,8 @@ const ABORT_EXIT_CODE = 134;
 const COMPILE_CACHE_DISABLED = 3;
 
 /**
- * Closes gaps in Node's permission model before plugin code loads. Locks properties that all module systems share. The
- * kernel sandbox is the security boundary, and these guards are a second line of defence. @spec docs/security.md
+ * Closes gaps in Node's permission model before plugin code loads. The guards are a second line of defence, because the
+ * kernel sandbox is the security boundary. @spec docs/security.md
  */
 export function installGuards(): void {
   for (const [module, names] of Object.entries(DENIED)) denyExports(module, names);
@@ -68,7 +67,7 @@ export function installGuards(): void {
   if (startupSnapshot)
     for (const name of DENIED_ON_STARTUP_SNAPSHOT)
       lock(startupSnapshot, name, refusal(`v8.startupSnapshot.${name}`));
-  // The compile cache is disabled, because V8 does not verify cached bytecode and the plugin could write to the cache
+  // V8 does not verify cached bytecode. The compile cache is disabled, because the plugin could write to the cache
   // folder.
   const message = 'The compile cache is not available to plugins.';
   lock(builtin('node:module'), 'enableCompileCache', () => ({ status: COMPILE_CACHE_DISABLED, message }));
@@ -100,8 +99,8 @@ function guardKill(): void {
   for (const name of KILL_METHODS) {
     const original = raw[name].bind(process);
     lock(process, name, (pid: number, signal?: unknown) => {
-      // Only the process's own pid is allowed. A pid of 0 or below would signal a process group, such as the group of
-      // the service.
+      // Only the process's own pid is allowed. A pid of 0 or below would signal a process group, such as the service's
+      // group.
       if (pid !== self) throw refused(`process.kill of any other process`);
       return original(pid, signal);
     });

@@ -41,14 +41,14 @@ export function signalSchema(workflow: WorkflowParts | undefined, name: string):
 }
 
 /**
- * Returns the path of a file inside the plugin's folder. Throws if the path leads outside the folder, directly or
- * through a symbolic link.
+ * Returns the path of a file inside the plugin's folder. Throws if the path or a symbolic link leads outside the
+ * folder.
  */
 export function resolveInside(root: string, file: string, ref: string): string {
   const path = join(root, file);
   const leadsOut = () =>
     new RunnerFailure('INVALID_HANDLER', `"${ref}" is outside of the plugin's folder.`, { ref });
-  // The sandbox also rejects absolute paths and paths outside the plugin's folder, but with a less helpful message.
+  // This check gives a more helpful message than the sandbox, which also rejects such paths.
   if (isAbsolute(file) || !isInside(root, path)) throw leadsOut();
   if (!isModuleFile(path)) {
     throw new RunnerFailure('INVALID_HANDLER', `"${ref}": there is no file ${file} in the plugin.`, {
@@ -127,8 +127,7 @@ export async function importModule(
 }
 
 /**
- * Returns the message of an error that occurred while loading a module. Includes the source position and the source
- * line if the position is known.
+ * Returns the message of an error from loading a module. Includes the source position and the source line, if known.
  */
 export function loadFailure(error: unknown, root: string): { text: string; at: { at?: string } } {
   const place = loadPlaceOf(error, root, resolvedModules);
@@ -149,10 +148,7 @@ export function findExport(module: Record<string, unknown>, name: string): unkno
     : undefined;
 }
 
-/**
- * Throws HOST_MISMATCH if the handler was defined for another host kind, such as `job` instead of `rest`, or for
- * another HTTP method. @spec Plugin routes 7
- */
+/** Throws HOST_MISMATCH if the handler was defined for another host kind or HTTP method. @spec Plugin routes 7 */
 export function requireHost(handler: Handler, request: RunnerRequest): void {
   if (handler.kind) {
     const hosts = HOSTS_OF_KIND[handler.kind];

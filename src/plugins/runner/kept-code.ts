@@ -50,8 +50,8 @@ export class KeptCode {
   }
 
   /**
-   * Returns the module format by Node's rules. Reads "type" from the stored `package.json`. If "type" is missing, the
-   * module's syntax determines the format.
+   * Returns the module format by Node's rules. Uses "type" from the stored `package.json`. Without "type", the module's
+   * syntax determines the format.
    */
   #formatOf(name: string, source: string): string {
     const [, kind, language] = /^\.([cm]?)([jt])sx?$/.exec(extname(name)) ?? [];
@@ -75,8 +75,8 @@ const COMMONJS = ['exports', 'require', 'module', '__filename', '__dirname'];
 const IMPORT_OR_EXPORT = /^\s*(?:import|export)\b/m;
 
 /**
- * Returns whether the source is an ES module. JavaScript is an ES module if the source does not compile as CommonJS.
- * TypeScript is an ES module if the source contains `import` or `export` statements.
+ * Returns whether the source is an ES module. JavaScript counts as an ES module if the source does not compile as
+ * CommonJS. TypeScript counts as an ES module if the source contains `import` or `export`.
  */
 function isModule(source: string, language: string | undefined): boolean {
   if (language === 't') return IMPORT_OR_EXPORT.test(source);

@@ -19,8 +19,7 @@ type WriteLine = (level: Level, message: string, meta?: unknown) => void;
 const REPORT_DROPS_MS = 1000;
 
 /**
- * Creates a writer that sends log lines as frames and truncates them to the limits. Drops and counts lines above the
- * rate limit. The service enforces the same rate per plugin.
+ * Creates a writer that sends log lines as frames. Truncates long lines. Drops and counts lines above the rate limit.
  */
 export function createLogWriter(
   channel: Channel,
@@ -57,8 +56,8 @@ function cut(text: string, limit: number): string {
 }
 
 /**
- * Serializes the fields of a log line. Replaces values that are too large or not JSON by a description, because log
- * fields must never fail a handler.
+ * Serializes the fields of a log line. Replaces values that are too large or not JSON by a description. Log fields must
+ * never fail a handler.
  */
 function metaJson(meta: unknown, limit: number): string {
   try {

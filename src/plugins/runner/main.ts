@@ -1,7 +1,6 @@
 /**
  * Entry point of the runner process, which runs plugin code. Reads frames from descriptor 3, runs handlers and sends
- * replies. This program must start fast. Its parent process enforces the platform's protections. @spec
- * docs/operations.md "Where plugin code runs"
+ * replies. The parent process enforces the platform's protections. @spec docs/operations.md "Where plugin code runs"
  */
 import { setSourceMapsSupport } from 'node:module';
 import process from 'node:process';
@@ -28,8 +27,8 @@ function start(): void {
     else if (frame.type === 'pull') executions?.streams.pull(frame.executionId, frame.bytes);
     else if (frame.type === 'reply') executions?.calls.settle(frame);
   });
-  // A container does not need this guard, because the gateway's socket is the only Unix socket that plugin code can
-  // open there.
+  // A container needs no guard for pipes. The gateway's socket is the only Unix socket that plugin code can open in a
+  // container.
   if (channel.socket) guardPipes(channel.socket, lock);
 }
 
@@ -40,8 +39,8 @@ function initialise(frame: InitFrame, channel: Channel): Executions {
   installModuleHooks(frame.sdk, frame.plugin.root, frame.code);
   const executions = new Executions(frame, channel);
   captureConsole(executions.write);
-  // The state of the process is undefined after an uncaught exception or an unhandled rejection. The process exits, its
-  // calls fail, and a new process serves later calls.
+  // The state of the process is undefined after an uncaught exception. The process exits and its calls fail. A new
+  // process serves later calls.
   process.on('uncaughtException', (error) =>
     channel.sendLast(fatal('uncaught exception', error), FATAL_EXIT_CODE),
   );

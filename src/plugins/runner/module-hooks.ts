@@ -14,14 +14,14 @@ export const resolvedModules: readonly string[] = resolved;
 
 let kept: KeptCode | undefined;
 
-/** Returns whether a module's file exists on disk, or in the retained code of an earlier plugin version. */
+/** Returns whether a module's file exists on disk or in the retained code of an earlier plugin version. */
 export function isModuleFile(path: string): boolean {
   return kept?.has(path) === true || existsSync(path);
 }
 
 /**
- * Resolves `svc-platform/sdk` to the SDK of the running platform, and lets the runner import packages from the plugin's
- * folder. `code` replaces the plugin's modules on disk.
+ * Installs module hooks that resolve `svc-platform/sdk` to the SDK of the running platform. With the hooks, the runner
+ * can import packages from the plugin's folder. `code` replaces the plugin's modules on disk.
  */
 export function installModuleHooks(sdkUrl: string, root: string, code?: SourceCode): void {
   if (code) kept = loadFrom(new KeptCode(root, code));

@@ -14,8 +14,8 @@ const ABSENT = -constants.errno.ENOENT;
 const realPathOf = realpathSync.native;
 
 /**
- * Restricts Unix sockets to the folders in `permissions.fs`. Node's network permission allows all Unix sockets,
- * including the container engine's. Patches the native handle, because every client uses that handle.
+ * Restricts Unix sockets to the folders in `permissions.fs`, because Node's network permission allows all Unix sockets.
+ * Patches the native handle, because every client uses that handle.
  */
 export function guardPipes(channel: Socket, lock: Lock): void {
   const { permission } = process;

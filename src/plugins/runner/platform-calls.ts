@@ -19,7 +19,7 @@ export interface PlatformCalls {
 }
 
 /**
- * Creates the client for calls to platform services. The client matches each reply to its call. `isLive` returns
+ * Creates the client for calls to platform services. The client assigns each reply to its call. `isLive` returns
  * whether an execution is running.
  */
 export function createPlatformCalls(

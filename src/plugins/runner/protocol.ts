@@ -2,8 +2,8 @@ import type { CommandResult, ExecutionRequest } from '../../contracts/index.ts';
 import type { SourceCode } from '../source-code.ts';
 
 /**
- * Version of the frame protocol between the runner and a service or host agent. A frame is one line of JSON on
- * descriptor 3 of the runner. Plugin code can write to this descriptor, so frames from the runner are untrusted.
+ * Version of the frame protocol between the runner and a service or host agent. A frame is one line of JSON. Frames
+ * from the runner are untrusted, because plugin code can write to the same descriptor.
  */
 export const PROTOCOL_VERSION = 1;
 

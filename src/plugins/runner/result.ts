@@ -6,8 +6,7 @@ import { messageOf, RunnerFailure } from './failure.ts';
 
 /**
  * Converts a handler's return value to a CommandResult. An object with a numeric `exitCode` already is a CommandResult.
- * Any other value becomes the `result` of a CommandResult with exit code 0. @spec Command result; docs/plugins.md
- * "Handlers"
+ * Any other value becomes a `result` with exit code 0. @spec Command result; docs/plugins.md "Handlers"
  */
 export function toCommandResult(value: unknown): CommandResult {
   if (typeof value !== 'object' || value === null || typeof (value as CommandResult).exitCode !== 'number') {
@@ -32,8 +31,8 @@ function malformed(what: string): RunnerFailure {
 }
 
 /**
- * Serializes the result frame. Throws EXECUTION_ERROR if the result exceeds a limit or JSON cannot represent the result
- * (cycles, BigInt). Some limits grow with `inputChars`, the size of the input.
+ * Serializes the result frame. Throws EXECUTION_ERROR if the result exceeds a limit or JSON cannot represent the
+ * result. Some limits grow with `inputChars`, the size of the input.
  */
 export function resultFrame(
   executionId: string,

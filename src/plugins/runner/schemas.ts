@@ -72,7 +72,7 @@ export function createSchemaChecks(root: string): SchemaChecks {
 
 /**
  * Returns the validator for a handler's input or result. A schema in the manifest takes precedence over a schema in the
- * handler's definition.
+ * code.
  */
 async function pick(
   load: (ref: SchemaRef) => Promise<Check>,
@@ -117,8 +117,8 @@ export async function importedStandardSchema(root: string, ref: string): Promise
 }
 
 /**
- * Returns the main file of the plugin's own package if `packageName` is that package. Node resolves a package's own
- * name only if `package.json` contains `exports`.
+ * Returns the main file of the plugin's own package if the package has the name `packageName`. Node resolves a
+ * package's own name only if `package.json` contains `exports`.
  */
 function ownMain(root: string, packageName: string): string | undefined {
   const path = join(root, 'package.json');
@@ -222,7 +222,7 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
   };
 }
 
-/** Returns the reason why a JSON Schema from the manifest is unusable, or undefined if the schema is usable. */
+/** Returns the reason why a JSON Schema from the manifest is unusable. Returns undefined for a usable schema. */
 export async function referenceFault(root: string, ref: string): Promise<string | undefined> {
   try {
     const check = await jsonSchema(root, ref);
@@ -251,8 +251,8 @@ function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
 }
 
 /**
- * Returns the text of an ajv error. The text does not name the property, because the path of the issue already contains
- * the name.
+ * Returns the text of an ajv error, without the property name. The path of the issue already contains the property
+ * name.
  */
 function ajvText({ keyword, params, message }: ErrorObject): string {
   if (keyword === 'required') return 'is missing';
@@ -263,8 +263,8 @@ function ajvText({ keyword, params, message }: ErrorObject): string {
 }
 
 /**
- * Returns the path of the value with an ajv error. For a missing or unexpected property, the path includes the name of
- * that property.
+ * Returns the path of the value with an ajv error. For a missing or unexpected property, the path includes the property
+ * name.
  */
 function pathOf({ instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params as Record<string, unknown>;

@@ -17,10 +17,7 @@ export interface Place {
 const { stripTypeScriptTypes } = module;
 const TEXT_CHARS = 200;
 const SOURCE = /\.[cm]?[jt]s$/;
-/**
- * Matches the start of a stack: a path or URL with a line number (`file:///plugin/src/index.ts:12`), the source line,
- * and a line with a caret.
- */
+/** Matches the start of a stack with a path or URL, a line number, the source line and a caret. */
 const HEAD = /^((?:file:\/\/)?\/[^\n]*?):(\d+)\n(?:[^\n]*\n){1,5}?( *)\^/;
 const FRAME = /\(?((?:file:\/\/)?\/[^()\n]*?):(\d+):(\d+)\)?$/;
 
@@ -47,8 +44,8 @@ export function placeOf(thrown: unknown, root: string): Place | undefined {
 }
 
 /**
- * Returns the position of an error that occurred while loading a module. V8 reports no position for a syntax error in
- * an ES module, so the files in `resolved` are parsed again, starting with the last file.
+ * Returns the position of an error from loading a module. V8 reports no position for a syntax error in an ES module.
+ * The files in `resolved` are therefore parsed again, starting with the last file.
  */
 export function loadPlaceOf(thrown: unknown, root: string, resolved: readonly string[]): Place | undefined {
   const missing = missingImport(thrown, root);
@@ -80,8 +77,8 @@ function missingImport(thrown: unknown, root: string): Place | undefined {
   const [, wanted, from] = /'([^']+)' imported from (\S.*)$/.exec(message) ?? [];
   const path = from && pathOf(from);
   if (!wanted || !path || !isInside(root, path)) return undefined;
-  // The error message of a failed relative import contains the resolved absolute path, so the search uses only the file
-  // name.
+  // The error message of a failed relative import contains an absolute path. Only the file name occurs in the source
+  // code, so the search uses the file name.
   const name = wanted.startsWith('/') ? wanted.slice(wanted.lastIndexOf('/') + 1) : wanted;
   const rows = linesOf(path);
   const index = rows.findIndex(

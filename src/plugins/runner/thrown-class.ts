@@ -14,8 +14,8 @@ const CLASSES: ReadonlySet<string> = new Set(ERROR_CLASSES);
 /** Matches error codes of failed connections in Node and undici. */
 const NETWORK = /^(?:ECONN|ENOTFOUND|EAI_|EPIPE|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_)/;
 /**
- * Maximum number of nested causes to follow. `fetch` throws a TypeError whose cause contains the error code, and
- * libraries often wrap this TypeError again.
+ * Maximum number of nested causes to follow. The cause of a `fetch` error contains the error code, and libraries often
+ * wrap the `fetch` error again.
  */
 const MAX_CAUSES = 5;
 

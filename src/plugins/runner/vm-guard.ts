@@ -8,14 +8,14 @@ type Lock = (target: object, name: string, value: unknown) => void;
 const { construct } = Reflect;
 
 /**
- * Rejects `cachedData` in calls of `node:vm`, because V8 runs cached bytecode without verification. The wrappers use no
- * function that plugin code could replace.
+ * Rejects `cachedData` in calls of `node:vm`, because V8 runs cached bytecode without verification. The wrappers call
+ * no function that plugin code can replace.
  */
 export function guardVm(lock: Lock): void {
   const { Script: Original, createScript, compileFunction } = vm as unknown as VmFunctions;
   const { runInContext, runInNewContext, runInThisContext } = vm as unknown as VmFunctions;
 
-  // `Script` is a plain function, because a subclass or a Proxy would expose the original class to plugin code.
+  // `Script` is a plain function. A subclass or a Proxy would expose the original class to plugin code.
   function Script(code: unknown, options: unknown): object {
     if (new.target === undefined)
       throw new TypeError("Class constructor Script cannot be invoked without 'new'");

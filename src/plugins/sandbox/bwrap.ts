@@ -30,7 +30,7 @@ export interface WorkingBwrap {
   variant: Variant;
 }
 
-/** Result of a probe. `undecided` is true if the probe timed out or was killed, so that a later probe could succeed. */
+/** Result of a probe. If `undecided` is true, the probe timed out or was killed. A later probe could then succeed. */
 export type BwrapProbe = WorkingBwrap | { works: false; undecided: boolean; reason: string };
 
 export interface BwrapProbeOptions {
@@ -82,8 +82,7 @@ async function probe(options: BwrapProbeOptions): Promise<BwrapProbe> {
       const failure = await tryStart(args, options);
       if (failure === undefined) return { works: true, variant };
       if (failure.kind === 'missing') return fails('bubblewrap (bwrap) is not installed');
-      // A timeout ends the probe, because a weaker variant could start in time and would be used although a stronger
-      // variant works.
+      // A timeout ends the probe. Otherwise, a weaker variant could be used although a stronger variant works.
       if (failure.kind === 'undecided') return { works: false, undecided: true, reason: failure.message };
       reason ||= failure.message;
     }
@@ -117,8 +116,8 @@ function tryStart(args: string[], options: BwrapProbeOptions): Promise<StartFail
 }
 
 /**
- * Returns the kind of a failure. The kind is `undecided` if the process was killed or memory is short, because such a
- * test does not show whether bubblewrap works.
+ * Returns the kind of a failure. `undecided` means that the process was killed or memory is short. Such a test does not
+ * show whether bubblewrap works.
  */
 function kindOf({ code, signal }: ExecFileException): StartFailure['kind'] {
   if (code === 'ENOENT') return 'missing';
@@ -173,8 +172,8 @@ function isolation(variant: Variant, sharesNetwork: boolean): string[] {
     '--unshare-uts',
     '--unshare-cgroup-try',
     ...(sharesNetwork ? [] : ['--unshare-net']),
-    // The kernel kills Node when the service ends. Node is process 1 of its PID namespace, so the child processes of
-    // Node end too.
+    // The kernel kills Node when the service ends. Node is process 1 of its PID namespace, so its child processes end
+    // too.
     '--die-with-parent',
     '--as-pid-1',
     '--new-session',
@@ -197,10 +196,7 @@ function inMemory(path: string, bytes: number): string[] {
   return ['--size', String(bytes), '--tmpfs', path];
 }
 
-/**
- * Remounts `/` and `/dev` read-only after all other mounts, because both are in-memory file systems without a size
- * limit.
- */
+/** Remounts `/` and `/dev` read-only after all other mounts. Both are in-memory file systems without a size limit. */
 function sealed(): string[] {
   return ['--remount-ro', '/dev', '--remount-ro', '/'];
 }

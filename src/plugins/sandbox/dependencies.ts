@@ -13,8 +13,8 @@ export interface FoundPackage {
 const MAX_PACKAGES = 5000;
 
 /**
- * Returns the transitive dependencies of a folder's `package.json`, found by Node's resolution rules. Skips missing
- * packages, because importing a missing package fails later with a clear error.
+ * Returns the transitive dependencies of a folder's `package.json`, by Node's resolution rules. Skips missing packages,
+ * because a later import fails with a clear error.
  */
 export async function resolveDependencies(folder: string, only?: string[]): Promise<FoundPackage[]> {
   const found = new Map<string, FoundPackage>();

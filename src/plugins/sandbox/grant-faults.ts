@@ -7,7 +7,7 @@ import type { GuardedPaths } from './guarded-paths.ts';
 import { realPathOf } from './real-path.ts';
 
 /**
- * Returns a fault for each entry of `permissions.fs` that the sandbox would refuse, so that faults are reported before
+ * Returns a fault for each entry of `permissions.fs` that the sandbox would refuse. The faults are then reported before
  * the plugin is called.
  */
 export async function grantFaults(

@@ -32,8 +32,8 @@ export interface GrantsInput {
 const MAX_ENTRIES = 500_000;
 
 /**
- * Returns the paths that a plugin is allowed to access: its code, its dependencies, the runtime, and `permissions.fs`.
- * Throws SANDBOX_ERROR if a path, or a link in the plugin's folder, would expose other data.
+ * Returns the paths that a plugin is allowed to access. Throws SANDBOX_ERROR if a path would expose other data. Throws
+ * SANDBOX_ERROR if a link in the plugin's folder would expose other data.
  */
 export async function resolveGrants({ root, permissions, ...input }: GrantsInput): Promise<Grants> {
   const dataDir = await realPathOf(input.dataDir);
@@ -55,8 +55,8 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
   };
   const read = unique([root, ...runtimeFiles(), ...dependencies.map(({ real }) => real), ...asked.read]);
   for (const path of [...read, ...asked.write]) refuseWildcard(path);
-  // Links to the platform's package are allowed, because the package holds no secrets. The `node_modules` folder of a
-  // plugin under development can contain such links.
+  // The `node_modules` folder of a plugin under development can link to the platform's package. Such links are allowed,
+  // because the package holds no secrets.
   const linkable = await Promise.all(
     [packageRoot, ...publicParts].filter((path) => !isInside(path, dataDir)).map((path) => realpath(path)),
   );
@@ -71,8 +71,8 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
 }
 
 /**
- * Returns the files of the runner and the SDK. In a checkout that is not built, includes the source folders that the
- * runner and the SDK import.
+ * Returns the files of the runner and the SDK. Without a build, returns the source folders that the runner and the SDK
+ * import.
  */
 function runtimeFiles(): string[] {
   if (isBuilt) return [entryFile('runner'), entryFile('sdk'), join(packageRoot, 'package.json')];
@@ -116,8 +116,7 @@ export async function grantedPath(
 }
 
 /**
- * Rejects paths that contain the `.svc` folder or are inside this folder, because `.svc` holds keys and databases.
- * Allows paths of installed plugins.
+ * Rejects paths inside or above the `.svc` folder, which holds keys and databases. Allows paths of installed plugins.
  */
 function refuseDataFolder(path: string, dataDir: string, what: string): void {
   const installed = join(dataDir, 'plugins');

@@ -36,7 +36,8 @@ const ENGINE_SOCKETS = [
 ];
 
 /**
- * Returns the paths of the project's `.env` and config files, the user's secrets and the sockets of container engines.
+ * Returns paths that plugins must not access. Includes the project's `.env` and config files, the user's secrets and
+ * the sockets of container engines.
  */
 export function projectSecrets({ projectDir, configFile, config, env }: SecretPlaces): string[] {
   const { SVC_AGENT_HOME } = env;
@@ -51,8 +52,8 @@ export function projectSecrets({ projectDir, configFile, config, env }: SecretPl
 }
 
 /**
- * Returns the paths of the folder with the user's credentials and agent registration, and of the sockets of container
- * engines.
+ * Returns user-specific paths that plugins must not access. Includes the folder with credentials and the sockets of
+ * container engines.
  */
 export function userSecrets(env: Environment): string[] {
   const { XDG_RUNTIME_DIR } = env;
@@ -63,7 +64,7 @@ export function userSecrets(env: Environment): string[] {
   ];
 }
 
-/** Throws SANDBOX_ERROR if a real path is a secret file or folder, contains a secret, or is inside a secret folder. */
+/** Throws SANDBOX_ERROR if a real path is a secret, contains a secret, or is inside a secret folder. */
 export async function refuseSecrets(
   path: string,
   root: string,
@@ -72,8 +73,8 @@ export async function refuseSecrets(
 ): Promise<void> {
   for (const named of secrets) {
     const secret = await realPathOf(named);
-    // Host agents cache plugins inside the user's secret folder, so a plugin is allowed to access its own folder in
-    // that folder.
+    // Host agents cache plugins inside the user's secret folder. A plugin is allowed to access its own folder in this
+    // cache.
     const isWithin = isInside(secret, path) && !isInside(root, path);
     if (!isWithin && !isInside(path, secret) && !(await isSameFile(path, secret))) continue;
     throw new PlatformError(

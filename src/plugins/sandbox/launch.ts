@@ -51,8 +51,8 @@ export interface LaunchInput {
 }
 
 /**
- * Returns the sandbox in use. Throws SANDBOX_ERROR if bwrap is required but does not work, or if the test of bwrap
- * timed out, because a slow machine must not fall back to the weaker sandbox. @spec docs/security.md
+ * Returns the sandbox in use. Throws SANDBOX_ERROR if bwrap is required but does not work. A timeout also throws,
+ * because a slow machine must not use the weaker sandbox. @spec docs/security.md
  */
 export async function sandboxInForce(preference: SandboxPreference = 'auto'): Promise<SandboxInForce> {
   return inForce(await chooseSandbox(preference));
@@ -147,10 +147,7 @@ function requireWritable(paths: readonly string[]): void {
   );
 }
 
-/**
- * Finds the path of `bwrap` with the PATH of the service, because the environment of the child process contains no
- * PATH.
- */
+/** Finds the path of `bwrap` in the PATH of the service, because the child process has no PATH. */
 async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
   return locate('bwrap', environment.PATH) ?? 'bwrap';
 }
@@ -158,8 +155,8 @@ async function findBwrap(environment: NodeJS.ProcessEnv): Promise<string> {
 let setpriv: Promise<string[]> | undefined;
 
 /**
- * Returns a command prefix that makes Linux kill the runner when the service dies. Without the prefix, plugin code in
- * an endless loop would keep running after the service dies. The prefix is empty on systems without `setpriv`.
+ * Returns a command prefix that makes Linux kill the runner when the service dies. Otherwise, plugin code in an endless
+ * loop would keep running. The prefix is empty on systems without `setpriv`.
  */
 function parentDeathSignal(): Promise<string[]> {
   const program = locate('setpriv', process.env.PATH);

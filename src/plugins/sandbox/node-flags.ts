@@ -13,8 +13,8 @@ export function hasRawNetwork(permissions: Permissions): boolean {
 }
 
 /**
- * Returns V8's heap limit in MB. The heap limit is lower than the process's memory limit, so that V8 fails first with a
- * clear message.
+ * Returns V8's heap limit in MB. The limit is below the process's memory limit, so that V8 fails first with a clear
+ * message.
  */
 function heapMb(memoryMb: number): number {
   return Math.max(24, Math.floor(memoryMb * 0.75));
@@ -22,7 +22,7 @@ function heapMb(memoryMb: number): number {
 
 /**
  * Returns Node's command-line flags for a plugin's process. The flags forbid workers, addons, WASI, the inspector, FFI
- * and `node:sqlite`. The module `node:sqlite` writes files without checking the permission model.
+ * and `node:sqlite`. `node:sqlite` would write files without checking the permission model.
  */
 export function nodeFlags(grants: Grants, permissions: Permissions, memoryMb: number): string[] {
   const flags = [

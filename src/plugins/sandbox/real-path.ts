@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * Resolves symbolic links in a path. If the path is missing, resolves its existing parent folders, because the path
+ * Resolves symbolic links in a path. For a missing path, resolves only its existing parent folders, because the path
  * could be created later.
  */
 export async function realPathOf(path: string): Promise<string> {

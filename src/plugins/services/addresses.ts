@@ -59,8 +59,8 @@ const globalUnicast = new BlockList();
 globalUnicast.addSubnet('2000::', 3, 'ipv6');
 
 /**
- * Returns the kind of a private IP address, or undefined for a public address. For an embedded IPv4 address (mapped,
- * NAT64, 6to4), returns the kind of the IPv4 address. Throws RangeError if the text is not an IP address.
+ * Returns the kind of a private IP address, or undefined for a public address. An IPv6 address with an embedded IPv4
+ * address has the kind of the IPv4 address. Throws RangeError if the text is not an IP address.
  */
 export function privateKindOf(address: string): PrivateKind | undefined {
   const bare = address.split('%')[0]!;

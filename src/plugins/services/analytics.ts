@@ -25,9 +25,8 @@ export interface AnalyticsServiceDeps {
 }
 
 /**
- * Creates `ctx.analytics`. The source of an event is always the plugin, so that a plugin cannot imitate platform
- * events. Oversized or too frequent events are dropped with a warning. Throws VALIDATION_ERROR for an invalid event
- * name.
+ * Creates `ctx.analytics`, which always sets the plugin as the source of an event. Drops oversized or too frequent
+ * events. Throws VALIDATION_ERROR for an invalid event name.
  */
 export function createAnalyticsService({ analytics, logger, clock }: AnalyticsServiceDeps): PlatformService {
   const rates = new EventRates(logger, clock);

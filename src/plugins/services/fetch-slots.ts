@@ -7,8 +7,8 @@ import {
 } from '../../kit/limits/fair-shares.ts';
 
 /**
- * Maximum number of concurrent calls of one plugin. Each call buffers a response. Further calls wait. If several
- * tenants use the plugin, one tenant gets at most eight calls.
+ * Maximum number of concurrent calls of one plugin. The number is limited because each call buffers a response. With
+ * several tenants, one tenant gets at most eight calls.
  */
 const MAX_AT_ONCE = 10;
 
@@ -20,7 +20,7 @@ export interface SlotContext {
 export interface FetchSlots {
   /**
    * Waits for a free slot and returns a function that releases the slot. Rejects with the signal's reason if the signal
-   * aborts first.
+   * aborts.
    */
   enter(context: SlotContext): Promise<() => void>;
 }
@@ -32,8 +32,8 @@ interface PluginSlots {
 }
 
 /**
- * Limits each plugin to ten concurrent calls, which are shared fairly between tenants. The queue stays short, because
- * each process of a plugin limits its calls in flight.
+ * Limits each plugin to ten concurrent calls, shared fairly between tenants. Each plugin process also limits its calls
+ * in flight, so the queue stays short.
  */
 export function createFetchSlots(): FetchSlots {
   const busy = new Map<string, PluginSlots>();

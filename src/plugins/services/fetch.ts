@@ -32,8 +32,8 @@ const CONNECTION_HEADERS = new Set([
   'upgrade',
 ]);
 /**
- * Returns the response to an allowed request without using the network. If the result is undefined, the request is sent
- * over the network.
+ * Returns the response to an allowed request without using the network. If the function returns undefined, the request
+ * is sent over the network.
  */
 export type StubFetch = (request: Request) => Promise<Response | undefined> | Response | undefined;
 
@@ -59,9 +59,8 @@ export interface FetchService extends PlatformService {
 }
 
 /**
- * Creates `ctx.fetch`. The service sends the requests and checks every redirect and every address against the manifest.
- * Throws PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE or VALIDATION_ERROR. @spec
- * docs/plugins.md "The context"
+ * Creates `ctx.fetch`. Checks every redirect and address against the manifest. Throws PERMISSION_DENIED,
+ * UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE or VALIDATION_ERROR. @spec docs/plugins.md "The context"
  */
 export function createFetchService(options: FetchServiceOptions = {}): FetchService {
   const calls = new FetchCalls(options);
@@ -148,8 +147,8 @@ function timedOut({ url }: FetchRequest, timeoutMs: number): PlatformError {
 }
 
 /**
- * Converts an error of undici to a PlatformError. Uses the message of the error's cause, because undici wraps
- * connection errors in the message "fetch failed".
+ * Converts an error of undici to a PlatformError. Uses the message of the cause, because undici's own message is only
+ * "fetch failed".
  */
 function toCallError(thrown: unknown, { url }: FetchRequest, signal: AbortSignal): PlatformError {
   for (let error = thrown; error instanceof Error; error = error.cause) {

@@ -46,8 +46,8 @@ const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Creates the undici agents for requests of plugins. Each connection checks the address that its own DNS lookup
- * returns, which prevents DNS rebinding.
+ * Creates the undici agents for requests of plugins. Each connection checks the address from its own DNS lookup, which
+ * prevents DNS rebinding.
  */
 export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<Dispatchers> {
   const { Agent } = await import('undici');
@@ -73,7 +73,8 @@ export function checkedLookup(
     resolve(hostname, { all: true, family: options.family }, (error, addresses) => {
       if (error) return callback(error, []);
       try {
-        // Rejects a host name if any of its addresses is private, because undici chooses the address to connect to.
+        // undici chooses the address to connect to. A host name is therefore rejected if any of its addresses is
+        // private.
         for (const { address } of addresses) check(hostname, address);
       } catch (refusal) {
         return callback(refusal as NodeJS.ErrnoException, []);

@@ -27,8 +27,8 @@ const MAX_DEPTH = 8;
 const REF = /^((?:@[^/\s]+\/)?[^@/\s][^/\s]*)\/([^/\s]+)$/;
 
 /**
- * Creates `ctx.invoke`. Throws PERMISSION_DENIED if `permissions.invoke` lists neither the command nor its plugin. An
- * error code of the command that is not a platform code is reported in `details.code`.
+ * Creates `ctx.invoke`. Throws PERMISSION_DENIED if `permissions.invoke` lists neither the command nor its plugin.
+ * `details.code` is the error code of a failed command.
  */
 export function createInvokeService(invoke: InvokeCommand): PlatformService {
   return {

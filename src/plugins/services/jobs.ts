@@ -44,7 +44,7 @@ export function createJobsService(jobs: JobAccess): PlatformService {
     return callScope(context);
   }
 
-  /** Finds a job. Throws JOB_NOT_FOUND for an unknown job, and for a job that the plugin is not allowed to submit. */
+  /** Finds a job. Throws JOB_NOT_FOUND if the job is unknown or the plugin is not allowed to submit the job. */
   async function find(context: PlatformCallContext, id: unknown) {
     const scope = scopeOf(context);
     const jobId = parsedArgument(JobId, id, 'the job');

@@ -42,8 +42,8 @@ const CACHE_TTL_MS = hours(1);
 const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
 
 /**
- * Creates `ctx.state` or `ctx.cache` for the entries of the execution's plugin and tenant. If `analytics` is given,
- * reports cache hits and misses. Throws PERMISSION_DENIED if the manifest disables the service.
+ * Creates `ctx.state` or `ctx.cache` for one plugin and tenant. If `analytics` is given, reports cache hits and misses.
+ * Throws PERMISSION_DENIED if the manifest disables the service.
  */
 export function createKeyValueService(
   kind: 'state' | 'cache',

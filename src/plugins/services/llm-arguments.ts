@@ -3,8 +3,8 @@ import type { LlmRequest } from '../models/language-model.ts';
 import { invalid, parsedArgument } from './arguments.ts';
 
 /**
- * The schemas in this file validate arguments of `ctx.llm`, which come from plugin code. Invalid arguments throw
- * VALIDATION_ERROR with the path of the invalid value.
+ * Schemas for the arguments of `ctx.llm`, which come from plugin code. Invalid arguments throw VALIDATION_ERROR with
+ * the path of the invalid value.
  */
 
 const ToolName = z
@@ -54,7 +54,7 @@ const ToolOptions = z.strictObject({
   toolChoice: z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ name: ToolName })]).optional(),
 });
 
-/** Parses the arguments of a chat call. A string prompt becomes a conversation with one message. */
+/** Parses the arguments of a chat call. A string becomes a conversation with one message. */
 export function chatArguments([messages, options]: unknown[]): LlmRequest {
   const given = typeof messages === 'string' ? [{ role: 'user', content: messages }] : messages;
   return {

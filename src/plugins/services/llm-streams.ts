@@ -26,7 +26,7 @@ interface Open {
 
 const MAX_STREAMS_PER_EXECUTION = 8;
 /**
- * Time after which an unread stream is closed. The limit is needed because a handler that has ended does not close its
+ * Time after which an unread stream is closed. The limit is needed because a handler can end without closing its
  * streams.
  */
 const UNREAD_MS = minutes(2);
@@ -90,8 +90,7 @@ export class LlmStreams {
 
   #find(executionId: string, id: unknown): Open {
     const stream = typeof id === 'number' ? this.#open.get(id) : undefined;
-    // Stream ids are unique over all executions. The execution id is compared, because an execution is allowed to use
-    // only its own streams.
+    // An execution is allowed to use only its own streams, so the execution id is compared.
     if (stream?.executionId === executionId) return stream;
     throw new PlatformError(
       'NOT_FOUND',
@@ -115,8 +114,8 @@ export class LlmStreams {
 
 function readAhead(pieces: Pieces): Open['ahead'] {
   const ahead = pieces.next();
-  // The method `next` handles the error of a stream that is read. Without this handler, an unread stream would cause an
-  // unhandled rejection.
+  // An error of an unread stream would cause an unhandled rejection. For a stream that is read, the method `next`
+  // handles the error.
   ahead.catch(() => {});
   return ahead;
 }

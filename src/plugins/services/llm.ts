@@ -20,8 +20,8 @@ export interface LlmServiceDeps {
 }
 
 /**
- * Creates `ctx.llm`. Handlers read a stream with `openStream` and repeated `nextPieces` calls. These calls work with
- * every execution backend, and the reader sets the pace. Throws PERMISSION_DENIED, and the errors of `LanguageModel`.
+ * Creates `ctx.llm`. Handlers read a stream with `openStream` and repeated `nextPieces` calls, so that the reader sets
+ * the pace. Throws PERMISSION_DENIED, and the errors of `LanguageModel`.
  */
 export function createLlmService({ model, analytics, watch, clock }: LlmServiceDeps): PlatformService {
   const streams = new LlmStreams(clock);
@@ -54,7 +54,7 @@ export function createLlmService({ model, analytics, watch, clock }: LlmServiceD
     tell(context, 'llm.completion.completed', value, durationMs);
     return withoutCalls(value);
   }
-  /** Yields the chunks of a reply stream. Emits one completion event when the stream ends. */
+  /** Yields the chunks of a reply stream. Emits one completion event at the end of the stream. */
   async function* pieces(context: PlatformCallContext, asked: LlmRequest, signal: AbortSignal) {
     const startedAt = performance.now();
     let failed = false;

@@ -4,7 +4,7 @@ import { LOG_LEVELS, type LogFields, type Logger, type LogLevel } from '../../ki
 import type { Clock } from '../../kit/time/clock.ts';
 import type { PlatformService } from '../execution.ts';
 
-/** Rate limit for the log lines of one plugin, over all processes of the plugin. */
+/** Rate limit for the log lines of one plugin. All processes of the plugin share the limit. */
 export const LOG_BUDGET = { linesPerSecond: 400, linesAtOnce: 800 } as const;
 const MESSAGE_CHARS = 8 * 1024;
 const META_CHARS = 16 * 1024;
@@ -21,8 +21,8 @@ interface Budget {
 }
 
 /**
- * Creates the sink for log lines of plugins. Truncates long lines. Each plugin can write 400 lines a second, with
- * bursts of 800. A summary line reports the number of dropped lines.
+ * Creates the sink for log lines of plugins. Truncates long lines. Drops lines above the rate limit of the plugin, and
+ * logs the number of dropped lines.
  */
 export function createPluginLogSink({ logger, clock }: { logger: Logger; clock: Clock }): PluginLogSink {
   const budgets = new Map<string, Budget>();

@@ -3,15 +3,15 @@ import { literalAddress } from './addresses.ts';
 
 export interface HostGrant {
   /**
-   * True if the host is allowed to have a private address. The manifest must list the address itself, or the operator
-   * must allow the name.
+   * Whether the host is allowed to have a private address. The manifest must list the address itself, or the operator
+   * must allow the host name.
    */
   mayBePrivate: boolean;
 }
 
 /**
- * Throws PERMISSION_DENIED with the missing entry if `permissions.network` does not list the host of a URL. An entry
- * without a port allows any port. Only names in `privateHosts` are allowed to resolve to private addresses.
+ * Throws PERMISSION_DENIED if `permissions.network` does not list the host of a URL. An entry without a port allows all
+ * ports. Only names in `privateHosts` are allowed to resolve to private addresses.
  */
 export function requireHost(
   url: URL,
@@ -50,8 +50,7 @@ function matchEntry(entry: string, host: string, port: string): 'exact' | 'patte
 }
 
 /**
- * Normalizes an entry of `permissions.network` to the form of a URL's host, with punycode, canonical addresses and
- * brackets around IPv6 addresses.
+ * Normalizes an entry of `permissions.network` to the form of a URL's host. For example, IPv6 addresses get brackets.
  */
 function parseEntry(entry: string): { host: string; port: string | null } | null {
   const port = /:(\d{1,5})$/.exec(entry)?.[1] ?? null;

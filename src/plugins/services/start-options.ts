@@ -14,7 +14,7 @@ export const StartOptions = z.strictObject({
 export const SignalOptions = StartOptions.pick({ idempotencyKey: true });
 
 /**
- * Adds the plugin id and the target to an idempotency key, so that equal keys of different plugins or targets do not
+ * Adds the plugin id and the target to an idempotency key. Equal keys of different plugins or targets then do not
  * collide.
  */
 export function ownKey(

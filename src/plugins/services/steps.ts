@@ -13,14 +13,14 @@ import { parsedArgument } from './arguments.ts';
 import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 import { pluginOf, requireInvoke } from './invoke-permission.ts';
 
-/** Identifies one replay of a workflow function. The token is sent only to this replay. */
+/** Identifies one replay of a workflow function. Only this replay receives the token. */
 export interface ReplayId {
   runId: string;
   token: string;
 }
 
 /**
- * Calls that a replay makes to its workflow run. A call throws CONFLICT after the replay has ended, and
+ * Calls that a replay makes to its workflow run. A call throws CONFLICT after the end of the replay. A call throws
  * WORKFLOW_DEFINITION_CHANGED if the workflow's code has changed.
  */
 export interface StepAccess {
@@ -54,8 +54,8 @@ export function createStepsService(steps: StepAccess): PlatformService {
 }
 
 /**
- * Returns the run id and the token of the replay. Both come from the platform's request, so a plugin cannot access
- * another run.
+ * Returns the run id and the token of the replay. Both come from the platform, so that a plugin cannot access another
+ * run.
  */
 function replayOf({ request }: PlatformCallContext): ReplayId {
   const { runId, pass: replay } = request.hostContext as { runId?: unknown; pass?: { token?: unknown } };

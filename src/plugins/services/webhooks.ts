@@ -4,7 +4,7 @@ import { type CallScope, callScope, requirePlatform } from './call-scope.ts';
 
 /** Gateway methods that `ctx.webhooks` uses. */
 export interface WebhookAccess {
-  /** Returns the webhooks of one plugin that are provisioned in the namespace of the scope's tenant. */
+  /** Returns the provisioned webhooks of one plugin in the namespace of the scope's tenant. */
   list(scope: CallScope, pluginId: string): Promise<WebhookListItem[]>;
 }
 

@@ -32,8 +32,8 @@ export interface WorkflowAccess {
 const ListOptions = z.strictObject(listRuns.query!.shape).prefault({});
 
 /**
- * Creates `ctx.workflows`. Only registered workflows can be started, because an inline definition could use more than
- * the manifest permits. Throws PERMISSION_DENIED, VALIDATION_ERROR and errors of the workflow service.
+ * Creates `ctx.workflows`. Only registered workflows can be started, because inline definitions could exceed the
+ * manifest's permissions. Throws PERMISSION_DENIED, VALIDATION_ERROR and errors of the workflow service.
  */
 export function createWorkflowsService(workflows: WorkflowAccess): PlatformService {
   function scopeOf(context: PlatformCallContext): CallScope {

@@ -71,10 +71,7 @@ async function requireMigrated(url: string): Promise<string> {
   }
 }
 
-/**
- * Locks all tables until the end of the transaction, so that no service can write to the target. Throws if a table has
- * rows.
- */
+/** Locks all tables until the end of the transaction, so that no service can write. Throws if a table has rows. */
 async function requireEmpty(client: pg.Client, server: string): Promise<void> {
   const tables = [...TABLE_COPIES.map(({ target }) => target), ...OBJECT_TABLES, ...RECORD_TABLES, 'member'];
   await client.query(`lock table ${tables.map((table) => `svc.${table}`).join(', ')} in exclusive mode`);
@@ -149,9 +146,9 @@ async function copyTable(
   return { table: target, rows: written };
 }
 
-/** Returns a SELECT that lists the target's columns by name, so that the copy fails if the source lacks a column. */
+/** Returns a SELECT with the columns of the target. The copy fails if the source lacks a column. */
 function selectOf({ source, target, large = [] }: TableCopy, columns: readonly Column[]): string {
-  // The number of a run is the column `seq` in the table `run`, and the column `run_seq` in all other tables.
+  // The column with the number of a run is `seq` in the table `run`. In all other tables, the column is `run_seq`.
   const run = target === 'run' ? 'seq' : 'run_seq';
   const selected = columns.map(({ name }) =>
     large.includes(name)
@@ -179,7 +176,7 @@ async function requireSameCount(
   );
 }
 
-/** Sets all number sequences above the highest number that was ever used, because clients keep numbers as cursors. */
+/** Sets all number sequences above the highest number ever used. Clients keep these numbers as cursors. */
 async function continueNumbers(client: pg.Client, source: CopySource): Promise<void> {
   const fences = [
     source.highest('svc.db', 'member', 'fence'),

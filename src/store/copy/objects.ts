@@ -7,8 +7,8 @@ import { storeError } from '../sqlite/store-error.ts';
 import type { CopySource } from './source.ts';
 
 /**
- * Row of an object in SQLite. Scope and key can contain any character except U+0000, so the object's file has a
- * generated name.
+ * Row of an object in SQLite. The object's file has a generated name, because scope and key can contain almost any
+ * character.
  */
 interface ObjectRow {
   scope: string;

@@ -13,8 +13,8 @@ export type SourceFile = TableCopy['file'];
 const FILES: readonly SourceFile[] = ['svc.db', 'workflow.db', 'state.db', 'telemetry.db'];
 
 /**
- * Migrates the databases of a stopped platform to the current schema, and stores deliveries from the journal of a
- * killed gateway. The caller must hold all owner locks.
+ * Migrates the databases of a stopped platform to the current schema. Stores deliveries from the journal of a killed
+ * gateway. The caller must hold all owner locks.
  */
 export async function prepareSource(
   folder: string,
@@ -51,7 +51,7 @@ export class CopySource {
     return this.#database(file).prepare<[object], Record<string, unknown>>(sql).iterate(values);
   }
 
-  /** Returns the number that a query selects, or 0 if the query has no row or its value is null. */
+  /** Returns the number that a query selects. Returns 0 for null or if the query has no row. */
   number(file: SourceFile, sql: string, values: object = {}): number {
     if (!this.has(file)) return 0;
     return this.#database(file).prepare<[object], number | null>(sql).pluck().get(values) ?? 0;

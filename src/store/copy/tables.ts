@@ -19,9 +19,7 @@ const BODIES = `(
   select position, coalesce(d.body, b.body) as body from delivery d left join delivery_body b using (position)
   where coalesce(d.body, b.body) is not null)`;
 
-/**
- * Idempotency markers. PostgreSQL has one row per marker, so only the newest unexpired claim of each marker is copied.
- */
+/** Idempotency markers. PostgreSQL has one row per marker, so only the newest unexpired claim is copied. */
 const MARKERS = `(
   with held as (
     select digest, state, expires_at, max(id) from delivery_marker where expires_at > :now group by digest)

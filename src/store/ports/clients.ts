@@ -7,7 +7,7 @@ export interface ClientRecord {
   hostId: string;
   namespaceId: string;
   name: string;
-  /** Result of scrypt over the SHA-256 digest of the secret, together with the scrypt parameters and the salt. */
+  /** Result of scrypt over the SHA-256 digest of the secret. Includes the scrypt parameters and the salt. */
   secretHash: string;
   createdAt: number;
   revokedAt: number | null;

@@ -1,11 +1,11 @@
 import type { SecretKey } from './webhook-secrets.ts';
 
-/** Kinds of data that one process caches and another process can change. */
+/** Kinds of data that one process caches and other processes can change. */
 export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'plugins' | 'hosts';
 
 /**
- * Feed topics of scopes in the platform cache. Each change of an entry in these scopes adds the key of the entry to the
- * feed, in the same transaction.
+ * Feed topics of scopes in the platform cache. A change of an entry adds the entry's key to the feed in the same
+ * transaction.
  */
 export const FEED_SCOPES = {
   'webhook-pause': 'pauses',
@@ -29,18 +29,16 @@ export interface FeedPage {
   changes: FeedChange[];
   /** Cursor for the next call. */
   cursor: FeedCursor;
-  /** False if changes after the given cursor were pruned. The reader must then load all of its data again. */
+  /** Whether the feed contains all changes after the given cursor. If false, the reader must load all data again. */
   isComplete: boolean;
 }
 
 /**
- * Feed of changes to cached data. Other stores add each change to the feed in the transaction that makes the change. A
- * cursor never skips an open transaction, so a late commit is not lost.
+ * Feed of changes to cached data. Each change is added in the transaction that changes the data. A cursor never skips
+ * an open transaction, so late commits are not lost.
  */
 export interface FeedStore {
-  /**
-   * Returns the cursor for a first `read`. Data that is loaded after this call contains every change before the cursor.
-   */
+  /** Returns the cursor for a first `read`. Data loaded after this call contains every change before the cursor. */
   begin(): Promise<FeedCursor>;
   /** Returns at most `limit` changes after the cursor. */
   read(after: FeedCursor, limit: number): Promise<FeedPage>;

@@ -32,21 +32,17 @@ export interface HostStore {
   /** Returns hosts ordered by id. Without a namespace, the hosts of all namespaces are returned. */
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
   /**
-   * Records a new session, which replaces the previous session. `owner` is the fence of the member that has the
-   * connection. If another member has the previous session, a feed change makes that member close the session, and the
-   * result is true.
+   * Replaces the session of a host. `owner` is the fence of the member with the new connection. Returns true if a feed
+   * change makes another member close the previous session.
    */
   connect(hostId: string, sessionId: string, now: number, owner?: number): Promise<boolean>;
   /** Records the time of a heartbeat. Returns false, and changes nothing, if the session was replaced. */
   seen(hostId: string, sessionId: string, now: number): Promise<boolean>;
-  /**
-   * Ends the session. A session that was already replaced is ignored, because the socket of a replaced session can
-   * close late.
-   */
+  /** Ends the session. Ignores a replaced session, because the socket of a replaced session can close late. */
   disconnect(hostId: string, sessionId: string, now: number): Promise<void>;
   /**
-   * Returns at most `limit` hosts of a namespace that are connected to members other than `own`, ordered by id. With
-   * `hostId`, returns only this host.
+   * Returns at most `limit` hosts of a namespace that are connected to members other than `own`. Orders the hosts by
+   * id. With `hostId`, returns only this host.
    */
   connectedElsewhere(
     namespaceId: string,

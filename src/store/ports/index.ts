@@ -43,8 +43,8 @@ export interface GatewayStore {
   members: MemberStore;
   feed: FeedStore;
   /**
-   * Resolves when the database has answered a read. The probe does not write, because deliveries are accepted even
-   * while the database rejects writes.
+   * Resolves when the database has answered a read. The probe does not write, because deliveries are accepted even if
+   * the database rejects writes.
    */
   probe(): Promise<unknown>;
   /** Writes all queued data, then closes the store. */

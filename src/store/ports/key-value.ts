@@ -19,8 +19,8 @@ export interface EntryQuota {
 }
 
 /**
- * Key-value store by scope and key. Methods are atomic. A write is durable when its promise settles. Methods throw
- * VALIDATION_ERROR for keys that `requireStorableKey` rejects. Writes throw QUOTA_EXCEEDED.
+ * Key-value store with atomic methods. A write is durable when its promise settles. Throws VALIDATION_ERROR for invalid
+ * keys. Writes throw QUOTA_EXCEEDED.
  */
 export interface KeyValueStore {
   get(scope: string, key: string): Promise<KeyValueEntry | undefined>;
@@ -36,8 +36,8 @@ export interface KeyValueStore {
   /** Deletes an entry. Returns true if the entry existed. */
   delete(scope: string, key: string): Promise<boolean>;
   /**
-   * Adds `by` to a counter. A missing counter starts at 0 and expires after `windowMs`. Later calls do not extend the
-   * expiry. Throws CONFLICT if the value is not a number or leaves the range of safe integers.
+   * Adds `by` to a counter, which starts at 0. `windowMs` sets the expiry of a new counter only. Throws CONFLICT if the
+   * value is not a number or exceeds the range of safe integers.
    */
   increment(
     scope: string,

@@ -16,8 +16,8 @@ export interface MemberRecord {
   fence: number;
   kind: ServiceName;
   /**
-   * Id of the node, which stays the same over restarts. If the node has several processes, `/` and the number of the
-   * process follow.
+   * Id of the node. The id stays the same over restarts. If the node has several processes, `/` and the process number
+   * are appended.
    */
   instance: string;
   /** URL for other members, or null until the process listens. */
@@ -35,10 +35,14 @@ export interface MemberRecord {
 
 export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 'release' | 'keys'> & {
   leaseMs: number | null;
-  /** Instance that the member replaces, with all processes of that instance; default is its own instance. */
+  /**
+   * Instance that the member replaces, including all processes of that instance. The default is the member's own
+   * instance.
+   */
   replaces?: string;
   /**
-   * True if the caller holds the owner lock of the store, which proves that no other member of the same kind is alive.
+   * Whether the caller holds the owner lock of the store. The lock proves that no other member of the same kind is
+   * alive.
    */
   isSole: boolean;
 };
@@ -46,7 +50,8 @@ export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 're
 /** Processes that use a store, with their leases. All methods are atomic. */
 export interface MemberStore {
   /**
-   * Adds a member and returns its fence. Ends earlier members of the same kind whose instance it replaces.
+   * Adds a member and returns its fence. Ends earlier members of the same kind if the new member replaces their
+   * instance.
    */
   join(member: NewMember): Promise<number>;
   /** Extends the lease and stores the URL. Returns false when the member was ended and must stop. */

@@ -6,7 +6,7 @@ const MAX_SEGMENT_BYTES = 255;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: keys must not contain control characters
 const NOT_IN_KEYS = /[\\\u0000-\u001f\u007f]/;
 
-/** Throws VALIDATION_ERROR for a malformed object key and for a key with `.` or `..` as a path segment. */
+/** Throws VALIDATION_ERROR if an object key is malformed or has `.` or `..` as a path segment. */
 export function requireObjectKey(key: string): void {
   const fault = faultOf(key);
   if (!fault) return;

@@ -7,8 +7,8 @@ export interface ObjectScope {
 }
 
 /**
- * Object store by scope and key. Callers must validate keys with `requireObjectKey`. Writes are atomic, and are durable
- * when their promises settle. Throws STORE_ERROR. Remote stores also throw UPSTREAM_UNAVAILABLE and UPSTREAM_TIMEOUT.
+ * Object store by scope and key. Callers must validate keys with `requireObjectKey`. A write is atomic, and is durable
+ * when its promise resolves.
  */
 export interface ObjectStore {
   read(scope: ObjectScope, key: string): Promise<(StoredObject & { data: Uint8Array }) | undefined>;

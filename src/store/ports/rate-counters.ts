@@ -16,8 +16,8 @@ export interface PermitGrant {
 }
 
 /**
- * Counts calls by key in sliding windows, shared by all processes. Each method is atomic, so that all processes
- * together never exceed a limit. A call can count for up to 1/60 of a window too long.
+ * Counts calls by key in sliding windows. All processes share the counts and together never exceed a limit. A call can
+ * count for up to 1/60 of a window too long.
  */
 export interface RateCounters {
   /** Counts calls up to the limit. Rejects within seconds if the store cannot be reached. */
@@ -27,10 +27,7 @@ export interface RateCounters {
   close(): Promise<void>;
 }
 
-/**
- * Number of time slices per window. The calls of a slice expire together, so a count needs at most this number of
- * values.
- */
+/** Number of time slices per window. The calls of a slice expire together. */
 export const RATE_SLICES = 60;
 
 /** Returns the length of a time slice in ms. The calls of a slice expire together. */

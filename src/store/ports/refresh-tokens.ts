@@ -1,4 +1,6 @@
-/** A refresh token, of which only the hash is stored. All tokens that descend from one login form a family. */
+/**
+ * Refresh token. The store contains only the hash of the token. All tokens that descend from one login form a family.
+ */
 export interface RefreshTokenRecord {
   tokenHash: string;
   familyId: string;
@@ -15,11 +17,11 @@ export interface RefreshTokenStore {
   add(token: RefreshTokenRecord): Promise<void>;
   find(tokenHash: string): Promise<RefreshTokenRecord | undefined>;
   /**
-   * Replaces a refresh token atomically. A second call within `graceMs` gets another new token (`repeated`), because
-   * the first reply might have been lost. Later calls get `reused`. Expired and revoked tokens give `unknown`.
+   * Replaces a refresh token atomically. A second call within `graceMs` gets another new token, because the first reply
+   * might have been lost. Later calls get `reused`.
    */
   rotate(tokenHash: string, next: RefreshTokenRecord, now: number, graceMs: number): Promise<RotationOutcome>;
-  /** Revokes all tokens that descend from one login. Returns the number of revoked tokens. */
+  /** Revokes all tokens of one login and returns their number. */
   revokeFamily(familyId: string): Promise<number>;
   revokeClient(clientId: string): Promise<number>;
   prune(expiredBefore: number): Promise<number>;

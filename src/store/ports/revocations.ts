@@ -5,14 +5,14 @@ export interface Revocation {
   kind: 'host' | 'token';
   /** Id of the host, or `jti` claim of the token. */
   subject: string;
-  /** Time at which the token expires by itself, or null for a host, because host ids are never reused. */
+  /** Expiry time of the token. Null for a host, because host ids are never reused. */
   expiresAt: number | null;
 }
 
 export interface RevocationStore {
   /**
-   * Revokes a host together with its clients, refresh tokens and minted tokens, in one transaction. Returns false when
-   * the host was already revoked.
+   * Revokes a host with its clients, refresh tokens and minted tokens in one transaction. Returns false if the host was
+   * already revoked.
    */
   revokeHost(hostId: string, now: number): Promise<boolean>;
   /**

@@ -73,10 +73,7 @@ export interface EventDay {
   byType: Record<string, number>;
 }
 
-/**
- * Number of records of one service and tenant that were dropped in one minute, because the records exceeded the ingest
- * rate.
- */
+/** Number of records of one service and tenant that exceeded the ingest rate in one minute and were dropped. */
 export interface DroppedLines {
   kind: 'logs' | 'events';
   service: string;
@@ -87,7 +84,7 @@ export interface DroppedLines {
   count: number;
 }
 
-/** Numbers of dropped log records and events that match the services, the tenant and the time range of a filter. */
+/** Numbers of dropped log records and events that match the services, tenant and time range of a filter. */
 export interface DroppedCounts extends Record<DroppedLines['kind'], number> {
   /**
    * Number of dropped records of unknown tenants. Counts of all tenants include this number, but counts of a single

@@ -28,8 +28,8 @@ export interface VectorHit {
 }
 
 /**
- * Stores vectors by collection. The first vector of a collection sets its dimensions. Zero vectors and vectors with
- * other dimensions cause VALIDATION_ERROR. A write is atomic, and durable when its promise settles.
+ * Stores vectors by collection. The first vector of a collection sets its dimensions. Throws VALIDATION_ERROR if a
+ * vector is zero or has other dimensions.
  */
 export interface VectorStore {
   /**

@@ -22,7 +22,7 @@ export interface NewDelivery {
   /** The cause of the delivery: the request of a sender, a sample sent by an operator, or a replay. */
   origin: 'sender' | 'sample' | 'replay';
   replayOf: string | null;
-  /** Deliveries of one endpoint with the same order key run one after another. */
+  /** Deliveries of one endpoint with the same order key run one at a time. */
   orderKey: string | null;
 }
 
@@ -57,12 +57,12 @@ export interface DeliveryEnd {
 }
 
 /**
- * State of the idempotency marker of a delivery id. A running sync delivery holds a `pending` marker, which expires
- * with its lease, so that a crash does not block the id for 7 days.
+ * State of the idempotency marker of a delivery id. A running sync delivery holds a `pending` marker. This marker
+ * expires with the lease, so that a crash does not block the id for 7 days.
  */
 export type MarkerState = 'pending' | 'done';
 
-/** Step in the log of a delivery that was accepted on one machine while the store was unreachable. */
+/** Log step of a delivery that was accepted on a local disk while PostgreSQL was unreachable. */
 export const SPILLED_STEP = 'store=spilled@0us';
 
 export interface MarkerClaim {
@@ -96,7 +96,7 @@ export interface DeliveryPage {
   next: DeliveryCursor | null;
 }
 
-/** Store of deliveries and their idempotency markers, which are written in one transaction. @spec Webhook delivery */
+/** Store of deliveries and their idempotency markers. @spec Webhook delivery */
 export interface WebhookInbox {
   /**
    * Returns the state of an unexpired marker without claiming the marker. The result is synchronous if no database
@@ -104,14 +104,13 @@ export interface WebhookInbox {
    */
   seen(markerKey: string, now: number): MaybePromise<MarkerState | undefined>;
   /**
-   * Claims the marker of a sync delivery as `pending` and writes the delivery as `running`, in one durable transaction.
-   * `owner` is the fence token of the member that runs the handler.
+   * Claims the marker of a sync delivery as `pending` and stores the delivery as `running`. `owner` is the fence token
+   * of the member that runs the handler.
    */
   begin(delivery: NewDelivery, marker: MarkerClaim | undefined, owner?: number): Promise<ClaimResult>;
   /**
-   * Claims the marker of an async delivery as `done` and writes the delivery as `accepted`, in one durable transaction.
-   * `spilled` means that the store is unreachable and only this machine has the delivery. The caller must then not
-   * start the handler.
+   * Claims the marker of an async delivery as `done` and stores the delivery as `accepted`. For `spilled` deliveries,
+   * the caller must not start the handler, because only this machine has the delivery.
    */
   accept(
     delivery: NewDelivery,
@@ -119,8 +118,8 @@ export interface WebhookInbox {
     steps: string,
   ): Promise<ClaimResult | 'spilled'>;
   /**
-   * Ends one attempt of a delivery and counts the attempt. A given `marker` becomes `done` until `expiresAt`. If
-   * `expiresAt` is null, the marker is deleted, so that a redelivery runs again.
+   * Ends one attempt of a delivery. A given `marker` becomes `done` until `expiresAt`. If `expiresAt` is null, the
+   * marker is deleted, so that a redelivery runs again.
    */
   finish(
     webhookId: string,
@@ -132,22 +131,19 @@ export interface WebhookInbox {
    * `original`.
    */
   replay(delivery: NewDelivery, steps: string, original: DeliveryRecord): Promise<void>;
-  /**
-   * Sets the marker of a replayed delivery to `done` after the replay succeeded, so that a redelivery by the sender
-   * counts as a duplicate.
-   */
+  /** Sets the marker of a replayed delivery to `done`, so that a redelivery by the sender counts as a duplicate. */
   settleMarker(marker: Uint8Array, expiresAt: number): Promise<void>;
   isSettled(marker: Uint8Array, now: number): Promise<boolean>;
   /**
-   * Records a delivery that ran no handler: a refused delivery, a challenge or a duplicate. Never throws or delays the
-   * response. A crash can lose the record.
+   * Records a refused delivery, a challenge or a duplicate. Never throws or delays the response. A crash can lose the
+   * record.
    */
   note(delivery: NewDelivery, end: DeliveryEnd): void;
   /** Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. */
   unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
   /**
-   * Marks sync deliveries that an ended process left `running` as interrupted, and releases their markers. The first
-   * process of a store must call this method before receiving deliveries.
+   * Marks sync deliveries that ended processes left `running` as interrupted, and releases their markers. The first
+   * process of a store must call this method before it receives deliveries.
    */
   interrupt(): Promise<number>;
   /** Returns the delivery with its body, unless the body was deleted to free space. */
@@ -176,8 +172,8 @@ export interface WebhookInbox {
    */
   prune(options: { receivedBefore: number; now: number; limit: number }): Promise<number>;
   /**
-   * Frees space while the store exceeds `maxBytes`. Deletes the oldest bodies first, and then the oldest finished
-   * deliveries. Returns the number of changed rows. Callers repeat the call until the result is 0.
+   * Deletes the oldest bodies, and then the oldest finished deliveries, if the store exceeds `maxBytes`. Returns the
+   * number of changed rows. Callers repeat the call until the result is 0.
    */
   shrink(options: { maxBytes: number; limit: number }): Promise<number>;
   /**

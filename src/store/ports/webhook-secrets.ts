@@ -17,10 +17,7 @@ export interface SecretRecord extends SecretKey {
    * Time at which a sender last used the previous secret, in epoch ms. The time is kept after that secret has expired.
    */
   previousUsedAt: number | null;
-  /**
-   * The previous secret after its expiry, kept so that the gateway can explain to the operator why a sender's
-   * signatures fail.
-   */
+  /** The expired previous secret. The gateway uses this secret to explain why the signatures of a sender fail. */
   lapsed: string | null;
   /** Whether a sender is allowed to name the namespace in the URL. */
   namespaceInUrl: boolean;
@@ -31,7 +28,7 @@ export interface SecretRotation {
   /** Time until which the replaced secret is accepted, in epoch ms. */
   graceEndsAt: number;
   now: number;
-  /** If undefined, the stored value is kept, because a change would reject senders that still use the previous URL. */
+  /** Undefined keeps the stored value. A changed value would reject senders that still use the previous URL. */
   namespaceInUrl: boolean | undefined;
 }
 

@@ -5,12 +5,12 @@ export type QueuedReason = 'capacity' | 'scheduled' | 'concurrency';
 
 export interface RunProgress {
   status: RunStatus;
-  /** True when a process is allowed to claim the run. A ready run occupies its concurrency key until the run ends. */
+  /** Whether a process is allowed to claim the run. A ready run occupies its concurrency key until the run ends. */
   ready: boolean;
   reason: QueuedReason | WaitReason | null;
   /**
-   * Position in the queue, where the highest rank comes first. The rank is the priority of the run. Interrupted runs
-   * rank above all other runs.
+   * Position in the queue. Runs with a higher rank come first. The rank is the priority, but interrupted runs rank
+   * above all other runs.
    */
   rank: number;
   /** Time at which the run must be processed again. All times are in epoch ms. */
@@ -21,7 +21,9 @@ export interface RunProgress {
   resumeCount: number;
   /** Number of service crashes while this run had work in flight, since its last finished step. */
   crashes: number;
-  /** Number of times that the service was killed while this run had work in flight, since its last finished step. */
+  /**
+   * Number of times that the service was killed while this run had work in flight. A finished step resets the number.
+   */
   kills: number;
   /** True while an expression is evaluated or workflow code is replayed. Running steps are not included. */
   inFlight: boolean;
@@ -29,7 +31,7 @@ export interface RunProgress {
   ending: RunEnding | null;
   /** Start of the clean-up's time limit, moved forward by the length of each pause. Null before the clean-up begins. */
   endingAt: number | null;
-  /** Time at which the time limit of the clean-up was paused, or null while the limit is not paused. */
+  /** Time at which the time limit of the clean-up was paused, or null if the limit is not paused. */
   endingHeldAt: number | null;
   output: string | null;
   error: string | null;
@@ -56,7 +58,7 @@ export interface RunRecord extends RunProgress {
   parentId: string | null;
   parentStep: string | null;
   rerunOf: string | null;
-  /** Nesting level of the run: 0 for a run that a caller started, and one higher for each level of child runs. */
+  /** Nesting level of the run. A run that a caller started has level 0. Each level of child runs adds 1. */
   depth: number;
   hostId: string;
   requestId: string;
@@ -79,10 +81,7 @@ export interface JobRecord {
   error: string | null;
   startedAt: number | null;
   finishedAt: number | null;
-  /**
-   * Status that the job gets at the end of its clean-up. Set when the run is cancelled, the job times out or a sibling
-   * fails.
-   */
+  /** Status that the job gets at the end of its clean-up. */
   ending: RunEnding | null;
   /** Start of the time limit of the job's clean-up, moved forward by the length of each pause. */
   endingAt: number | null;
@@ -108,8 +107,8 @@ export interface StepRecord {
   /** Time at which the first attempt of the step started to execute. */
   startedAt: number | null;
   /**
-   * Time at which the latest attempt was queued. `attemptAt` and `waitingAt` are the times at which the attempt started
-   * to execute and to wait.
+   * Time at which the latest attempt was queued. The attempt started to execute at `attemptAt`, and started to wait at
+   * `waitingAt`.
    */
   queuedAt: number | null;
   attemptAt: number | null;
@@ -132,7 +131,7 @@ export interface AttemptRecord {
   queuedAt: number | null;
   /** Time at which the attempt started to execute, or null if the attempt never started. */
   startedAt: number | null;
-  /** Time at which the attempt started to wait for a time, a signal, an approval or a child run. */
+  /** Time at which the attempt started to wait for an event or a later time. */
   waitingAt: number | null;
   finishedAt: number;
 }

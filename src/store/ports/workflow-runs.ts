@@ -20,8 +20,8 @@ export interface StartOptions {
   /** Definition of the workflow, written only if the store does not contain the definition yet. */
   definition: DefinitionRecord;
   /**
-   * A second start with the same key returns the first run. `digest` covers the request, to detect a different request
-   * with the same key.
+   * A second start with the same key returns the first run. A different `digest` shows that the second request differs
+   * from the first.
    */
   idempotency?: { key: string; digest: string; expiresAt: number } | undefined;
   /** Limits of the tenant, which do not apply to child runs. */
@@ -45,15 +45,15 @@ export type StartResult =
    * cancellation was not completed.
    */
   | { outcome: 'started'; run: RunRecord; supersedes: string[] }
-  /** The run exists already, because an earlier start had the same idempotency key or the same parent step. */
+  /** An earlier start with the same idempotency key or parent step has already created the run. */
   | { outcome: 'known'; run: RunRecord }
   /** The idempotency key was already used for a request with another digest. */
   | ({ outcome: 'different' } & KeyedRun)
   | { outcome: 'over'; limit: 'concurrent' | 'perDay' | 'perMonth' | 'key' };
 
 /**
- * Changes by the owner of a run, in one transaction. If `expect.fence` is null, the write claims the run. A claim
- * succeeds only if the run has no owner and the process with the fence `run.fence` is alive.
+ * Changes of a run in one transaction. If `expect.fence` is null, the write claims the run. A claim succeeds only if
+ * the run has no owner and the claiming process is alive.
  */
 export interface RunWrite {
   seq: number;
@@ -78,7 +78,7 @@ export interface RunWrite {
 }
 
 export interface WriteResult {
-  /** False if another owner has the run. In this case, the store is unchanged. */
+  /** Whether the store was changed. False if another owner has the run. */
   applied: boolean;
   /** Runs that became ready because this write released their concurrency key. */
   promoted: RunRecord[];
@@ -111,20 +111,17 @@ export interface Numbered<Item> {
 /** Runs with their jobs, steps, events and logs. A write is durable when its promise settles. */
 export interface RunStore {
   start(run: NewRun, options: StartOptions): Promise<StartResult>;
-  /** Returns the run that was started with the idempotency key, or undefined if the key is unused or expired. */
+  /** Returns the run that was started with the idempotency key. Returns undefined if the key is unused or expired. */
   keyed(tenantId: string, key: string, now: number): Promise<KeyedRun | undefined>;
   write(write: RunWrite): Promise<WriteResult>;
   load(seq: number): Promise<LoadedRun | undefined>;
-  /**
-   * Finds a run by its id. Returns undefined for an unknown run and for a run of another tenant. If `tenantId` is null,
-   * runs of all tenants are found.
-   */
+  /** Finds a run of the tenant by its id. If `tenantId` is null, finds runs of all tenants. */
   find(tenantId: string | null, id: string): Promise<RunRecord | undefined>;
   /** Returns the given runs that have ended, regardless of their tenants. */
   finished(ids: readonly string[]): Promise<RunRecord[]>;
   /**
-   * Returns runs, newest first. Each call reads a bounded number of rows, so a page can be short or empty although more
-   * runs match. The next page starts at `next`.
+   * Returns a page of runs, newest first. Each call reads a bounded number of rows, so a page can be empty although
+   * more runs match. The next page starts at `next`.
    */
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
   attempts(seq: number): Promise<AttemptRecord[]>;
@@ -133,8 +130,8 @@ export interface RunStore {
   /** Returns the ids of child runs that have not ended. */
   openChildren(id: string): Promise<string[]>;
   /**
-   * Adds an inbox entry and wakes the run. Returns `taken` if `once` is set and an equal unused entry exists. Returns
-   * `full` if the inbox has reached a limit, and `repeated` or `different` if the key of `repeat` was used before.
+   * Adds an inbox entry and wakes the run. Returns `full` if the inbox has reached a limit. Returns `taken` if `once`
+   * is set and an equal unused entry exists.
    */
   deliver(
     seq: number,
@@ -152,7 +149,7 @@ export interface RunStore {
   /** Starts the clean-up of a run to be cancelled. Returns false if the run has an owner or has ended. */
   beginCleanUp(seq: number, at: number): Promise<boolean>;
   /**
-   * Cancels a run without an owner, together with its jobs and steps. `cancelled` is false when the run has an owner or
+   * Cancels a run that has no owner, together with its jobs and steps. `cancelled` is false if the run has an owner or
    * has ended.
    */
   cancelIdle(seq: number, at: number): Promise<{ cancelled: boolean; promoted: RunRecord[] }>;

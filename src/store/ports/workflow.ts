@@ -4,8 +4,8 @@ import type { DefinitionRecord, RunRecord, ScheduleRecord } from './workflow-rec
 import type { ConcurrencyStrategy, RunStore } from './workflow-runs.ts';
 
 /**
- * Number of crashes after which a run is a suspect, which means that the run is likely to crash the service again.
- * `killsPerCrash` kills count as one crash.
+ * Number of crashes after which a run is a suspect. A suspect is likely to crash the service again. `killsPerCrash`
+ * kills count as one crash.
  */
 export interface SuspectLimit {
   crashes: number;
@@ -13,26 +13,23 @@ export interface SuspectLimit {
 }
 
 /**
- * Queue of the runs to claim next. If a `SuspectLimit` is given, only `nextSuspect` returns runs that are likely to
- * crash the service.
+ * Queue of the runs to claim next. If a `SuspectLimit` is given, only `nextSuspect` returns runs that often crashed the
+ * service.
  */
 export interface RunQueue {
   tenants(): Promise<string[]>;
   /** Returns the tenant's ready runs in queue order. */
   ready(tenantId: string, limit: number, suspects?: SuspectLimit): Promise<RunRecord[]>;
   /**
-   * Returns runs whose `wakeAt` has passed. Without `except`, the most overdue run is first. With `except`, runs of the
-   * tenants in `except` are skipped and the order is undefined.
+   * Returns runs whose `wakeAt` has passed, most overdue first. With `except`, skips runs of the given tenants and
+   * returns the runs in any order.
    */
   due(now: number, limit: number, except?: readonly string[], suspects?: SuspectLimit): Promise<RunRecord[]>;
-  /**
-   * Returns the first `wakeAt` later than `after`. A run that is likely to crash the service counts only if its
-   * `wakeAt` is later than `now`.
-   */
+  /** Returns the earliest `wakeAt` after `after`. Skips overdue runs that often crashed the service. */
   nextWake(after: number, suspects?: SuspectLimit & { now: number }): Promise<number | null>;
   /**
-   * Returns a run that is likely to crash the service: a ready run, or else the most overdue run. Tenants in `except`
-   * are skipped.
+   * Returns a run that often crashed the service. A ready run is preferred to an overdue run. Tenants in `except` are
+   * skipped.
    */
   nextSuspect(
     now: number,
@@ -40,8 +37,8 @@ export interface RunQueue {
     except?: readonly string[],
   ): Promise<RunRecord | undefined>;
   /**
-   * Makes a scheduled run ready at its time. `strategy` applies if the concurrency key is occupied. The strategy
-   * `reject` ends the run with the status and error of `refused`. Returns undefined if the run is no longer scheduled.
+   * Makes a scheduled run ready. Applies `strategy` if the concurrency key is occupied. Returns undefined if the run is
+   * no longer scheduled.
    */
   release(
     seq: number,
@@ -61,13 +58,13 @@ export interface RunQueue {
 export type IsPoison = (run: Pick<RunRecord, 'crashes' | 'kills'>) => boolean;
 
 /**
- * Starts of the service's processes, called boots. A boot owns the runs that it claims. The number of a boot is the
- * fence token of its writes.
+ * Starts of service processes, called boots. A boot owns the runs that its process claims. The boot number is the fence
+ * token of the process.
  */
 export interface BootStore {
   /**
-   * Records the start of a service process (a boot) and returns the number of the boot. With `exclusive`, the caller
-   * has locked the file, so all earlier boots are dead. Otherwise, boots with an expired lease are declared dead.
+   * Records the start of a service process and returns its boot number. With `exclusive`, all earlier processes are
+   * dead, because the caller has locked the file. Otherwise, processes with an expired lease are declared dead.
    */
   begin(boot: {
     bootId: string;
@@ -75,22 +72,22 @@ export interface BootStore {
     now: number;
     leaseMs: number;
     exclusive: boolean;
-    /** True if the previous service process crashed by itself, and false if the process was killed from outside. */
+    /** Whether the previous service process crashed by itself. False if the process was killed from outside. */
     hadFault: boolean;
     /**
-     * Number of processes that the kernel has killed for lack of memory. A dead service process counts as crashed if
-     * this number has risen since the last report of the process.
+     * Number of processes that the kernel has killed for lack of memory. If the number has risen since the last report
+     * of a dead process, this process counts as crashed.
      */
     oomKills: number | null;
   }): Promise<number>;
   /** Renews the lease. Returns false when the process was declared dead and must stop working. */
   renew(fence: number, lease: { leaseUntil: number; oomKills: number | null }): Promise<boolean>;
-  /** Records an orderly shutdown of the process, so that the shutdown does not count as a crash of its runs. */
+  /** Records an orderly shutdown of the process. An orderly shutdown does not count as a crash. */
   stopping(fence: number): Promise<void>;
   end(fence: number, now: number): Promise<void>;
   /**
-   * Marks at most `limit` runs of dead processes as interrupted, with their jobs and steps. `cancelling` runs stay
-   * `cancelling` and become due. Ends runs that crashed the service too often.
+   * Marks at most `limit` runs of dead processes as interrupted. Ends runs that crashed the service too often. A
+   * `cancelling` run keeps its status and becomes due.
    */
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
   /**
@@ -99,18 +96,15 @@ export interface BootStore {
    */
   resume(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]>;
   /**
-   * Returns the time at which the latest earlier process ended or renewed its lease, or null if there was no earlier
-   * process.
+   * Returns the time at which the latest earlier process ended or renewed its lease. Returns null if there was no
+   * earlier process.
    */
   lastAlive(leaseMs: number): Promise<number | null>;
   /**
    * Wakes clean-ups without an owner. Extends the time limits of clean-ups by the downtime between `aliveAt` and `now`.
    */
   resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
-  /**
-   * Returns the runs whose cancellation a dead process has not completed. Such a run has a parent that has ended, or is
-   * superseded by another run.
-   */
+  /** Returns the runs whose cancellation a dead process has not completed. */
   leftToCancel(): Promise<string[]>;
 }
 
@@ -125,9 +119,8 @@ export type ScheduleNode = Pick<MemberRecord, 'instance' | 'fence'>;
 
 export interface ScheduleStore {
   /**
-   * Replaces the schedules of loaded owners and keeps the state of the schedules. Schedules of owners that are not
-   * loaded stay inactive for 30 days. If `node` is given, schedules that another live node has registered are
-   * unchanged.
+   * Replaces the schedules of loaded owners. Keeps schedules of other owners inactive for 30 days. If `node` is given,
+   * keeps schedules that another live node has registered.
    */
   sync(
     schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>,
@@ -156,8 +149,7 @@ export interface WorkflowStore {
   members: MemberStore;
   definition(hash: string): Promise<DefinitionRecord | undefined>;
   /**
-   * Deletes runs that ended before `finishedBefore`, with their jobs, steps and events. Reads at most `limit` runs, in
-   * order from the run number `after`.
+   * Deletes runs that ended before `finishedBefore`. Reads at most `limit` runs, starting after the run number `after`.
    */
   prune(options: { finishedBefore: number; after: number; limit: number }): Promise<{
     pruned: number;
@@ -167,13 +159,13 @@ export interface WorkflowStore {
     inUse: string[];
   }>;
   /**
-   * Deletes at most `limit` expired idempotency keys, and run counts of past months. A result below `limit` means that
-   * no more rows are left to delete.
+   * Deletes at most `limit` expired idempotency keys and outdated run counts. A result below `limit` means that no such
+   * rows are left.
    */
   pruneKeys(options: { now: number; limit: number }): Promise<number>;
   /**
-   * Deletes a batch of definitions that no run has used since `usedBefore`, except the definitions in `inUse`. Returns
-   * 0 if no such definition is left.
+   * Deletes a batch of definitions that no run has used since `usedBefore`. Keeps the definitions in `inUse`. Returns 0
+   * if no such definition is left.
    */
   pruneDefinitions(options: { usedBefore: number; inUse: ReadonlySet<string> }): Promise<number>;
   /** Resolves when the database has accepted a write transaction. */

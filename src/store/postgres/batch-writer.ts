@@ -7,7 +7,7 @@ interface Waiting<Item, Result> {
 }
 
 export interface BatchWriterOptions<Item, Result> {
-  /** Writes the items in one transaction. Returns one result per item, in the same order. */
+  /** Writes the items in one transaction. Returns one result per item, in the order of the items. */
   write(items: readonly Item[]): Promise<readonly Result[]>;
   sizeOf(item: Item): number;
   /** Maximum number of batches that are written at the same time, each on its own connection. */
@@ -35,7 +35,7 @@ export class BatchWriter<Item, Result> {
     });
   }
 
-  /** Starts a batch after the current event-loop turn, so that items that were added together are in one batch. */
+  /** Starts a batch after the current event-loop turn, so that items added in the same turn share the batch. */
   #schedule(): void {
     if (this.#isScheduled || this.#running >= this.#options.maxRunning) return;
     this.#isScheduled = true;
@@ -72,8 +72,7 @@ export class BatchWriter<Item, Result> {
       const results = await this.#options.write(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
     } catch (error) {
-      // One invalid item fails the whole transaction. The items are then written one by one, so that only the invalid
-      // item fails.
+      // One invalid item fails the whole transaction, so the items are then written one by one.
       if (batch.length > 1 && isFaultOfOneItem(error)) for (const each of batch) await this.#write([each]);
       else for (const { reject } of batch) reject(error);
     }

@@ -6,7 +6,7 @@ export interface ConnectionPoolOptions extends pg.PoolConfig {
   server: string;
   max: number;
   /**
-   * Time limit for opening a connection. Callers that wait for a free connection are rejected if no connection is
+   * Time limit for opening a connection. A caller that waits for a free connection is rejected if no connection is
    * released for this time.
    */
   connectionTimeoutMillis: number;
@@ -27,8 +27,8 @@ const CHECK_MS = 500;
 const TOO_MANY_CONNECTIONS = '53300';
 
 /**
- * Pool whose callers wait in order for a free connection. The pool of `pg` includes this wait in the connection
- * timeout, so thousands of concurrent writes would fail although the server responds.
+ * Pool whose callers wait in order for a free connection. The connection timeout of `pg` includes this wait, so `pg`
+ * would reject writes under high load.
  */
 export class ConnectionPool extends pg.Pool {
   readonly #options: ConnectionPoolOptions;

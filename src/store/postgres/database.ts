@@ -21,7 +21,7 @@ export const SCHEMA = 'svc';
 const MAX_CONNECTIONS = 10;
 const RESERVED_CONNECTIONS = 2;
 const CONNECT_TIMEOUT_MS = 5000;
-/** Time limit per statement, so that requests do not wait too long for a server that has become unreachable. */
+/** Time limit per statement. Limits how long requests wait for an unreachable server. */
 const QUERY_TIMEOUT_MS = 30_000;
 /** Time limit for waiting for a free connection while the server answers. */
 const MAX_WAIT_MS = 30_000;
@@ -80,8 +80,8 @@ export class PostgresDatabase {
   }
 
   /**
-   * Connections for leases, revocations and probes. Without reserved connections, a lease renewal would wait behind the
-   * writes of a busy node, and the node would lose its lease.
+   * Connections for leases, revocations and probes. On shared connections, a lease renewal could wait behind writes
+   * until the lease expires.
    */
   get reserved(): PostgresDatabase {
     this.#reserved ??= new PostgresDatabase({ ...this.#options, maxConnections: RESERVED_CONNECTIONS });
@@ -108,9 +108,7 @@ export class PostgresDatabase {
     }
   }
 
-  /**
-   * Runs one statement of hand-written SQL, which is used on hot paths and where Kysely cannot express the statement.
-   */
+  /** Runs one statement of hand-written SQL. Used on hot paths and for SQL that Kysely cannot express. */
   async sql<Row extends pg.QueryResultRow>(
     text: string,
     values: readonly unknown[] = [],
@@ -123,8 +121,8 @@ export class PostgresDatabase {
   }
 
   /**
-   * Runs a prepared statement, which each connection plans once under this name. The plan does not change when tables
-   * grow, so the statement must not scan a table.
+   * Runs a prepared statement. Each connection plans the statement only once. The statement must not scan a table,
+   * because the plan does not change when tables grow.
    */
   async prepared<Row extends pg.QueryResultRow>(
     name: string,

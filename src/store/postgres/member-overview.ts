@@ -2,7 +2,7 @@ import type { ServiceName } from '../../contracts/index.ts';
 import type { PostgresDatabase } from './database.ts';
 import { DATABASE_TIME } from './database-clock.ts';
 
-/** Data that operators see about one process of a service that uses the database. */
+/** State of one service process, as shown to operators. */
 export interface MemberOverview {
   instance: string;
   kind: ServiceName;
@@ -11,8 +11,8 @@ export interface MemberOverview {
   /** Time until the lease ends, in ms. Negative after the lease has expired. */
   leaseLeftMs: number | null;
   /**
-   * Age of the oldest change that the member has not read, in ms: 0 if all changes are read, null if the member reads
-   * no changes.
+   * Age in ms of the oldest change that the member has not read. The age is 0 if all changes are read, and null if the
+   * member reads no changes.
    */
   feedLagMs: number | null;
 }

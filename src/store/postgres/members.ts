@@ -6,8 +6,7 @@ import { NOW } from './database-clock.ts';
 import { lockName } from './named-lock.ts';
 
 /**
- * Table of members. Rows can refer to fences of ended members, so the fence is an identity column, which never repeats
- * a number.
+ * Table of members. A fence number is never reused, because other rows can still contain the fences of ended members.
  */
 export const MEMBERS = `
   create table svc.member (
@@ -26,7 +25,7 @@ export const MEMBERS = `
 /** Selects the fence tokens of members that have not ended. */
 export const UNENDED_FENCES = 'select fence from svc.member where ended_at is null';
 
-/** Returns the SQL condition that a column refers to no member, or to a member that has ended. */
+/** Returns an SQL condition that is true if the column refers to no member or to an ended member. */
 export function hasNoOwner(column: string): string {
   return `not exists (select from svc.member m where m.fence = ${column} and m.ended_at is null)`;
 }
@@ -36,10 +35,7 @@ const SELECT_LIVE = `select fence, kind, instance, url, version, release, keys, 
   from svc.member
   where kind = :kind and ended_at is null and (lease_until is null or lease_until > ${NOW}) order by fence`;
 
-/**
- * Member store with one row per member. Leases use the clock of the database, so that all nodes agree on the end of a
- * lease.
- */
+/** Member store. Leases use the clock of the database, so that all nodes agree on the end of a lease. */
 export class PostgresMembers implements MemberStore {
   readonly #database: PostgresDatabase;
   readonly #clock: Clock | undefined;
@@ -54,7 +50,8 @@ export class PostgresMembers implements MemberStore {
     const now = this.#now();
     const { kind } = member;
     return this.#database.transact(async (sql) => {
-      // Without the lock, two members of a node that join at the same time would not end each other.
+      // A joining member ends earlier members of its node. Without the lock, two members that join at the same time
+      // would not end each other.
       await lockName(sql, `members ${kind}`);
       await sql(
         `update svc.member set ended_at = ${NOW}

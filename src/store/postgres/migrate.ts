@@ -11,7 +11,7 @@ export interface SchemaState {
   minVersion: number;
 }
 
-/** Key of the advisory lock that lets one process migrate at a time: the bytes of `svc` and a 1. */
+/** Key of the advisory lock for migrations. Consists of the bytes of `svc` and a 1. */
 const LOCK_KEY = 0x73766301;
 
 export async function readSchemaState({ pool, server }: PostgresDatabase): Promise<SchemaState> {
@@ -23,8 +23,7 @@ export async function readSchemaState({ pool, server }: PostgresDatabase): Promi
 }
 
 /**
- * Applies pending migrations, each in its own transaction. Returns the states before and after. Several machines can
- * call this function at the same time.
+ * Applies pending migrations, each in its own transaction. Several machines can call this function at the same time.
  */
 export async function migratePostgres(
   { pool, server }: PostgresDatabase,

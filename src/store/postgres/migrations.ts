@@ -9,10 +9,7 @@ import { WORKFLOW } from './workflow/schema.ts';
 
 export interface Migration {
   sql: string;
-  /**
-   * Programs that were built for an older schema version no longer work after this migration. The value is raised one
-   * release after the schema was expanded.
-   */
+  /** Programs that were built for a schema version below `minVersion` no longer work after this migration. */
   minVersion: number;
 }
 

@@ -34,10 +34,7 @@ const FAULTS: Array<[codes: RegExp, says: (server: string) => string]> = [
 const LOST_CONNECTION =
   /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout/;
 
-/**
- * Translates failures that an operator can fix into STORE_ERROR with the server and the remedy. Returns other errors,
- * such as violated constraints and wrong SQL, unchanged.
- */
+/** Translates failures that an operator can fix into STORE_ERROR. Returns other errors unchanged. */
 export function postgresError(server: string, thrown: unknown): unknown {
   if (thrown instanceof PlatformError) return thrown;
   const code = codeOf(thrown) ?? (isLostConnection(thrown) ? 'ECONNRESET' : undefined);

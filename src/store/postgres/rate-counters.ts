@@ -15,8 +15,8 @@ const SWEEP_EVERY_MS = minutes(1);
 const MAX_SWEPT = 1000;
 
 /**
- * Table and function of the rate counters. The table has no write-ahead log, so a crash of the server empties the
- * table. Calls are counted per time slice, by the server's clock.
+ * Table and function of the rate counters. Time slices follow the clock of the server. A crash of the server empties
+ * the table, because the table has no write-ahead log.
  */
 export const RATE_COUNTS = `
   create unlogged table svc.rate_count (

@@ -3,16 +3,10 @@ import type { PostgresDatabase } from './database.ts';
 /** SQL condition that is true if commits wait for a standby. */
 export const HAS_STANDBY = "current_setting('synchronous_standby_names') <> ''";
 
-/**
- * SQL that writes an empty record to the write-ahead log, so that the commit waits for the standby. Writes nothing if
- * there is no standby.
- */
+/** SQL that makes the commit wait for the standby by writing an empty record to the write-ahead log. */
 const EMPTY_COMMIT = `select case when ${HAS_STANDBY} then pg_logical_emit_message(true, 'svc', '') end`;
 
-/**
- * Waits until the rows that were read are on a synchronous standby. A primary that restarts after a crash shows
- * unconfirmed transactions that the standby lacks and that a failover would undo.
- */
+/** Waits until the rows that were read are on a synchronous standby. Until then, a failover could undo these rows. */
 export class ReplicationBarrier {
   readonly #database: PostgresDatabase;
   #running: Promise<void> | undefined;

@@ -3,7 +3,7 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { RedisScript } from './script.ts';
 
-/** Short time limits keep requests from waiting long for a Redis server that is unreachable. */
+/** Time limits are short, so that requests do not wait long for an unreachable server. */
 const CONNECT_TIMEOUT_MS = 1000;
 const COMMAND_TIMEOUT_MS = 1000;
 const MAX_RECONNECT_DELAY_MS = 500;
@@ -11,8 +11,8 @@ const MAX_RECONNECT_DELAY_MS = 500;
 export type RedisArgument = string | number | Buffer;
 
 /**
- * Connection of one process to Redis or Valkey. The connection reconnects by itself. While the server is unreachable,
- * commands reject with SERVICE_UNAVAILABLE at once.
+ * Connection to Redis or Valkey that reconnects automatically. While the server is unreachable, commands reject with
+ * SERVICE_UNAVAILABLE at once.
  */
 export class RedisConnection {
   /** Host, port and database without credentials, for use in messages. */

@@ -1,9 +1,6 @@
 import { redisScript } from './script.ts';
 
-/**
- * Functions that the scripts share. KEYS: hash of values, sorted set of keys, expiry times of all scopes, bytes per
- * scope. ARGV: scope, time. A value is stored as its expiry time in ms (or nothing), '|', and JSON.
- */
+/** Functions that all scripts share. A value is stored as its expiry time in ms (or nothing), `|`, and JSON. */
 const COMMON = `
 local scope, now = ARGV[1], tonumber(ARGV[2])
 local function split(stored)
@@ -62,8 +59,8 @@ end
 local key, value, expiry = ARGV[3], ARGV[4], ARGV[5]`;
 
 /**
- * Writes an entry. Further ARGV: key, value, expiry time, limit in bytes, limit in keys, and '1' if an unexpired entry
- * must not be overwritten. An empty limit means no limit.
+ * Writes an entry. Further ARGV: key, value, expiry time, limit in bytes, limit in keys, and `1` to keep an unexpired
+ * entry. An empty limit means no limit.
  */
 export const PUT = redisScript(`${COMMON}
 if ARGV[8] == '1' then
@@ -97,10 +94,7 @@ local found, _, isExpired = find(key)
 remove(scope, key)
 return found and not isExpired and 1 or 0`);
 
-/**
- * Lists entries. Further ARGV: start and end of the keys in the form of ZRANGEBYLEX, and the limit. Returns keys and
- * values.
- */
+/** Returns keys and values. Further ARGV: start and end of the keys for ZRANGEBYLEX, and the limit. */
 export const SCAN = redisScript(`${COMMON}
 local from, limit, result = ARGV[3], tonumber(ARGV[5]), {}
 while true do

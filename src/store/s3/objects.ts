@@ -12,7 +12,7 @@ const CONNECT_TIMEOUT_MS = 5000;
  * ADAPTER_NOT_CONFIGURED when an environment variable named by the config is missing.
  */
 export async function s3Objects(config: S3StorageConfig, env: Environment): Promise<ObjectStore> {
-  // The SDK takes 1 MB of memory, so the SDK is loaded only when an S3 store is opened.
+  // The SDK is loaded only for an S3 store, because the SDK needs 1 MB of memory.
   const sdk = await import('@aws-sdk/client-s3');
   const { bucket: Bucket, maxObjectBytes } = config;
   const client = new sdk.S3Client(clientOptions(config, env));
@@ -56,7 +56,7 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
       });
     },
     async delete(scope, key) {
-      // S3's delete request does not report whether the object existed, so this check is needed for the return value.
+      // The response to a delete request of S3 does not show whether the object existed.
       if (!(await stat(scope, key))) return false;
       const Key = folderOf(scope) + key;
       await unlessAbsent(() => client.send(new sdk.DeleteObjectCommand({ Bucket, Key })));

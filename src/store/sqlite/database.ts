@@ -34,14 +34,11 @@ export interface DatabaseOptions {
 export interface Database {
   readonly file: string;
   prepare: Sqlite.Database['prepare'];
-  /**
-   * Runs a query. Resolves once all data that was visible to the query is on disk. Queued writes are not visible to the
-   * query.
-   */
+  /** Runs a query that does not see queued writes. Resolves once all data that the query read is on disk. */
   read<T>(query: () => T): Promise<T>;
   /**
    * Runs `work` in a transaction shared with other writes. Settles once the transaction is on disk. `work` must be
-   * synchronous and must only use the database. `work` can be called twice.
+   * synchronous, must only use the database, and might run twice.
    */
   write<T>(work: () => T): Promise<T>;
   pragma(source: string): unknown;
@@ -50,15 +47,15 @@ export interface Database {
 }
 
 /**
- * Opens a file (mode 0600, WAL) and migrates its schema. Throws STORE_ERROR if the file cannot be used. Never open the
- * same file by other means in this process, because closing the other descriptor would drop SQLite's POSIX locks.
+ * Opens a file and migrates its schema. Throws STORE_ERROR if the file cannot be used. Opening the file by other means
+ * would drop the locks of SQLite.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { file, busyTimeoutMs = BUSY_TIMEOUT_MS } = options;
   let sqlite: Sqlite.Database;
   try {
     if (!options.readonly) createPrivateFile(file);
-    // SQLite's own busy timeout does not apply to some locks that are taken while a file is created.
+    // The busy timeout of SQLite does not apply to some locks during the creation of a file.
     sqlite = await retryWhileBusy(() => connect(options), busyTimeoutMs);
   } catch (error) {
     throw storeError(file, error);

@@ -4,8 +4,8 @@ import { isBusy } from './store-error.ts';
 
 export interface GroupCommit {
   /**
-   * Runs `work` in the next shared transaction and settles once the transaction is on disk. If `work` throws, only its
-   * changes are undone. `work` must be synchronous, must have no effects outside the database, and might run twice.
+   * Runs `work` in the next shared transaction. Settles once the transaction is on disk. `work` must be synchronous,
+   * must only use the database, and might run twice.
    */
   write<T>(work: () => T): Promise<T>;
   /**
@@ -27,8 +27,8 @@ type Outcome = { value: unknown } | { error: unknown };
 const MAX_BATCH = 512;
 
 /**
- * Groups writes into transactions, so that several writes need only one fsync. If a write fails, the batch runs again
- * with a savepoint per write. `sync` replaces SQLite's own sync and must not reject.
+ * Groups writes into transactions, so that several writes need only one fsync. `sync` replaces the sync of SQLite and
+ * must not reject.
  */
 export function createGroupCommit(
   sqlite: Sqlite.Database,
@@ -128,7 +128,8 @@ export function transactions(sqlite: Sqlite.Database) {
       release.run();
       return { value };
     } catch (error) {
-      // A full disk or an I/O error rolls back the whole transaction, so all outcomes of this batch are invalid.
+      // After a full disk or an I/O error, SQLite rolls back the whole transaction. All outcomes of this batch are then
+      // invalid.
       if (!sqlite.inTransaction) throw error;
       undo.run();
       release.run();
@@ -140,7 +141,7 @@ export function transactions(sqlite: Sqlite.Database) {
     /** Commits all writes or none. Throws the error of the first failing write. */
     runBatch: (batch: readonly Work[]) => transaction(() => batch.map(({ work }) => ({ value: work() }))),
     /**
-     * Runs each write in a separate savepoint, so that a failing write does not affect other writes. Throws only if the
+     * Runs each write in its own savepoint, so that a failing write does not affect other writes. Throws only if the
      * whole transaction fails.
      */
     runSeparately: (batch: readonly Work[]) => transaction(() => batch.map(guarded)),

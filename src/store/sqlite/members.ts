@@ -25,7 +25,7 @@ export const UNENDED_FENCES = 'select fence from member where ended_at is null';
 
 type Row = Omit<MemberRecord, 'keys'> & { keys: string | null };
 
-/** Store of member processes in a database that several processes share. Each member process has one row. */
+/** Store of the member processes that share a database. */
 export function sqliteMembers(db: Database, clock: Clock): MemberStore {
   const sql = statements(db);
   return {

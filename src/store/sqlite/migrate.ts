@@ -2,8 +2,8 @@ import type Sqlite from 'better-sqlite3';
 import { PlatformError } from '../../kit/errors/errors.ts';
 
 /**
- * SQL statements in order of schema version. The entry at index n migrates from version n to n + 1. Never edit a
- * released entry, because a migrated database does not run the entry again.
+ * SQL statements by schema version. Entry n migrates from version n to n + 1. Released entries must never change,
+ * because a database runs each entry only once.
  */
 export type Migrations = readonly string[];
 
@@ -43,7 +43,7 @@ export function migrate(sqlite: Sqlite.Database, migrations: Migrations): number
       const version = checkedVersion(sqlite, migrations);
       const sql = migrations[version];
       if (sql !== undefined) sqlite.exec(sql);
-      // Writing the version detects a read-only file here even if no migration is pending. If none is pending, the
+      // Writing the version detects a read-only file, even if no migration is pending. Without a pending migration, the
       // write is rolled back.
       sqlite.pragma(`user_version = ${version + 1}`);
       sqlite.exec(sql === undefined ? 'rollback' : 'commit');

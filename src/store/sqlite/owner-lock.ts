@@ -8,7 +8,7 @@ import { isBusy, storeError } from './store-error.ts';
 export interface OwnerLockOptions {
   /** Path of the owned data file or folder. The lock is a separate file named `<file>.lock`. */
   file: string;
-  /** Maximum time to wait for an owner that is shutting down. With 0, the lock is tried only once. */
+  /** Maximum time to wait for an owner that is shutting down. With 0, there is only one attempt. */
   waitMs: number;
   /**
    * Name of this process, such as `gateway`. Other processes that fail to get the lock show this name in their error
@@ -29,9 +29,8 @@ export interface OwnerLock {
 const POLL_MS = 25;
 
 /**
- * Makes this process the exclusive owner of a file. Throws CONFLICT if another process owns the file. The lock is an
- * SQLite transaction, because Node has no flock. Never delete lock files, because two processes could then lock
- * different files.
+ * Makes this process the exclusive owner of a file. Throws CONFLICT if another process owns the file. Lock files must
+ * never be deleted, because two processes could then lock different files.
  */
 export async function acquireOwnerLock({ file, waitMs, label }: OwnerLockOptions): Promise<OwnerLock> {
   const ownerFile = `${file}.owner`;

@@ -7,8 +7,7 @@ export function createPrivateFile(file: string): void {
   // An existing folder keeps its mode, because the folder might be shared or belong to another user.
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   try {
-    // An existing file must not be opened, because closing the descriptor would drop the locks that SQLite holds on the
-    // file in this process.
+    // Closing the descriptor of an existing file would drop the locks of SQLite, so an existing file is not opened.
     closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
@@ -20,8 +19,8 @@ function tighten(file: string): void {
   try {
     chmodSync(file, 0o600);
   } catch (error) {
-    // The mode cannot be changed on a read-only disk or for a file of another user. SQLite reports later whether the
-    // file is usable.
+    // The mode of a file cannot be changed on a read-only disk or for another user's file. SQLite later reports whether
+    // the file is usable.
     if (codeOf(error) !== 'EPERM' && codeOf(error) !== 'EROFS') throw error;
   }
 }

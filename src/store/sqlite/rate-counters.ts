@@ -37,7 +37,7 @@ export interface SqliteRateCountersOptions {
 /** Calls per time slice, oldest first. */
 type Slices = Array<[slice: number, calls: number]>;
 
-/** Rate counters in a SQLite file that the processes of one machine share. */
+/** Rate counters that the processes of one machine share. */
 export class SqliteRateCounters implements RateCounters {
   readonly #db: Database;
   readonly #clock: Clock;

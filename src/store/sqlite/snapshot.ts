@@ -9,7 +9,7 @@ import { COUNT_BY_KEY } from './svc/sealed-secrets.ts';
 const STEP_PAGES = 2000;
 const WAIT_MS = 5000;
 
-/** A consistent view of a database at one moment. An open snapshot does not block writers. */
+/** Consistent view of a database at one moment. An open snapshot does not block writers. */
 export interface Snapshot {
   /** Schema version of the file, which is the number of applied migrations. */
   schema: number;
@@ -24,7 +24,7 @@ export function openSnapshot(file: string, migrations: Migrations): Snapshot {
   try {
     const schema = checkedVersion(sqlite, migrations);
     sqlite.exec('begin');
-    // SQLite fixes the snapshot at the first read of the transaction. Without this read, the backup restarts at each
+    // The first read of a transaction fixes the snapshot. Without a fixed snapshot, the backup would restart at each
     // commit of another process.
     sqlite.prepare('select count(*) from sqlite_schema').get();
     return {
@@ -53,8 +53,8 @@ export interface Inspection {
 }
 
 /**
- * Checks the structure of the whole file. Other processes can write to the file at the same time. Throws STORE_ERROR if
- * the file cannot be read.
+ * Checks the structure of the whole file. Throws STORE_ERROR if the file cannot be read. Other processes can write at
+ * the same time.
  */
 export function inspectDatabase(file: string, migrations: Migrations): Inspection {
   const sqlite = openForReading(file);

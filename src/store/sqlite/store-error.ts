@@ -38,10 +38,7 @@ const FAULTS: Array<[codes: RegExp, says: (file: string) => string]> = [
   ],
 ];
 
-/**
- * Translates errors that an operator can fix into STORE_ERROR with the file and the remedy. Other errors, such as
- * violated constraints, are returned unchanged.
- */
+/** Translates errors that an operator can fix into STORE_ERROR. Returns other errors unchanged. */
 export function storeError(file: string, thrown: unknown): unknown {
   if (thrown instanceof PlatformError) return thrown;
   const code = codeOf(thrown);

@@ -3,8 +3,8 @@ import { getPriority, setPriority } from 'node:os';
 const BACKGROUND_NICENESS = 10;
 
 /**
- * Lowers the priority of the calling thread. Does nothing except on Linux, because other systems would lower the
- * priority of the whole process.
+ * Lowers the priority of the calling thread on Linux. Does nothing on other systems, where the call would affect the
+ * whole process.
  */
 export function lowerThreadPriority(): void {
   if (process.platform !== 'linux') return;

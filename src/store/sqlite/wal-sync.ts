@@ -9,8 +9,8 @@ export interface WalSync {
 }
 
 /**
- * Opens the write-ahead log of a database with `synchronous=NORMAL`, for which SQLite does not sync commits. With
- * `synchronous=FULL`, syncs blocked the event loop 40 % of the time.
+ * Opens the write-ahead log of a database with `synchronous=NORMAL`. SQLite then does not sync commits. SQLite's own
+ * syncs blocked the event loop 40 % of the time.
  */
 export function openWalSync(file: string): WalSync {
   const name = `${file}-wal`;
@@ -24,8 +24,8 @@ export function openWalSync(file: string): WalSync {
     sync: () =>
       new Promise((resolve) => {
         fdatasync(fd, (error) => {
-          // After a failed fsync, the kernel might have discarded the data, so a retry could succeed although the data
-          // is lost. The process therefore crashes and restarts with the data on disk.
+          // After a failed fsync, a retry could succeed although the kernel has discarded the data. The process
+          // therefore crashes and restarts with the data on disk.
           if (error) throw storeError(name, error);
           resolve();
         });

@@ -4,7 +4,7 @@ import type { GatewayStatus, ServiceDegradation } from './services.ts';
 
 /** Status values that are available for local and remote gateways. */
 export interface Counted {
-  /** Number of hosts that are not revoked. Null if the gateway did not answer. */
+  /** Host counts without revoked hosts. Null if the gateway did not answer. */
   hosts: { registered: number; online: number } | null;
   /** Plugins by state. Null if the marketplace service did not answer. */
   plugins: { loaded: number; disabled: number; broken: BrokenPlugin[] } | null;

@@ -24,7 +24,7 @@ export interface DeliveriesServices {
   clientSideOf: ClientSideOf;
 }
 
-/** A webhook delivery that is being received, with its HTTP request and response. */
+/** A webhook delivery that is being received. */
 interface Arrival {
   request: IncomingMessage;
   response: ServerResponse;
@@ -43,10 +43,7 @@ export class Deliveries {
   readonly #kit: HttpKit;
   readonly #delivery: WebhookDelivery;
   readonly #clientSideOf: ClientSideOf;
-  /**
-   * Runs at the end of the event loop turn. By then, Node has read a body that arrived in the same packet as the
-   * headers.
-   */
+  /** Runs at the end of the event loop turn. By then, a body in the same packet as the headers has been read. */
   readonly #receiveSoon = atTurnEnd((arrival: Arrival) => void this.#receive(arrival));
   readonly #answerSoon = atTurnEnd(([arrival, answer]: [Arrival, DeliveryAnswer]) =>
     this.#answer(arrival, answer),
@@ -97,7 +94,7 @@ export class Deliveries {
 
   /**
    * Builds the delivery from the request line and headers. A missing request id or trace id is derived from the webhook
-   * id, because generating another UUID takes longer than hashing the body.
+   * id, because generating another UUID is slow.
    */
   #read(request: IncomingMessage, response: ServerResponse, params: EdgeMatch['params']): IncomingDelivery {
     const { random } = this.#kit;

@@ -4,8 +4,8 @@ import { endUnread } from '../../../http/index.ts';
 import type { DeliveryAnswer } from '../domain/webhooks/receive/delivery.ts';
 
 /**
- * Sends the response to a webhook delivery. Calls `answered` when the response has been written or the connection is
- * closed. Throws if a header is invalid.
+ * Sends the response to a webhook delivery. Calls `answered` once the response is written or the connection is closed.
+ * Throws if a header is invalid.
  */
 export function answerDelivery(
   request: IncomingMessage,
@@ -25,14 +25,14 @@ export function answerDelivery(
   if (isUnread || isDraining) head.push('connection', 'close');
   response.writeHead(status, head);
   if (isUnread) endUnread(request, response, text);
-  // ASCII text is passed as latin1, because Node then sends headers and body in one write.
+  // ASCII text is sent as latin1. For latin1 text, Node sends headers and body in one write.
   else response.end(text, bytes === text.length ? 'latin1' : 'utf8');
   onceWritten(request, response, answered);
 }
 
 /**
- * Calls `written` when Node has written the response to the socket or the socket is closed. A pipelined response gets
- * its socket only after the earlier responses on the connection.
+ * Calls `written` once the response is written to the socket or the socket is closed. A pipelined response has no
+ * socket until the earlier responses are sent.
  */
 function onceWritten(request: IncomingMessage, response: ServerResponse, written: () => void): void {
   const { socket } = request;

@@ -12,13 +12,13 @@ import { Upgrades, type UpgradesServices } from './upgrades.ts';
 
 export interface EdgeServices extends ProxiedCallsServices, UpgradesServices {
   delivery: WebhookDelivery;
-  /** CORS check; null if no origins are allowed. */
+  /** CORS check. Null if no origins are allowed. */
   judgeOrigin: JudgeOrigin | null;
 }
 
 /**
- * Creates the gateway's request listener. The listener serves deliveries, proxied calls and WebSocket upgrades, and
- * passes requests for the gateway's own endpoints to Fastify.
+ * Creates the gateway's request listener. The listener serves deliveries, proxied calls and WebSocket upgrades. Fastify
+ * serves the gateway's own endpoints.
  */
 export function gatewayEdge(http: Http, services: EdgeServices): RequestListener {
   const edge = new Edge(http, services);
@@ -86,7 +86,7 @@ class Edge {
     }
   }
 
-  /** Adds a route to the router, and to the list from which Fastify builds the `Allow` header of 405 responses. */
+  /** Adds a route to the router. Also adds the route to the list for the `Allow` header of 405 responses. */
   #add(methods: readonly string[], route: EdgeRoute): void {
     this.#router.add(methods, route);
     for (const method of methods) this.#http.kit.routes.push({ method, path: route.pattern });

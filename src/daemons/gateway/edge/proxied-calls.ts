@@ -18,7 +18,7 @@ export interface ProxiedCallsServices {
   admins: Admins;
   limitRequests: LimitRequests | null;
   forward: Forward;
-  /** Returns whether a route can be called without a token; null unless `gateway.publicPluginRoutes` is enabled. */
+  /** Returns whether a route can be called without a token. Null unless `gateway.publicPluginRoutes` is enabled. */
   isPublicRoute: IsPublicRoute | null;
   clientSideOf: ClientSideOf;
 }
@@ -82,7 +82,7 @@ export class ProxiedCalls {
     return this.#services.authenticator.authenticate({ rawHeaders, requestId, traceId, ip: client.ip });
   }
 
-  /** Returns true for a call to a public route without a token. A token that is present is always verified. */
+  /** Returns whether the call has no token and its route is public. A token that is present is always verified. */
   #needsNoToken({ request, upstream }: ProxiedCall): boolean {
     const { isPublicRoute } = this.#services;
     if (!isPublicRoute || upstream.name !== 'rest') return false;

@@ -3,15 +3,15 @@ import type { MaybePromise } from '../../../kit/data/maybe-promise.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
 /**
- * Number of body chunks that are copied together into one buffer. Without copies, each chunk keeps its read buffer in
- * memory, so a body of 1 MB sent byte by byte takes 490 MB instead of 30 MB.
+ * Number of body chunks that are copied together into one buffer. Without copies, each chunk keeps its read buffer, and
+ * 1 MB sent byte by byte takes 490 MB.
  */
 const MAX_CHUNKS = 256;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Returns the raw body, synchronously if the body has already arrived. Fails with PAYLOAD_TOO_LARGE once the body
- * exceeds `limitBytes`, or with VALIDATION_ERROR if the sender disconnects.
+ * Returns the raw body, synchronously if the body has already arrived. Fails with PAYLOAD_TOO_LARGE if the body exceeds
+ * `limitBytes`. Fails with VALIDATION_ERROR if the sender disconnects.
  */
 export function readBody(request: IncomingMessage, limitBytes: number): MaybePromise<Buffer> {
   if (request.complete) return requireSize(readArrived(request), limitBytes);

@@ -30,8 +30,8 @@ export class EdgeRouter {
   }
 
   /**
-   * Returns the route of a request, or undefined for an unknown path or malformed percent-encoding. `url` contains only
-   * the path and the query.
+   * Returns the route of a request. Returns undefined for an unknown path or malformed percent-encoding. `url` contains
+   * only the path and the query.
    */
   find(method: string, url: string): EdgeMatch | undefined {
     const found = this.#routes.find(method as HTTPMethod, url);

@@ -26,8 +26,8 @@ export interface ForwarderDeps {
 }
 
 /**
- * Forwards an authenticated call and sends the response or an error. Never throws. `acting` is the caller with its
- * effective namespace. `extra` is a flat list of names and values of additional response headers.
+ * Forwards an authenticated call and sends the response or an error. Never throws. `extra` is a flat list of names and
+ * values of additional response headers.
  */
 export type Forward = (call: ProxiedCall, acting: Caller, extra: readonly string[] | null) => void;
 
@@ -73,7 +73,7 @@ const SMALL_BYTES = 16 * 1024;
 
 /**
  * Sends one upstream response to the client. If the client or the upstream disconnects, the call ends on both sides. A
- * class is used, because creating closures for each request would take longer than forwarding the response.
+ * class is faster than creating closures for each request.
  */
 class Answer implements UpstreamHandler {
   private readonly call: ProxiedCall;
@@ -103,7 +103,7 @@ class Answer implements UpstreamHandler {
     const { upstream, requestId, response } = this.call;
     this.count(upstream.name, status);
     this.head = responseHead(status, rawHeaders, requestId, this.extra);
-    // For a short response, writing the head is delayed until the body arrives, so that both are sent in one write.
+    // The head of a short response is written together with the body, to save a write.
     const { contentLength } = this.head;
     if (contentLength !== null && contentLength < SMALL_BYTES) return;
     this.writeHead();
@@ -166,15 +166,15 @@ class Answer implements UpstreamHandler {
     this.answeredOrAborted = true;
     const { lastChunk } = this;
     const { request, response } = this.call;
-    // If the connection closed with unread request data, the client would get a connection reset before reading the
+    // If the connection closed with unread request data, the connection would be reset before the client reads the
     // response.
     if (!request.complete && !response.shouldKeepAlive) endUnread(request, response, lastChunk ?? '');
     else if (lastChunk === undefined) response.end();
-    // A short last chunk is converted to a string, because Node writes headers and body together only if the body is a
-    // string.
+    // Node writes headers and body together only if the body is a string. A short last chunk is therefore converted to
+    // a string.
     else if (lastChunk.length < SMALL_BYTES) response.end(lastChunk.toString('latin1'), 'latin1');
     else response.end(lastChunk);
-    // The unread part of the request body is discarded, because the client sends the next request after the body.
+    // The rest of the request body is discarded, because the next request follows the body on the same connection.
     if (!request.complete) request.unpipe().resume();
     account(this.call, response.statusCode);
   }

@@ -2,9 +2,7 @@
 export interface FrameFault {
   code: number;
   reason: string;
-  /**
-   * Offset of the invalid frame in the bytes passed to `push`, or 0 if the frame began in an earlier call of `push`.
-   */
+  /** Offset of the invalid frame in the bytes passed to `push`. 0 if the frame began in an earlier call. */
   at: number;
 }
 
@@ -58,7 +56,7 @@ export class FrameBoundary {
     return undefined;
   }
 
-  /** Returns the length of the frame header without the mask, or 2 until the first two bytes have been read. */
+  /** Returns the length of the frame header without the mask. Returns 2 until the first two bytes have been read. */
   #headerLength(): number {
     if (this.#headerBytes < 2) return 2;
     const short = this.#header[1]! & 0x7f;
@@ -66,7 +64,7 @@ export class FrameBoundary {
   }
 
   /**
-   * Returns the payload length. Returns undefined if the length is not encoded in the shortest form, because WebSocket
+   * Returns the payload length. Returns undefined if the length is not encoded in the shortest form, because
    * implementations might interpret longer forms differently.
    */
   #payloadLength(): number | undefined {

@@ -6,11 +6,11 @@ import type { Upstream } from './upstreams.ts';
 
 /**
  * Methods that are forwarded to upstreams. TRACE is excluded, because its response would reveal headers that the
- * gateway adds. CONNECT is excluded, because it opens a tunnel to another server.
+ * gateway adds. CONNECT is excluded, because CONNECT opens a tunnel to another server.
  */
 export const PROXIED_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
-/** A request that is forwarded to an upstream, with the data needed for the response and the log record. */
+/** A request that is forwarded to an upstream. */
 export interface ProxiedCall extends RequestIds {
   kit: HttpKit;
   request: IncomingMessage;
@@ -21,7 +21,7 @@ export interface ProxiedCall extends RequestIds {
   /** `performance.now()` when the request line arrived. */
   startedAt: number;
   client: ClientSide;
-  /** CORS response headers as a flat list of names and values, or null if the response has no CORS headers. */
+  /** CORS response headers as a flat list of names and values. Null if the response has no CORS headers. */
   corsHeaders: readonly string[] | null;
   /** Null before authentication. */
   caller: Caller | null;

@@ -2,7 +2,7 @@ import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { serviceKey } from '../../../kit/security/keys.ts';
 
-/** Headers that apply only to one connection (RFC 9110 7.6.1), or that the gateway handles itself. */
+/** Headers that apply only to one connection (RFC 9110 7.6.1), and headers that the gateway handles itself. */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -39,8 +39,8 @@ const OURS = [
 const DROPPED = new Set([...HOP_BY_HOP, ...OURS]);
 
 /**
- * Returns whether a client's header must be dropped. Underscores are treated like hyphens, because some servers do the
- * same and would read `x_tenant_id` as the gateway's `x-tenant-id`.
+ * Returns whether a client's header must be dropped. Underscores count as hyphens, because some servers would read
+ * `x_tenant_id` as the gateway's `x-tenant-id`.
  */
 function isDropped(name: string): boolean {
   const normalized = name.toLowerCase().replaceAll('_', '-');
@@ -67,7 +67,7 @@ export interface ForwardedRequest {
 }
 
 /**
- * Creates the function that builds the headers of upstream requests, as a flat list of names and values.
+ * Creates the function that builds the headers of upstream requests. The headers are a flat list of names and values.
  * @spec Authentication 12
  */
 export function createRequestHeaders(internalSecret: string) {

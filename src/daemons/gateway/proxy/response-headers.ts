@@ -1,6 +1,6 @@
 /**
- * Response headers that are not forwarded, which are hop-by-hop headers and headers that only the gateway is allowed to
- * set.
+ * Response headers that are not forwarded. These are hop-by-hop headers, and headers that only the gateway is allowed
+ * to set.
  */
 export const DROPPED_FROM_ANSWERS: ReadonlySet<string> = new Set([
   'connection',
@@ -30,8 +30,8 @@ export interface ResponseHead {
 }
 
 /**
- * Builds the head of the response to the client. `upstream` holds the upstream's headers with lower-case names, and
- * `extra` holds the headers that the gateway adds. Both are flat lists of names and values.
+ * Builds the head of the response to the client. `upstream` and `extra` are flat lists of header names and values.
+ * Names in `upstream` are in lower case.
  */
 export function responseHead(
   status: number,

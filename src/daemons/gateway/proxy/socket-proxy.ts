@@ -154,8 +154,8 @@ export class SocketProxy {
 }
 
 /**
- * Creates a function that closes idle tunnels and must be called once a minute. The function counts its calls instead
- * of reading the clock, so that clock changes have no effect.
+ * Creates a function that closes idle tunnels. The function must be called once a minute. The function counts its calls
+ * instead of reading the clock, so clock changes have no effect.
  */
 function createIdleSweep(open: ReadonlyMap<Tunnel, unknown>): () => void {
   const seen = new WeakMap<Tunnel, { bytes: number; quiet: number }>();

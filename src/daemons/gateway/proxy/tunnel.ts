@@ -10,12 +10,12 @@ export interface TunnelOptions {
 }
 
 const CLOSE_TIMEOUT_MS = seconds(1);
-/** Maximum time that one side stays open after the other side has ended. */
+/** Maximum time that one side of a tunnel stays open after the other side has ended. */
 const HALF_OPEN_TIMEOUT_MS = seconds(10);
 
 /**
- * Connects two sockets after a WebSocket handshake. Frames are checked but not changed. A message of the client that
- * exceeds `maxMessageBytes` closes the tunnel with code 1009.
+ * Connects two sockets after a WebSocket handshake. Frames are checked but not changed. A client message larger than
+ * `maxMessageBytes` closes the tunnel with code 1009.
  */
 export class Tunnel {
   readonly #client: Duplex;

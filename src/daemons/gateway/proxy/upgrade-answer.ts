@@ -22,7 +22,7 @@ export function acceptUpgrade(client: Duplex, answer: UpgradeAnswer, requestId: 
   client.write(clientHead(answer, DROPPED_FROM_ANSWERS, own), 'latin1');
 }
 
-/** Sends the upstream's response that rejects an upgrade, with its body, to the client and ends the connection. */
+/** Sends the upstream's rejection of an upgrade to the client and ends the connection. */
 export function relayRefusal(client: Duplex, answer: UpgradeAnswer, requestId: string): void {
   const own = ['x-request-id', requestId, 'connection', 'close'];
   client.write(clientHead(answer, DROPPED_FROM_REFUSALS, own), 'latin1');

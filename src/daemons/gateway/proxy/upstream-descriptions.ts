@@ -6,8 +6,8 @@ import { type Upstream, upstreamFor } from './upstreams.ts';
 const TIMEOUT_MS = 3000;
 
 /**
- * Returns the sources of the merged API description, with one source per upstream and one source for the HTTP routes of
- * plugins.
+ * Returns the sources of the merged API description. Each upstream is a source, and the HTTP routes of plugins are one
+ * source.
  */
 export function upstreamDescriptions(
   upstreams: readonly Upstream[],

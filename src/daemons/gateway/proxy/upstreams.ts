@@ -9,9 +9,8 @@ export interface Upstream {
   prefixes: readonly string[];
   websocket: boolean;
   /**
-   * Returns the origin of the configured URL, or else of the address that the supervisor sent, such as
-   * `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE if no URL is configured and the supervisor has not sent an
-   * address.
+   * Returns the origin of the configured URL, or else of the address from the supervisor, such as
+   * `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE if neither is set.
    */
   origin(): string;
   /** Path of the configured URL, prepended to each request path. Empty if no URL is configured. */

@@ -28,7 +28,7 @@ export interface HostSocketServices {
 
 const CLOSE_TIMEOUT_MS = 1000;
 /**
- * Average and burst rate limits for the frames and bytes of each agent. The gateway pauses reading from an agent that
+ * Average and burst rate limits for the frames and bytes of one agent. The gateway pauses reading from an agent that
  * exceeds a limit.
  */
 const RATE = { framesPerSecond: 1000, frames: 4000, bytesPerSecond: 16 * 1024 ** 2, bytes: 32 * 1024 ** 2 };

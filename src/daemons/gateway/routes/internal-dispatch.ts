@@ -103,8 +103,8 @@ async function run(
 }
 
 /**
- * Authenticates the caller. Services send the internal secret of the platform. Containers send their token and the
- * internal secret of their execution, and can make calls only within the token's namespace.
+ * Authenticates the caller. Services send the platform's internal secret. Containers send their token and the secret of
+ * their execution, and can make calls only within the token's namespace.
  */
 async function admit(request: FastifyRequest, services: InternalDispatchServices): Promise<Dispatcher> {
   const { internalSecret, credentials, authenticator } = services;

@@ -4,8 +4,8 @@ import { PROXIED_METHODS } from '../proxy/proxied-call.ts';
 import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
 
 /**
- * Answers 405 for unsupported methods of the gateway's own paths that are below an upstream's prefix. Without these
- * routes, the upstream would get such requests. Must be mounted after all other routes of the gateway.
+ * Answers 405 for unsupported methods of gateway paths below an upstream's prefix. Otherwise, the upstream would get
+ * such requests. Must be mounted after all other routes of the gateway.
  */
 export function nativeMethodRoutes(http: Http, { upstreams }: { upstreams: readonly Upstream[] }): void {
   const own = http.kit.routes.filter(({ path }) => upstreamFor(upstreams, path) !== undefined);

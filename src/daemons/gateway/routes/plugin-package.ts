@@ -26,8 +26,8 @@ export function pluginPackageRoutes(http: Http, services: PluginPackageServices)
 }
 
 /**
- * Plugin code can be confidential, so only administrators and hosts that are allowed to run the plugin can read the
- * code.
+ * Returns whether the caller can read the plugin's code, which can be confidential. Only administrators and hosts that
+ * are allowed to run the plugin can read the code.
  */
 async function mayFetch(
   caller: Caller,

@@ -4,15 +4,17 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import { safeEqual, serviceKey } from '../../../kit/security/keys.ts';
 
 /**
- * Whether the caller is a service. The internal secret does not prove that the caller is a service, because other
- * callers can have the secret too.
+ * Returns whether the caller has the service key. The internal secret alone is not sufficient, because callers other
+ * than services can have the internal secret.
  */
 export function isService(request: FastifyRequest, internalSecret: string): boolean {
   const shown = request.headers[HEADERS.serviceKey];
   return typeof shown === 'string' && safeEqual(shown, serviceKey(internalSecret));
 }
 
-/** Throws FORBIDDEN unless the caller has the internal secret and the service key, as only gateways and services do. */
+/**
+ * Throws FORBIDDEN unless the caller has the internal secret and the service key. Only gateways and services have both.
+ */
 export function requireGateway(request: FastifyRequest, internalSecret: string): void {
   const shown = request.headers[HEADERS.internalSecret];
   const isOurs = typeof shown === 'string' && safeEqual(shown, internalSecret);

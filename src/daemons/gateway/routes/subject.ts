@@ -6,8 +6,7 @@ export function subjectOf(request: FastifyRequest): Subject {
     rawHeaders: request.raw.rawHeaders,
     requestId: request.id,
     traceId: request.traceId,
-    // The address is computed on demand, because only rejections need an address, and determining the address behind
-    // trusted proxies takes time.
+    // The address is computed on demand, because only rejections need an address.
     get ip() {
       return request.ip;
     },

@@ -21,7 +21,7 @@ export interface WebhookAdminServices {
 export function webhookAdminRoutes(http: Http, { webhookAdmin, webhookListing }: WebhookAdminServices): void {
   const changes = {
     auth: 'caller',
-    // Calls are counted for their target namespace, so that an operator has a separate limit for each tenant.
+    // Calls are counted per target namespace, so that an operator has a separate limit for each tenant.
     perMinute: {
       limiter: http.kit.createLimiter('webhook changes', { windowMs: minutes(1) }),
       limit: LIMITS.webhookProvisionsPerMinute,

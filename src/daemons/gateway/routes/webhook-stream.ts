@@ -20,7 +20,7 @@ type Call = EndpointContext<typeof streamDeliveries>;
 
 /** Each stream polls the store five times a second, so the number of streams is limited. */
 const MAX_STREAMS = 200;
-/** Poll interval in real time, even with a test clock, because other processes also add records. */
+/** Poll interval. Uses wall-clock time even with a test clock, because other processes also add records. */
 const POLL_INTERVAL_MS = 200;
 
 /** @spec docs/webhooks.md "Tail" */
@@ -56,7 +56,7 @@ async function* follow(
   }
 }
 
-/** Returns the cursor at which the stream starts, which is the client's cursor or else the latest position. */
+/** Returns the cursor at which the stream starts. This is the client's cursor, or else the latest position. */
 async function startOf(inbox: WebhookInbox, { request, query }: Call): Promise<TailCursor> {
   const from = request.headers['last-event-id']?.toString() ?? query.cursor;
   return from === undefined ? { position: await inbox.latest(), open: [] } : parseCursor(from);

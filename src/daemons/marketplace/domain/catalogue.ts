@@ -25,8 +25,8 @@ export interface Catalogue {
 }
 
 /**
- * Combines the plugins on disk with the running plugins. A plugin that is broken on disk but keeps running has a single
- * record, which includes its faults.
+ * Combines the plugins on disk with the running plugins. A plugin that is broken on disk but keeps running has one
+ * record with its faults.
  */
 export function createCatalogue({ registry, kept }: Kept): Catalogue {
   const keptOf = (id: string | undefined) => kept.find((plugin) => plugin.id === id);

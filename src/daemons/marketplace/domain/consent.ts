@@ -10,7 +10,7 @@ export interface Agreed {
 }
 
 /**
- * Returns the reason why a manifest module must not run. Returns undefined if the operator permitted the run, or if
+ * Returns the reason why a manifest module must not run. Returns undefined if the operator permitted the run or
  * bubblewrap confines the module.
  */
 export async function whyNotRun(

@@ -39,7 +39,7 @@ import { requireSame } from './refusals.ts';
 import type { ReloadBroadcast } from './reload-broadcast.ts';
 
 /**
- * Delay before a replaced folder is deleted, because running calls must finish and services must reload the lock file.
+ * Delay before a replaced folder is deleted. During the delay, running calls finish and services reload the lock file.
  */
 const KEEP_OLD_MS = minutes(2);
 
@@ -69,8 +69,8 @@ export interface PlanRequest extends Pick<Agreed, 'runManifest'> {
 }
 
 /**
- * Changes the set of plugins, one change at a time. Each change is committed by replacing the lock file atomically as
- * the last step. @spec docs/plugins.md "Installing"
+ * Changes the set of plugins, one change at a time. The last step of each change replaces the lock file atomically.
+ * @spec docs/plugins.md "Installing"
  */
 export class Installer {
   readonly #deps: InstallerDeps;
@@ -79,7 +79,7 @@ export class Installer {
   readonly #entries: LockEntries;
   readonly #dependents: Dependents;
   readonly #events: ChangeEvents;
-  /** Runs changes one after another, in the order of their calls. */
+  /** Runs changes one after another. */
   readonly #inTurn = pLimit(1);
 
   constructor(deps: InstallerDeps) {
@@ -259,8 +259,8 @@ export class Installer {
   }
 
   /**
-   * Returns the lock file entry of the plugin to update. Throws CONFLICT for project plugins and linked plugins, which
-   * run from their own folders without a copy.
+   * Returns the lock file entry of the plugin to update. Throws CONFLICT for project plugins and linked plugins,
+   * because such plugins have no installed copy.
    */
   async #toUpdate(lock: LockFile, id: string): Promise<LockEntry> {
     if (!entryOf(lock, id) && (await this.#deps.load()).find(id)) throw nothingToUpdate(id, 'project');
@@ -268,8 +268,8 @@ export class Installer {
   }
 
   /**
-   * Returns the plugin's lock file entry. Creates an entry for a project plugin, because only the lock file can record
-   * that a plugin is disabled.
+   * Returns the plugin's lock file entry. Creates an entry for a project plugin, because only lock file entries can
+   * disable plugins.
    */
   async #entryToSwitch(lock: LockFile, id: string): Promise<LockEntry> {
     const entry = entryOf(lock, id);

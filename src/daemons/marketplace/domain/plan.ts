@@ -8,7 +8,7 @@ import { permissionSets, selfStarting, workflowBriefs } from '../../../plugins/i
 
 /**
  * Returns the capabilities of a manifest by kind and name. For an update, the operator approves the differences between
- * the capabilities of both versions.
+ * both versions.
  */
 function capabilities(
   manifest: ManifestV3 | undefined,
@@ -59,9 +59,7 @@ export function changesBetween(before: ManifestV3 | undefined, after: ManifestV3
   return changes;
 }
 
-/**
- * Warning about the spec's open development mode, in which any program that can reach the ports can call the services.
- */
+/** Warning for every `auth.mode` except `required`. Any program that can reach the ports can then call the services. */
 const OPEN_PORTS =
   'The services accept calls without a token (auth.mode is "optional"): through their ports it may start, read and cancel runs and jobs of every tenant, call routes of other plugins, and read logs and analytics. Plugin state stays protected. Set auth.mode to "required" to prevent this.';
 

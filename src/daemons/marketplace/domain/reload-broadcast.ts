@@ -6,8 +6,8 @@ import type { Resources } from '../../define-daemon.ts';
 import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 
 /**
- * Resolves once every running service has reloaded the plugins, so that clients can use the change at once. Never
- * throws, because the change is committed and unreachable services poll for changes.
+ * Resolves once every running service has reloaded the plugins. Never throws, because the change is already committed.
+ * Unreachable services poll for changes.
  */
 export type ReloadBroadcast = () => Promise<void>;
 

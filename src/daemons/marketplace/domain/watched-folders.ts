@@ -16,8 +16,8 @@ export interface WatchedFoldersDeps {
 }
 
 /**
- * Watches the folders of project plugins and linked plugins, which are used in place without a copy. A change is
- * broadcast to every service, as for an installation. @spec docs/decisions/0050
+ * Watches the folders of project plugins and linked plugins. Each change is broadcast to every service. @spec
+ * docs/decisions/0050
  */
 export function watchFolders(deps: WatchedFoldersDeps): Promise<SourceWatch> {
   const { projectDir, dataDir, patterns, installer, runtime, logger } = deps;

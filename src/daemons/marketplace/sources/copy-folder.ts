@@ -4,8 +4,8 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import { INSTALL_LIMITS } from '../../../plugins/index.ts';
 
 /**
- * Copies a plugin's folder, except for top-level entries in `skip`. Throws VALIDATION_ERROR for links and devices,
- * because an installed plugin must be self-contained. Also throws if the folder exceeds the size limits.
+ * Copies a plugin's folder without the top-level entries in `skip`. Throws VALIDATION_ERROR for links and devices,
+ * because an installed plugin must be self-contained. Throws if the folder exceeds the size limits.
  */
 export async function copyFolder(from: string, to: string, skip: ReadonlySet<string>): Promise<void> {
   const folders = [''];

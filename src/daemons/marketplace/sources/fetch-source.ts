@@ -14,8 +14,8 @@ const NPM_SETTINGS = new Set(['.npmrc', 'npmrc']);
 const NOT_COPIED = new Set([...NPM_SETTINGS, '.git', 'node_modules', '.svc']);
 
 /**
- * Fetches a source and its dependencies into the new `folder`, without running scripts. npm and git run in the empty
- * folder `at.cwd`. Resolves with the exact version. Throws VALIDATION_ERROR or UPSTREAM_UNAVAILABLE.
+ * Fetches a source and its dependencies into the new `folder`, without running scripts. Resolves with the exact
+ * version. Throws VALIDATION_ERROR or UPSTREAM_UNAVAILABLE.
  */
 export async function fetchSource(source: Source, folder: string, at: ToolPlace): Promise<string> {
   const resolved = await bring(source, folder, at);

@@ -38,8 +38,8 @@ const BY_ADDRESS = /^https?:/;
 const REGISTRY_SETTING = /^(; )?(?:@[^:=]+:)?registry = "([^"]+)"/gm;
 
 /**
- * Installs the dependencies of the plugin in `at.cwd` into its `node_modules`. Throws VALIDATION_ERROR if any direct or
- * transitive dependency is not from a registry. Throws UPSTREAM_UNAVAILABLE if npm fails.
+ * Installs the dependencies of the plugin in `at.cwd`. Throws VALIDATION_ERROR if any dependency is not from a
+ * registry. Throws UPSTREAM_UNAVAILABLE if npm fails.
  */
 export async function installDependencies(at: ToolPlace): Promise<void> {
   const file = join(at.cwd, 'package.json');
@@ -50,7 +50,7 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
   if (Object.keys(needed).length === 0) return;
   for (const [name, range] of Object.entries(needed)) requireByName(name, String(range));
   const modules = join(at.cwd, 'node_modules');
-  // Removes a `node_modules` folder that came with the plugin, because npm would add its packages to that folder.
+  // Removes a `node_modules` folder that came with the plugin. Otherwise, npm would add its packages to that folder.
   await rm(modules, { recursive: true, force: true });
   // npm would also resolve development and peer dependencies, which might exist only on the author's machine.
   const { devDependencies: _dev, peerDependencies: _peer, ...toInstall } = manifest;
@@ -95,8 +95,8 @@ function wayOf(range: string): string | undefined {
 }
 
 /**
- * Converts npm errors that a retry cannot fix to VALIDATION_ERROR. Such an error occurs if npm rejects the package, or
- * if npm needs to start a program, which `toolLaunch` denies.
+ * Converts npm errors about dependencies outside a registry to VALIDATION_ERROR, because a retry cannot fix such
+ * errors.
  */
 function asRefusal(error: unknown): unknown {
   const said = messageOf(error);
@@ -119,8 +119,8 @@ interface Installed {
 }
 
 /**
- * Rejects packages that are not from a registry, because transitive dependencies can name any location. The check runs
- * after the installation, which is safe because no fetched code has run yet.
+ * Rejects packages that are not from a registry. Transitive dependencies can name any location. A check after the
+ * installation is safe, because no fetched code has run yet.
  */
 async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
   const { packages } = JSON.parse(await readFile(lock, 'utf8')) as { packages: Record<string, Installed> };
@@ -138,8 +138,8 @@ async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
 
 async function registryHosts(at: ToolPlace): Promise<string[]> {
   const settings = await runTool('npm', ['config', 'list', '--long'], at);
-  // The first registry is npm's default. The default is always accepted, because npm replaces a default address in a
-  // lock file with the configured registry.
+  // The first registry is npm's default and is always accepted. In a lock file, npm replaces a default address with the
+  // configured registry.
   const registries = [...settings.matchAll(REGISTRY_SETTING)].filter(
     ([, isReplaced], n) => n === 0 || !isReplaced,
   );

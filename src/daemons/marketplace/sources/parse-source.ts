@@ -15,11 +15,11 @@ const GIT_URL = /^(?:git\+)?(https|ssh|file|git):\/\//;
 const GITHUB = /^github:([\w.-]+\/[\w.-]+?)(?:\.git)?$/;
 
 /**
- * Parses a source, which is a path to a folder or archive (relative to the project), a git address, or an npm name with
- * an optional range. Throws VALIDATION_ERROR for an invalid source.
+ * Parses a source, such as a path, a git address, or an npm name with a range. Paths are relative to the project.
+ * Throws VALIDATION_ERROR for an invalid source.
  */
 export function parseSource(text: string, projectDir: string): Source {
-  // The text becomes an argument of npm or git, which would read a text with a leading dash as an option.
+  // The text becomes an argument of npm or git. Both programs would read a text with a leading dash as an option.
   if (text.startsWith('-') || /[\0\r\n]/.test(text)) throw refused(text, 'it is not a name, path or address');
   refuseCredentials(text);
   const git = parseGit(text);

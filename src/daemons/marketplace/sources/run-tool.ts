@@ -18,8 +18,8 @@ export interface ToolPlace {
 }
 
 /**
- * Runs npm or git and resolves with its stdout. If the tool fails, throws UPSTREAM_UNAVAILABLE with the last lines of
- * the tool's output.
+ * Runs npm or git and resolves with the output. If the tool fails, throws UPSTREAM_UNAVAILABLE with the last lines of
+ * the output.
  */
 export async function runTool(tool: Tool, args: readonly string[], place: ToolPlace): Promise<string> {
   const { cwd, signal, graceMs = GRACE_MS } = place;
@@ -84,8 +84,8 @@ function groupOf(child: ChildProcess, graceMs: number): ProgramGroup {
       send('SIGTERM');
       stopTimer ??= systemClock.after(graceMs, () => {
         send('SIGKILL');
-        // A child process that left the process group can keep the pipes open. The pipes are destroyed, so that they do
-        // not delay the result.
+        // A child process outside the process group can keep the pipes open. The pipes are destroyed, so that open
+        // pipes do not delay the result.
         child.stdout?.destroy();
         child.stderr?.destroy();
       });

@@ -5,9 +5,8 @@ import { readTarGz, archiveRefused as refused, type TarEntry } from '../../../ki
 import { INSTALL_LIMITS, isInside } from '../../../plugins/index.ts';
 
 /**
- * Unpacks an untrusted npm archive into `folder`, without the files in `skip` and without the first component of each
- * path. Throws VALIDATION_ERROR for entries other than files and folders, paths that leave the folder, and archives
- * above INSTALL_LIMITS.
+ * Unpacks an untrusted npm archive into `folder` without the files in `skip`. Drops the first component of each path.
+ * Throws VALIDATION_ERROR for links, devices, paths outside the folder, and archives above INSTALL_LIMITS.
  */
 export async function unpackTarball(
   archive: string,

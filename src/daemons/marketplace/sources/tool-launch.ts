@@ -12,14 +12,14 @@ export interface ToolLaunch {
 /** Disables interactive prompts. */
 const SETTINGS = { GIT_TERMINAL_PROMPT: '0', npm_config_yes: 'true' };
 /**
- * Matches environment variables that npm and git do not inherit. Variables of the platform can contain secrets.
- * NODE_OPTIONS is meant for the platform, and npm gets a separate value.
+ * Environment variables that npm and git do not inherit. Variables of the platform can contain secrets. npm gets a
+ * separate `NODE_OPTIONS` value.
  */
 const WITHHELD = /^(?:SVC_|GATEWAY_|NODE_OPTIONS$)/;
 
 /**
  * Node options for npm. Node's permission model denies child processes, because npm would run git and foreign scripts
- * for a git dependency. Only newer npm versions have an option against git dependencies (`--allow-git`).
+ * for a git dependency. Older npm versions have no option against git dependencies.
  */
 const NPM_NODE_OPTIONS = [
   '--permission',
@@ -35,7 +35,7 @@ export function toolLaunch(tool: Tool, environment: NodeJS.ProcessEnv): ToolLaun
   const env = { ...Object.fromEntries(inherited), ...SETTINGS };
   if (tool === 'git') return { command: tool, before: [], env };
   const file = locate(tool, environment.PATH);
-  // Runs npm with the Node of this process, because the Node in PATH might not support these options.
+  // npm runs with the Node of this process, because the Node in PATH might not support these options.
   const [command, before] = file?.endsWith('.js') ? [process.execPath, [file]] : [tool, []];
   return { command, before, env: { ...env, NODE_OPTIONS: NPM_NODE_OPTIONS } };
 }

@@ -4,10 +4,7 @@ import type { AdapterWatch } from '../../../plugins/index.ts';
 
 const DURATION_MS = [1, 5, 10, 50, 100, 500, 1000, 5000, 10_000, 30_000, 60_000, 120_000];
 
-/**
- * Counts adapter calls of plugins. Labels contain the model names that endpoints return. The number of names is small,
- * because the operator chooses the models.
- */
+/** Counts adapter calls of plugins. The model labels have few values, because the operator chooses the models. */
 export function createAdapterWatch({ registry, service }: Metrics): AdapterWatch {
   const registers = [registry];
   const total = new Counter({

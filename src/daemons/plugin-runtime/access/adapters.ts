@@ -25,7 +25,7 @@ import { createAdapterWatch } from './adapter-metrics.ts';
 import { callOptions } from './call-options.ts';
 
 /**
- * Creates the adapters for plugins. The state service stores objects and vectors. Models are called from this process,
+ * Creates the adapters for plugins. The state service stores objects and vectors. This process calls models itself,
  * because their replies are streamed.
  */
 export function createAdapters(resources: Resources): AdapterParts {

@@ -4,10 +4,7 @@ import { traceparent } from '../../../kit/telemetry/trace.ts';
 import type { CallScope } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 
-/**
- * Returns a function that creates the options for calling another service on behalf of an execution. The options
- * contain the execution's tenant, user, ids and abort signal.
- */
+/** Returns a function that creates the options for calling another service on behalf of an execution. */
 export function callOptions({ internalSecret }: Resources['keys']): (scope: CallScope) => CallOptions {
   return ({ tenantId, user, requestId, traceId, spanId, signal }) => ({
     signal,

@@ -3,9 +3,8 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { TimeRange } from '../../../store/ports/telemetry.ts';
 
 /**
- * Returns the tenant whose records a caller is allowed to see, or undefined if an administrator (`gateway.admins`)
- * requests all tenants. Throws FORBIDDEN if another caller requests a different tenant. @spec docs/observability.md
- * "Logs"
+ * Returns the tenant whose records the caller is allowed to see. Returns undefined if an administrator requests all
+ * tenants. Throws FORBIDDEN if another caller requests a different tenant. @spec docs/observability.md "Logs"
  */
 export function visibleTenant(
   { hostId, namespaceId }: Caller,

@@ -5,7 +5,9 @@ import { isInside } from '../../../plugins/index.ts';
 /** Size limit of schema files, which the service reads into its own memory for API descriptions. */
 const SCHEMA_FILE_BYTES = 4 * 1024 * 1024;
 
-/** Reads a JSON file of a plugin. Rejects links out of the plugin's folder, and anything that is not a regular file. */
+/**
+ * Reads a JSON file of a plugin. Rejects files outside the plugin's folder, and anything that is not a regular file.
+ */
 export async function readPluginJson(root: string, file: string): Promise<unknown> {
   const folder = await realpath(root);
   const path = await realpath(join(folder, file));

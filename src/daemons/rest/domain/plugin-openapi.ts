@@ -17,8 +17,8 @@ interface DescribedRoute {
 }
 
 /**
- * Builds the API description of plugin routes from manifests and schemas. Each route appears once, at its first path.
- * `schemasOf` reads a plugin's schema files. @spec Health, metrics, specification: /openapi-plugins.json
+ * Builds the API description of plugin routes. Each route appears once, at its first path. `schemasOf` reads a plugin's
+ * schema files. @spec Health, metrics, specification: /openapi-plugins.json
  */
 export async function pluginOpenApi(
   routes: readonly PluginRoute[],
@@ -79,8 +79,8 @@ function headOf({ plugin, declaration }: PluginRoute, path: string): Record<stri
 }
 
 /**
- * Describes the input of a route, which is query parameters for GET and DELETE, and a JSON body for other methods.
- * @spec Plugin routes 1
+ * Describes the input of a route. The input is the query for GET and DELETE, and a JSON body for other methods. @spec
+ * Plugin routes 1
  */
 function inputOf(
   { declaration }: PluginRoute,
@@ -139,16 +139,16 @@ function securityOf({ security }: PluginRoute): unknown[] {
 }
 
 /**
- * Returns the prefix of a plugin's component names, such as `acme.orders` for `@acme/orders`. Component names can
- * contain only letters, digits and `. _ -`.
+ * Returns the prefix of a plugin's component names, such as `acme.orders` for `@acme/orders`. Component names allow
+ * only letters, digits and `. _ -`.
  */
 function componentPrefix(pluginId: string): string {
   return pluginId.replace(/^@/, '').replace(/[^A-Za-z0-9._-]/g, '.');
 }
 
 /**
- * Prefixes the name of each definition with the name of the plugin, because two plugins can have definitions of the
- * same name, such as `ListQuery`.
+ * Prefixes the name of each definition with the plugin's name. Two plugins can have definitions of the same name, such
+ * as `ListQuery`.
  */
 function prefixed(schema: Record<string, unknown>, prefix: string): Record<string, unknown> {
   const { $defs = {}, ...root } = schema as { $defs?: Record<string, unknown> };

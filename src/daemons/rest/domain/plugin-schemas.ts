@@ -12,12 +12,12 @@ import { zodRefs } from '../../../plugins/index.ts';
 import { bundleSchema, type JsonSchema, type ReadPluginJson, selfContained } from './schema-bundle.ts';
 
 /**
- * Delay before a failed module runs again. Clients can cause runs by requesting the public description, and a hanging
- * module uses 15 s of CPU time per run.
+ * Delay before a failed module runs again. Any client can cause such runs, and a hanging module uses 15 s of CPU time
+ * per run.
  */
 const RETRY_MS = minutes(1);
 
-/** The schema references of one manifest entry. */
+/** Schema references of one manifest entry. */
 export interface Declared {
   handler: string;
   input?: SchemaRef | undefined;
@@ -34,9 +34,8 @@ export interface PluginSchemasDeps {
 }
 
 /**
- * Reads a plugin's schemas for API descriptions. Each schema is self-contained, because definitions in the plugin's
- * files are copied into its `$defs`. An unreadable schema is replaced by a schema that accepts anything and states the
- * reason.
+ * Reads a plugin's schemas for API descriptions. Referenced definitions are copied into `$defs`. An unreadable schema
+ * is replaced by a schema that accepts anything and states the reason.
  */
 export class PluginSchemas {
   readonly #deps: PluginSchemasDeps;
@@ -54,8 +53,8 @@ export class PluginSchemas {
   }
 
   /**
-   * Returns the schemas that the manifest declares for a handler, or else the schemas in the handler's code. A schema
-   * that is declared nowhere is undefined.
+   * Returns the schemas of a handler from the manifest, or else from the handler's code. A schema that is declared
+   * nowhere is undefined.
    */
   async ofHandler({
     handler,

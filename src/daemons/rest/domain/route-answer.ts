@@ -29,7 +29,7 @@ export function answerTo(
 
 /**
  * Returns the error for a handler that failed without a result. The text of an exception is hidden, because the text
- * can contain confidential data. Errors of the platform are returned to the caller. @spec Plugin routes 2, 5, 6, 7
+ * can contain confidential data. Errors of the platform are returned unchanged. @spec Plugin routes 2, 5, 6, 7
  */
 export function failureFor(thrown: unknown): unknown {
   if (!(thrown instanceof PlatformError) || thrown.code !== 'EXECUTION_ERROR') return thrown;

@@ -26,9 +26,9 @@ function isKnown({ hostId }: Caller): boolean {
 }
 
 /**
- * Requires that the caller satisfies one of the declared alternatives. `isStranger` is true if the gateway forwarded
- * the call without a token. A route that declares nothing then requires a token. Throws UNAUTHORIZED or FORBIDDEN.
- * @spec Plugin routes 8
+ * Throws UNAUTHORIZED or FORBIDDEN unless the caller satisfies a declared alternative. `isStranger` is true for calls
+ * that the gateway forwarded without a token. Such calls fail if the route declares no alternatives. @spec Plugin
+ * routes 8
  */
 export function requireSecurity(
   declared: readonly Security[] | undefined,

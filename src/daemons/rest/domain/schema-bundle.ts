@@ -4,14 +4,14 @@ export type JsonSchema = Record<string, unknown>;
 
 /** Maximum number of characters of a schema with all references expanded. */
 const MAX_CHARS = 1024 * 1024;
-/** Number of characters that each value adds to the size of a schema, in addition to the value's text. */
+/** Fixed size of each value of a schema, in characters. Added to the size of the value's text. */
 const VALUE_CHARS = 4;
 /** Reads a JSON file inside the plugin's folder. Rejects other paths. */
 export type ReadPluginJson = (file: string) => Promise<unknown>;
 
 /**
- * Returns the schema that a reference points to, with all referenced definitions copied into `$defs`. Throws if a file
- * or definition is missing, or if the result is too large.
+ * Returns the referenced schema, with all of its definitions copied into `$defs`. Throws if a file or definition is
+ * missing. Throws if the result is too large.
  */
 export async function bundleSchema(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   return new Bundle(open).of(ref);
@@ -101,8 +101,8 @@ class Bundle {
 }
 
 /**
- * Splits a reference such as `schemas.json#/$defs/A`, `#/$defs/A` or `schemas.json` into a JSON pointer and a file path
- * relative to the plugin.
+ * Splits a reference such as `schemas.json#/$defs/A` into file and JSON pointer. The file path is relative to the
+ * plugin.
  */
 function locate(reference: string, from: string): { file: string; pointer: string } {
   const hash = reference.indexOf('#');
@@ -131,8 +131,8 @@ function at(document: unknown, pointer: string): unknown {
 }
 
 /**
- * Returns a name for a definition: the last segment of a pointer or file name. Characters other than letters, digits,
- * `_` and `-` become `_`.
+ * Returns a definition name from the last segment of a pointer or file name. Characters other than letters, digits, `_`
+ * and `-` become `_`.
  */
 function lastWord(from: string): string {
   const word = from.split('/').at(-1)!;

@@ -33,9 +33,7 @@ function platformRoutes({ kit }: Http): RouteItem[] {
     });
 }
 
-/**
- * Returns one list item for each path of each plugin route. The API description shows only the first path of a route.
- */
+/** Returns one list item for each path of each plugin route. Only the first path is visible in the API description. */
 function pluginItems(routes: PluginRouteTable['routes']): RouteItem[] {
   return routes.flatMap(({ plugin, declaration, paths }) =>
     paths.map((path, index) => ({

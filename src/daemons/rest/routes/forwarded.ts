@@ -84,8 +84,8 @@ export function forwardedRoutes(http: Http, services: RestServices): void {
 }
 
 /**
- * Validates the request in this service, so that invalid requests need no further call. Then calls the service that
- * owns the endpoint, on behalf of the caller.
+ * Validates the request, then calls the service that owns the endpoint on behalf of the caller. Invalid requests thus
+ * cause no further call.
  */
 function forward(
   http: Http,

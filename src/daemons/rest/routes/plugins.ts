@@ -23,10 +23,7 @@ interface Found {
   params: Record<string, string>;
 }
 
-/**
- * Serves all plugin routes behind one wildcard: authenticates, matches, authorizes, runs the handler and responds.
- * @spec Plugin routes
- */
+/** Serves all plugin routes through one wildcard route. @spec Plugin routes */
 export function pluginRoutes(http: Http, services: RestServices): void {
   const found = new WeakMap<FastifyRequest, Found>();
   http.route({
@@ -48,7 +45,10 @@ export function pluginRoutes(http: Http, services: RestServices): void {
   });
 }
 
-/** Returns the Bearer token of a call that did not come through the gateway, if an OAuth issuer is configured. */
+/**
+ * Returns the Bearer token of a call that bypassed the gateway. Returns undefined for other calls. Returns undefined if
+ * no OAuth issuer is configured.
+ */
 function oauthToken({ verifyOAuth }: RestServices, request: FastifyRequest): string | undefined {
   const { authorization } = request.headers;
   if (!verifyOAuth || authorization === undefined || request.headers[HEADERS.serviceKey] !== undefined)
@@ -246,9 +246,7 @@ function warnOfUndeclared(
   );
 }
 
-/**
- * Reports an invalid result separately from exceptions, because the plugin author must fix the handler or its schema.
- */
+/** Reports an invalid result separately from exceptions. The plugin author must fix the handler or its schema. */
 function reportOutputFault(
   http: Http,
   { plugin, declaration }: PluginRoute,

@@ -38,7 +38,7 @@ export function createRecordStreams(http: Http, what: string) {
         cursor === undefined
           ? await source.latest(query.limit)
           : { items: await source.after(cursor, PAGE), after: cursor };
-      // The cursor is sent first, so that the client can resume even if the connection is lost before the first record.
+      // The cursor is sent first. The client can then resume even if the connection is lost before the first record.
       yield [
         { comment: 'continue after an event with its id as Last-Event-ID or after=', id: String(after) },
       ];

@@ -5,8 +5,8 @@ import type { StreamSink } from '../../../plugins/index.ts';
 export interface RouteStream extends StreamSink, Pick<ReplyStream, 'started' | 'end' | 'cut'> {}
 
 /**
- * Creates the response of a plugin route whose handler returns a stream. For HEAD requests, `stop` ends the handler as
- * soon as the headers are sent. @spec docs/plugins.md "Streams"
+ * Creates the response of a plugin route whose handler returns a stream. For HEAD requests, `stop` aborts the handler
+ * once the headers are sent. @spec docs/plugins.md "Streams"
  */
 export function createRouteStream(reply: FastifyReply, stop: AbortController | undefined): RouteStream {
   const stream = createReplyStream(reply);

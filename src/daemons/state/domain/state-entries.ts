@@ -28,8 +28,8 @@ export interface StateEntries {
   put(place: Place, key: string, value: JsonValue, options: PutOptions): Promise<boolean>;
   delete(place: Place, key: string): Promise<boolean>;
   /**
-   * Adds to a number. Throws CONFLICT if the entry is not a number. Throws QUOTA_EXCEEDED if the entry is new and
-   * exceeds the quota.
+   * Adds a number to the stored number. Throws CONFLICT if the entry is not a number. Throws QUOTA_EXCEEDED if a new
+   * entry exceeds the quota.
    */
   increment: (
     place: Place,
@@ -37,8 +37,8 @@ export interface StateEntries {
     options: { by: number; windowMs?: number | undefined },
   ) => Promise<{ value: number; resetsAt: number | null }>;
   /**
-   * Returns the entries with a key prefix, in the order of their keys. The cursor is the last key of the previous page.
-   * Large values make a page shorter than `limit`.
+   * Returns the entries whose keys have a prefix, in key order. The cursor is the last key of the previous page. A page
+   * with large values can have fewer than `limit` entries.
    */
   list(
     place: Place,
@@ -121,7 +121,7 @@ function isCache({ namespace }: Place): boolean {
   return namespace.endsWith(CACHE_NAMESPACE);
 }
 
-/** Returns the store's scope as JSON, because any separator could also occur in the tenant or the namespace. */
+/** Returns the store's scope as JSON. Any separator could also occur in the tenant or the namespace. */
 function scopeOf({ tenant, namespace }: Place): string {
   return JSON.stringify([tenant, namespace]);
 }

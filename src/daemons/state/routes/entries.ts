@@ -11,8 +11,8 @@ import { type Http, mount } from '../../../http/index.ts';
 import type { Place, StateEntries } from '../domain/state-entries.ts';
 
 /**
- * Maximum body size: the largest value with every character escaped, plus the surrounding JSON. The domain checks the
- * size of the value itself.
+ * Maximum body size. Allows the largest value with every character escaped, plus the surrounding JSON. The size of the
+ * value itself is checked later.
  */
 const PUT_BODY_BYTES = 6 * LIMITS.stateValueBytes + 1024;
 

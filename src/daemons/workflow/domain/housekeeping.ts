@@ -31,8 +31,8 @@ export function startHousekeeping(deps: {
         after = looked.next;
       }
       while (!stopped && (await store.pruneKeys({ now, limit: KEYS_A_STEP })) === KEYS_A_STEP);
-      // Only runs from before `finishedBefore` can use a definition that was last used before `finishedBefore`. The
-      // loop above has checked all these runs.
+      // Only runs from before `finishedBefore` can use a definition that was last used before that time. The loop above
+      // has checked all these runs.
       while (!stopped && (await store.pruneDefinitions({ usedBefore: finishedBefore, inUse })) > 0);
     } catch (error) {
       logger.diagnostic({

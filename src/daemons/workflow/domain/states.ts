@@ -1,8 +1,8 @@
 import { PartStatus, RunStatus } from '../../../contracts/index.ts';
 
 /**
- * States of a run. Every status change of a run, job or step calls `move`, and docs/workflow-states.md is generated
- * from the transitions in this file. @spec Workflow run
+ * States of a run. Every status change of a run, job or step calls `move`. docs/workflow-states.md is generated from
+ * the transitions in this file. @spec Workflow run
  */
 
 export const RUN_STATES = RunStatus.options;
@@ -13,8 +13,8 @@ export const PART_STATES = PartStatus.options;
 export type PartState = PartStatus;
 
 /**
- * Actor of a status change. `caller` is the owner of the run through the API, `engine` is the daemon that holds the
- * run's fence token, and `recovery` is a daemon that starts after a crash.
+ * Actor of a status change. `caller` is the owner of the run through the API. `engine` is the service process that owns
+ * the run. `recovery` is a service process that starts after a crash.
  */
 export type Actor = 'caller' | 'engine' | 'recovery';
 

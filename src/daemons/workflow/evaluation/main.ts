@@ -15,10 +15,7 @@ import {
 } from '../domain/definition/templates.ts';
 import type { TaskMessage, TaskReply, ThreadStart } from './protocol.ts';
 
-/**
- * Maximum budget of a task, in cost units. A task with this budget takes less than 0.5 s, and a list with this number
- * of items uses little of the memory limit.
- */
+/** Maximum budget of a task, in cost units. A task with this budget takes less than 0.5 s. */
 const MAX_OPERATIONS = 4_000_000;
 const REMEMBERED_CHARS = 2 * 1024 * 1024;
 
@@ -78,6 +75,6 @@ async function answer({ id, task }: TaskMessage): Promise<TaskReply> {
 
 let last: Promise<void> = Promise.resolve();
 parentPort!.on('message', (message: TaskMessage) => {
-  // Tasks run one at a time, because `current` holds the id of a single task.
+  // `current` holds the id of only one task, so tasks run one at a time.
   last = last.then(async () => parentPort!.postMessage(await answer(message)));
 });

@@ -13,7 +13,7 @@ export interface Waiting {
   reject(error: Error): void;
 }
 
-/** Time limit of a task. The limit uses real time even if tests use a fake clock. */
+/** Time limit of a task. The limit uses the system clock, even in tests with a fake clock. */
 const TIME_LIMIT_MS = 1000;
 const LOOK_MS = 100;
 const MEMORY_MB = 256;
@@ -26,8 +26,8 @@ export interface ThreadEvents {
 }
 
 /**
- * A worker thread that runs tasks one at a time. A task that exceeds its time or memory limit fails and ends the
- * thread. `onGone` receives the other queued tasks, so that another thread can run them.
+ * A worker thread that runs tasks one at a time. A task that exceeds its time or memory limit ends the thread. `onGone`
+ * receives the queued tasks, so that another thread can run them.
  */
 export class EvaluationThread {
   readonly #events: ThreadEvents;

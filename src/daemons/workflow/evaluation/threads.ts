@@ -6,10 +6,7 @@ import { EvaluationThread, type Waiting } from './thread.ts';
 
 /** Maximum number of threads. The second thread serves other tasks while the first thread runs a long task. */
 const MAX_THREADS = 2;
-/**
- * Maximum number of tasks sent to one thread. With more than one task, the thread starts its next task without a round
- * trip.
- */
+/** Maximum number of tasks sent to one thread. Each next task then starts without a round trip to the main thread. */
 const MAX_SENT = 8;
 const IDLE_MS = minutes(1);
 
@@ -54,8 +51,7 @@ export class EvaluationThreads implements ConfinedThreads {
   }
 
   /**
-   * Returns an idle thread, a new thread, or the least busy thread with room, in this order. Returns undefined if all
-   * threads are full.
+   * Prefers an idle thread, then a new thread, then the least busy thread. Returns undefined if all threads are full.
    */
   #threadWithRoom(): EvaluationThread | undefined {
     const [best] = [...this.#threads].sort((a, b) => a.load - b.load);

@@ -28,8 +28,8 @@ export function resumeAt(request: FastifyRequest, cursor: string | undefined): s
 }
 
 /**
- * Yields the items after the cursor until the run has ended, then the event `end`. The id of each item lets a client
- * reconnect without missing or repeating items.
+ * Yields the items after the cursor until the run has ended, then the event `end`. Each event has the id of its item,
+ * so that a client can resume after that item.
  */
 export async function* followRun<Item extends { id: number }>(
   { watch, clock, runId, page, isOver }: LiveSource<Item>,
@@ -48,8 +48,8 @@ export async function* followRun<Item extends { id: number }>(
   try {
     while (!signal.aborted) {
       changed = false;
-      // The end of the run is checked before the page is read, so that the last page includes all items from before the
-      // end.
+      // The end of the run is checked before the page is read. The last page therefore includes all items from before
+      // the end.
       const over = await isOver();
       for (let more = true; more; ) {
         const { items, nextCursor } = await page(at);

@@ -21,7 +21,7 @@ export function idempotencyKeyOf(
   body: { idempotencyKey?: string | undefined },
   request: FastifyRequest,
 ): string | undefined {
-  // The cast to a string is safe, because Node joins repeated `Idempotency-Key` headers into one string.
+  // Node joins repeated `Idempotency-Key` headers into one string, so the cast is safe.
   const header = request.headers['idempotency-key'] as string | undefined;
   if (header !== undefined && (header.length === 0 || header.length > 256))
     throw new PlatformError('VALIDATION_ERROR', 'Idempotency-Key must have 1 to 256 characters.');

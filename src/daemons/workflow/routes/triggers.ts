@@ -6,8 +6,8 @@ import { starterOf } from './starter.ts';
 
 const auth = 'caller';
 /**
- * Prefix of the host id in webhook deliveries from the gateway. The prefix can be trusted, because a host id is
- * accepted only with the service key.
+ * Prefix of the host id in webhook deliveries from the gateway. A host id is accepted only with the service key, so the
+ * prefix can be trusted.
  */
 const WEBHOOK_CALLER = 'webhook:';
 

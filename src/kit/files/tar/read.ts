@@ -6,8 +6,8 @@ import { type Extract, extract } from 'tar-stream';
 import { messageOf, PlatformError } from '../../errors/errors.ts';
 
 /**
- * Maximum total bytes of headers before one entry. Headers compress so well that an archive of one kilobyte could
- * contain megabytes of headers.
+ * Maximum total bytes of headers before one entry. Without a limit, a small compressed archive could contain megabytes
+ * of headers.
  */
 const MAX_HEADER_BYTES = 64 * 1024;
 /** Number of bytes that are passed to the extractor at a time. The header limit is checked before each write. */
@@ -32,8 +32,8 @@ const TYPES: Record<string, TarEntry['type']> = {
 };
 
 /**
- * Yields the entries of a `.tar.gz` file in order. The file is read to its end, where the checksum is. Throws
- * VALIDATION_ERROR for damaged archives. Errors of the file system and of gzip are thrown unchanged.
+ * Yields the entries of a `.tar.gz` file in order. Throws VALIDATION_ERROR for damaged archives. Errors of the file
+ * system and of gzip are thrown unchanged.
  */
 export async function* readTarGz(path: string): AsyncGenerator<TarEntry, undefined> {
   const archive = extract();

@@ -9,8 +9,8 @@ export type TarSource = { name: string; mode: number } & ({ path: string; size: 
 const READ_BYTES = 256 * 1024;
 
 /**
- * Archives files in the given order, all with the modification time `modifiedAt` (epoch seconds). Throws CONFLICT if a
- * file is shorter than its `size`. Bytes beyond `size` are omitted.
+ * Archives files in the given order. Throws CONFLICT if a file is shorter than its `size`, and omits bytes beyond
+ * `size`. `modifiedAt` is in epoch seconds.
  */
 export async function* tarOf(
   sources: AsyncIterable<TarSource> | Iterable<TarSource>,

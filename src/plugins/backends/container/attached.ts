@@ -95,7 +95,7 @@ class Channel extends Duplex {
     return step;
   }
 
-  /** Reads the socket only while both streams have room, because the next bytes can belong to either stream. */
+  /** Reads from the socket only while stdout and stderr both have room. The next bytes can belong to either stream. */
   #flow(): void {
     if (this.#channelHasRoom && this.#stderrHasRoom) this.#socket.resume();
     else this.#socket.pause();

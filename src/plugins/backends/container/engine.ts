@@ -70,8 +70,8 @@ export class Engine {
       });
       return socket;
     } catch (error) {
-      // If a container cannot start, attaching can fail without the cause. The engine reports the cause in its response
-      // to a start request.
+      // If a container cannot start, the error of the attach request can lack the cause. The response to a start
+      // request contains the cause.
       if (messageOf(error) === 'bad upgrade') await this.#call('POST', `/containers/${id}/start`);
       throw unreachable(error, this.#socketPath);
     }
@@ -99,7 +99,7 @@ export class Engine {
     await this.#call('DELETE', `/containers/${id}?force=true&v=true`, undefined, [404]);
   }
 
-  /** Returns all containers with the label, including stopped ones. */
+  /** Returns all containers with the label, including stopped containers. */
   async list(label: string): Promise<ListedContainer[]> {
     const filters = encodeURIComponent(JSON.stringify({ label: [label] }));
     const found = (await this.#call('GET', `/containers/json?all=true&filters=${filters}`)) as Array<{

@@ -90,7 +90,10 @@ export class ContainerBackend implements ExecutionBackend {
     return this.#execute(call, leave);
   }
 
-  /** Removes containers that earlier processes with the same name or with an ended one left. Returns their number. */
+  /**
+   * Removes containers of earlier processes of this instance, and containers of ended instances. Returns the number of
+   * removed containers.
+   */
   async removeOrphans(): Promise<number> {
     const { config, logger, dataDir, instance, endedInstances = [] } = this.#deps;
     if (!existsSync(config.socket)) return 0;
@@ -149,8 +152,8 @@ export class ContainerBackend implements ExecutionBackend {
     if (call.isSettled) return call.promise;
     const engine = this.#engine;
     const socket = await engine.attach(id);
-    // The container is started even if the call was cancelled, because Podman cannot remove a container that was
-    // attached but not started.
+    // Podman cannot remove a container that was attached but not started. The container is therefore started even if
+    // the call was cancelled.
     await engine.start(id);
     if (call.isSettled) {
       socket.destroy();
@@ -160,7 +163,7 @@ export class ContainerBackend implements ExecutionBackend {
     const { signal } = this.#closing;
     const onClose = (): void => runner.end({ kind: 'closing' });
     signal.addEventListener('abort', onClose, { once: true });
-    // If the backend is already closed, the abort event has already fired, and the listener would not be called.
+    // The abort event of a closed backend has already fired, so the listener would not be called.
     if (signal.aborted) onClose();
     // If a call is rejected before its runner is ready, the runner ends at once. A ready runner first aborts the
     // handler.

@@ -10,8 +10,8 @@ export interface LimitCheckDeps {
 }
 
 /**
- * Returns a check for created containers. The check throws SANDBOX_ERROR if the engine ignores limits, as rootless
- * engines can, and `requireLimits` is true. After it has passed once, the check is skipped.
+ * Returns a check for created containers. If `requireLimits` is true, the check throws SANDBOX_ERROR for an engine that
+ * ignores limits. After the first success, the check is skipped.
  */
 export function createLimitCheck({ engine, config, logger }: LimitCheckDeps): (id: string) => Promise<void> {
   let isChecked = false;

@@ -33,8 +33,8 @@ export class Slots {
   }
 
   /**
-   * Waits for a slot and returns the function that releases the slot. Throws SERVICE_UNAVAILABLE if the queue is full
-   * or no slot becomes free in time.
+   * Waits for a slot and returns a function that releases the slot. Throws SERVICE_UNAVAILABLE if the queue is full or
+   * the wait takes too long.
    */
   async enter(call: Call): Promise<() => void> {
     if (this.#isClosed) throw stopping();
@@ -68,8 +68,8 @@ export class Slots {
   }
 
   /**
-   * Takes a slot for the next call in round-robin order, and returns the call. Skips tenants that have used their share
-   * of the slots.
+   * Takes a slot for the next call in round-robin order of tenants. Skips tenants that have used their share of the
+   * slots.
    */
   #next(): Call | undefined {
     return this.#queue.next((call) => this.#shares.take(call.request.tenantId));

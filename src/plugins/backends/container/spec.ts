@@ -46,8 +46,8 @@ export function memoryMbOf(config: ContainerConfig, { permissions }: ExecutionRe
 }
 
 /**
- * Returns the container specification of an execution. Granted files are mounted at their paths on the host, so that
- * paths need no translation. @spec docs/security.md "Containers"
+ * Returns the container specification of an execution. Granted files have the same paths in the container as on the
+ * host. @spec docs/security.md "Containers"
  */
 export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
   const { request, root, grants, config, labels, environment, access } = input;
@@ -99,7 +99,8 @@ export async function containerSpec(input: SpecInput): Promise<ContainerSpec> {
 }
 
 /**
- * Rejects grants that include the engine's socket, because its clients can become root, even through a read-only mount.
+ * Rejects grants that include the engine's socket. A client of this socket can become root, even through a read-only
+ * mount.
  */
 async function refuseEngineSocket({ read, write }: Grants, socket: string): Promise<void> {
   const real = await realpath(socket).catch(() => socket);
@@ -137,8 +138,8 @@ function isEnforcing(): boolean {
 }
 
 /**
- * Returns the user of the container: the owner of the plugin's folder, or `nobody` if root owns the folder. Root, which
- * has no capabilities in the container, is used only for folders that no other user can read.
+ * Returns the owner of the plugin's folder, or `nobody` if root owns the folder. Returns root only if no other user can
+ * read the folder.
  */
 async function userFor(root: string): Promise<string> {
   const { uid, gid, mode } = await stat(root);

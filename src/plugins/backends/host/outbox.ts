@@ -14,7 +14,7 @@ export interface OutboxWire {
 }
 
 /**
- * A frame that is sent in parts. The later frames of the same execution (`followers`) wait until all parts are sent.
+ * A frame that is sent in parts. `followers` holds later frames of the same execution, which are sent after all parts.
  */
 interface LongFrame {
   number: number;
@@ -24,13 +24,15 @@ interface LongFrame {
   followers: string[];
 }
 
-/** Send queue of one socket. It splits long frames, so that short frames of other executions can overtake them. */
+/**
+ * Send queue of one socket. The queue splits long frames, so that short frames of other executions can overtake them.
+ */
 export class Outbox {
   readonly #wire: OutboxWire;
   readonly #maxBytes: number;
   #short: string[] = [];
   #long: LongFrame[] = [];
-  /** Latest long frame of each execution that is not completely sent. */
+  /** Latest long frame of each execution that has unsent parts. */
   readonly #latest = new Map<string, LongFrame>();
   #waitingChars = 0;
   #numbered = 0;
@@ -40,7 +42,7 @@ export class Outbox {
     this.#maxBytes = maxBytes;
   }
 
-  /** Queues a frame. Frames of one execution keep their order. Returns false if the frame exceeds the size limit. */
+  /** Queues a frame. Returns false if the frame exceeds the size limit. Frames of one execution keep their order. */
   send(frame: object, executionId?: string): boolean {
     const text = JSON.stringify(frame);
     const isLong = text.length > HOST_SOCKET.partChars;

@@ -23,7 +23,7 @@ export interface CallRouter {
 
 /**
  * Creates a router that answers the platform calls of one process. Service and method names come from plugin code, so
- * inherited properties such as `constructor` must not be found.
+ * inherited properties such as `constructor` are rejected.
  */
 export function createCallRouter(deps: {
   services: PlatformServices;

@@ -7,8 +7,8 @@ import type { ExecuteFrame } from '../../runner/protocol.ts';
 export interface Call {
   readonly request: ExecutionRequest;
   /**
-   * Serialized `execute` frame. It is created when the call arrives, because the queue limits the total size of the
-   * frames of its calls.
+   * Serialized `execute` frame. The frame is created when the call arrives, because the queue limits the total size of
+   * all frames.
    */
   readonly frame: string;
   readonly timeoutMs: number;
@@ -66,7 +66,7 @@ function executeFrame(
   inputText: string | undefined,
 ): string {
   try {
-    // Each frame is one line, so an `inputText` with line breaks is replaced with the serialized input.
+    // A frame must be a single line. An `inputText` with line breaks is therefore replaced with the serialized input.
     const text = inputText === undefined || inputText.includes('\n') ? JSON.stringify(input) : inputText;
     const streams = stream ? { streams: true as const } : {};
     const begun = onBegun ? { tellsBegun: true as const } : {};

@@ -27,14 +27,14 @@ export interface ProcessExit {
 const HEAP_EXHAUSTED = /heap out of memory|Allocation failed|FatalProcessOutOfMemory/i;
 
 /**
- * Returns the error of a call whose process ended. `details.interrupted` marks a call that might not have caused the
- * end, because the process was also running other calls (`shared`).
+ * Returns the error of a call whose process ended. In a process with other calls (`shared`), `details.interrupted` is
+ * set, because another call might have ended the process.
  */
 export function lostProcess(exit: ProcessExit, pluginId: string, shared = false): PlatformError {
   if (!exit.wasReady) return startFailure(exit, pluginId);
   const { message, details } = describeExit(exit);
   const phase = exit.hadLoaded || exit.ended ? {} : { diedLoading: true };
-  // If a process is ended because one of its calls timed out or was cancelled, its other calls count as interrupted.
+  // A call counts as interrupted if another call ended the process by a timeout or cancellation.
   const wasInterrupted = shared || exit.ended?.kind === 'timeout' || exit.ended?.kind === 'cancelled';
   return new PlatformError('EXECUTION_ERROR', `The process of plugin ${pluginId} ${message}`, {
     details: { ...details, ...phase, ...(wasInterrupted ? { interrupted: true } : {}) },
@@ -52,8 +52,7 @@ function startFailure(exit: ProcessExit, pluginId: string): PlatformError {
     `The sandbox of plugin ${pluginId} could not be started: its process ${why} Its stderr output is in the log.`,
     {
       details: { exitCode: exit.code, signal: exit.signal },
-      // Output of plugin code must appear only in the log. Callers receive the message and details, so the output is
-      // passed as the cause.
+      // Output of plugin code must appear only in the log. The cause is logged and never sent to callers.
       ...(said ? { cause: new Error(`The process wrote to stderr: ${said}`) } : {}),
     },
   );
@@ -94,7 +93,8 @@ export function describeExit(exit: ProcessExit): { message: string; details: Rec
 }
 
 /**
- * Wraps an error that occurred before the process started in a SANDBOX_ERROR. A `PlatformError` is returned unchanged.
+ * Returns a SANDBOX_ERROR that wraps an error from before the start of the process. Returns a `PlatformError`
+ * unchanged.
  */
 export function asSandboxError(error: unknown, pluginId: string): PlatformError {
   if (error instanceof PlatformError) return error;

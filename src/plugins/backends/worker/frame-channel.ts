@@ -12,8 +12,8 @@ import { asFrame, type RawFrame } from './frames.ts';
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
 
 /**
- * Read budget of one process in bytes per second. Each frame costs its size plus 1 KiB, and an invalid frame another 16
- * KiB. Reading pauses while the budget is used up, so that a plugin that sends too much slows down only itself.
+ * Read budget of one process in bytes per second. Each frame costs its size plus 1 KiB. Reading pauses when the budget
+ * is used up, so that a flood of frames slows down only its sender.
  */
 const COST_PER_SECOND = 64 * 1024 * 1024;
 const COST_AT_ONCE = 32 * 1024 * 1024;
@@ -21,7 +21,7 @@ const FRAME_COST = 1024;
 const INVALID_FRAME_COST = 16 * 1024;
 
 /**
- * Frames longer than this limit have a time budget for parsing, so that one process uses at most a quarter of this
+ * Frames longer than this limit have a time budget for parsing. One process can then use at most a quarter of this
  * thread's time.
  */
 const LARGE_CHARS = 64 * 1024;

@@ -54,7 +54,7 @@ export function readError(frame: RawFrame): PlatformError {
   });
 }
 
-/** Returns the platform call in a frame, or undefined if the frame is malformed and therefore cannot be answered. */
+/** Returns the platform call in a frame. Returns undefined for a malformed frame, which cannot be answered. */
 export function readCall({ callId, service, method, args }: RawFrame): PlatformCall | undefined {
   if (typeof callId !== 'number' || !Number.isSafeInteger(callId)) return undefined;
   if (typeof service !== 'string' || typeof method !== 'string' || !Array.isArray(args)) return undefined;

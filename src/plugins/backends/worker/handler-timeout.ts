@@ -3,13 +3,10 @@ import type { Call } from './call.ts';
 
 /** Time for a handler to stop after `ctx.signal` was aborted. */
 const GRACE_MS = 500;
-/** Minimum time limit for loading plugin code, used for calls whose own time limit does not include loading. */
+/** Minimum time limit for loading plugin code. Applies to calls whose own time limit excludes loading. */
 const LOAD_MS = 15_000;
 
-/**
- * Timer of one call. It first limits the loading of code, then the handler, and finally the grace period after an
- * abort.
- */
+/** Timer of one call. Limits code loading, then the handler, and finally the grace period after an abort. */
 export class HandlerTimeout {
   readonly #clock: Clock;
   readonly #call: Call;
@@ -36,8 +33,8 @@ export class HandlerTimeout {
   }
 
   /**
-   * Starts the grace period of an aborted handler. The timer runs in real time, even with a test clock, because it
-   * protects this service.
+   * Starts the grace period of an aborted handler. The timer uses the system clock, even with a test clock, because the
+   * timer protects this service.
    */
   startGracePeriod(onEnd: () => void): void {
     this.stop();

@@ -62,8 +62,7 @@ type Plugin = ExecutionRequest['plugin'];
 
 /**
  * Runs plugin code in reusable sandboxed processes. By default, a process runs one call at a time, so that a crash
- * affects no other call. `permissions.quotas.concurrency` can allow more calls at a time. @spec docs/operations.md
- * "Where plugin code runs"
+ * affects only one call. @spec docs/operations.md "Where plugin code runs"
  */
 export class WorkerBackend implements ExecutionBackend {
   readonly name = 'worker';
@@ -93,7 +92,7 @@ export class WorkerBackend implements ExecutionBackend {
     return sandboxInForce(this.#deps.config.sandbox);
   }
 
-  /** Returns one entry for each pair of plugin version and permission set that has running processes. */
+  /** Returns one entry per plugin version and permission set with running processes. */
   stats(): PoolStats[] {
     return this.#allPools()
       .map((pool) => pool.stats())
@@ -101,8 +100,8 @@ export class WorkerBackend implements ExecutionBackend {
   }
 
   /**
-   * Retires the processes of plugins for which `isCurrent` returns false, for example after an update. Their calls
-   * finish on the old code, and later calls start new processes.
+   * Retires the processes of outdated plugins, for example after an update. Running calls finish on the old code. Later
+   * calls start new processes.
    */
   retire(isCurrent: (plugin: Plugin) => boolean): void {
     for (const [key, { plugin, pool }] of this.#pools) {
@@ -145,7 +144,7 @@ export class WorkerBackend implements ExecutionBackend {
     return opened;
   }
 
-  /** Opens a pool of processes. With `alone`, the pool has one process, which runs one call at a time. */
+  /** Opens a pool of processes. With `alone`, the pool has one process with one call at a time. */
   #openPool({ plugin, permissions }: ExecutionRequest, alone: boolean, onEmpty: () => void): Pool {
     const { config, services, logger, clock, codeOf, maxQueue = MAX_QUEUE } = this.#deps;
     // A manifest can lower the operator's memory limit, but not raise it.

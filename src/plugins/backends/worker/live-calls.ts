@@ -12,10 +12,7 @@ import { type RawFrame, readCall, readError, readResult, readText } from './fram
 import { HandlerTimeout } from './handler-timeout.ts';
 import { type OpenStream, openStream } from './open-stream.ts';
 
-/**
- * Time for which a process continues after a handler has ignored its abort, so that the other calls of the process can
- * finish.
- */
+/** Time for other calls to finish in a process whose handler has ignored its abort. */
 const OTHER_CALLS_GRACE_MS = 10_000;
 const MAX_LOG_FRAME_CHARS = 64 * 1024;
 /** Reason for aborting platform calls that are still in flight when their handler ends. */
@@ -40,15 +37,15 @@ interface LiveCall {
   abort?: AbortController;
   timeout: HandlerTimeout;
   hasBegun?: true;
-  /** Set if the handler has ignored its abort and is still running at the end of the grace period. */
+  /** Set if the handler is still running at the end of its grace period after an abort. */
   isStuck?: true;
   /** Set once the handler has returned a stream. */
   stream?: OpenStream;
 }
 
 /**
- * Tracks the calls that run in one process, including aborted calls whose handlers have not stopped yet. Applies the
- * timeouts of calls, and handles the untrusted frames that the process sends about calls.
+ * Tracks the calls that run in one process, including aborted calls with running handlers. Applies the timeouts of
+ * calls. Handles untrusted frames from the process.
  */
 export class LiveCalls {
   readonly #deps: LiveCallsDeps;
@@ -70,7 +67,7 @@ export class LiveCalls {
     return this.#live.size;
   }
 
-  /** True if a handler ignores its abort. The process then accepts no more calls, and ends after its other calls. */
+  /** Whether a handler ignores its abort. If so, the process accepts no more calls and ends after its other calls. */
   get isStuck(): boolean {
     return [...this.#live.values()].some((entry) => entry.isStuck);
   }
@@ -100,7 +97,8 @@ export class LiveCalls {
     const entries = [...this.#live.values()];
     this.#live.clear();
     this.#ending?.stop();
-    // An exit while no call runs is normal, unless code that a handler left running exceeded the memory limit.
+    // An exit without running calls is normal. The exception is leftover code of a handler that exceeded the memory
+    // limit.
     if (entries.length === 0 && exit.ended?.kind !== 'memory') return;
     const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
     logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });
@@ -154,7 +152,7 @@ export class LiveCalls {
 
   #routeCall(frame: RawFrame, entry: LiveCall): boolean {
     const call = readCall(frame);
-    // The code of an aborted handler can still run for a moment, but must not use the platform any more.
+    // The code of an aborted handler can run for a moment longer. Such code must not use the platform.
     if (!call || entry.call.isSettled) return false;
     this.#router.handle(call, this.#contextOf(entry));
     return true;
@@ -186,10 +184,7 @@ export class LiveCalls {
     return true;
   }
 
-  /**
-   * Resolves the call. If the call has a stream, the stream must first be read to its end, and its idle timeout applies
-   * to a slow reader.
-   */
+  /** Resolves the call. A call with a stream resolves after the reader has taken the whole stream. */
   #succeed({ call, stream }: LiveCall, result: CommandResult): void {
     if (!stream) call.resolve(result);
     else
@@ -219,7 +214,9 @@ export class LiveCalls {
     call.reject(error);
   }
 
-  /** Removes a call whose handler has ended, settles it with `run`, and aborts platform calls still in flight. */
+  /**
+   * Removes a call whose handler has ended, and settles the call with `run`. Aborts platform calls that are in flight.
+   */
   #settle(entry: LiveCall, run: () => void): boolean {
     entry.timeout.stop();
     this.#live.delete(entry.call.request.executionId);
@@ -266,7 +263,7 @@ export class LiveCalls {
     entry.call.reject(error);
     entry.timeout.stop();
     entry.stream?.close();
-    // If the handler has already ended, only the reader of its stream was slow, and the process can continue.
+    // If the handler has already ended, only the reader of its stream was slow. The process can continue.
     if (this.#live.get(executionId) !== entry) return;
     entry.abort?.abort(error);
     this.#deps.send({ type: 'cancel', executionId, reason: error.message });

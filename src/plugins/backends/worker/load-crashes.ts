@@ -8,16 +8,15 @@ const FIRST_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 60_000;
 
 /**
- * Delays new processes of a plugin that crashes while loading, because each call would otherwise start another process.
+ * Delays new processes of a plugin that crashes while loading. Without the delay, each call would start another
+ * process.
  */
 export interface LoadCrashes {
   readonly isClean: boolean;
   /** Records the end of a process. If the start of new processes is now delayed, returns the error for queued calls. */
   note(exit: ProcessExit): PlatformError | undefined;
   reset(): void;
-  /**
-   * Throws an error with `Retry-After` and the code of the latest crash while the start of new processes is delayed.
-   */
+  /** Throws an error with `Retry-After` while new processes are delayed. The error has the code of the latest crash. */
   requireNotDelayed(): void;
 }
 

@@ -28,7 +28,7 @@ export interface MemoryWatchDeps {
   onFull(): void;
 }
 
-/** Creates a poller for the memory of a process, because V8's heap limit covers neither buffers nor files in memory. */
+/** Polls the memory of a process. V8's heap limit covers neither buffers nor files in memory. */
 export function createMemoryWatch({
   limitMb,
   folders,
@@ -65,7 +65,8 @@ export function createMemoryWatch({
 }
 
 /**
- * Returns the resident memory of a process in MB, or undefined if the process has ended or the system has no `/proc`.
+ * Returns the resident memory of a process in MB. Returns undefined if the process has ended or the system has no
+ * `/proc`.
  */
 function residentMb(pid: number): number | undefined {
   try {

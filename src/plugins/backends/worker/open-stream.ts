@@ -16,7 +16,7 @@ export interface OpenStreamDeps {
   clock: Clock;
   /** Requests `bytes` more bytes from the process. */
   pull(bytes: number): void;
-  /** Time limit in ms for the process to send the next chunk, and for the reader to accept a chunk. */
+  /** Time limit per chunk, in ms. The limit applies to the process that sends the chunk and to the reader. */
   idleMs: number;
   /** Maximum bytes in flight between the process and the reader. The default is 256 KiB. */
   windowBytes?: number;
@@ -26,7 +26,7 @@ export interface OpenStreamDeps {
 export interface OpenStream {
   /** Forwards a chunk to the reader. Returns false if the process sent more than was requested. */
   take(piece: Buffer): boolean;
-  /** Resolves once the reader has taken all chunks received so far. */
+  /** Resolves when the reader has taken all chunks received so far. */
   readonly drained: Promise<void>;
   close(): void;
 }
@@ -59,8 +59,7 @@ export function openStream(contentType: string, deps: OpenStreamDeps): OpenStrea
       credit -= piece.length;
       moved();
       drained = drained.then(() => sink.write(piece)).then(() => addCredit(piece.length));
-      // A failed write needs no handling here, because the call's abort signal already reports that the reader
-      // disconnected.
+      // The call's abort signal already reports that the reader disconnected, so a failed write is ignored.
       drained.catch(() => {});
       return true;
     },

@@ -20,7 +20,7 @@ interface Member {
   tenantId: string | null;
   /** Monotonic time in ms at which the process was bound to its tenant. */
   boundAt: number;
-  /** True if the process accepts no more calls and ends once its current calls are done. */
+  /** Whether the process accepts no more calls and ends after its current calls. */
   isLeaving: boolean;
 }
 
@@ -74,8 +74,8 @@ export class PoolMembers {
   }
 
   /**
-   * Stops the idle timer of a process that gets a call. With `separateTenants`, binds the process to the tenant if it
-   * is not bound yet.
+   * Stops the idle timer of a process that receives a call. With `separateTenants`, binds an unbound process to the
+   * tenant.
    */
   occupy(process: RunnerProcess, tenantId: string): void {
     const member = this.#members.get(process)!;
@@ -105,8 +105,8 @@ export class PoolMembers {
   }
 
   /**
-   * Evicts the process that has been bound to its tenant for the longest time, if all processes serve other tenants and
-   * no process is about to start or end. `preparing` is the number of processes being started.
+   * Evicts the process that has been bound to its tenant for the longest time. Does nothing if another process can soon
+   * serve the waiting tenant. `preparing` is the number of processes being started.
    */
   evictFor(waiting: string, preparing: number): void {
     const { clock, maxProcesses } = this.#options;

@@ -34,7 +34,7 @@ export interface PoolStats {
   queued: number;
 }
 
-/** The processes of one plugin version and permission set, and the queue of their calls. */
+/** The processes of one plugin version and permission set, with a queue of calls. */
 export class Pool {
   readonly #deps: PoolDeps;
   readonly #members: PoolMembers;
@@ -97,7 +97,7 @@ export class Pool {
   }
 
   #freeFor({ request: { tenantId } }: Call): RunnerProcess | undefined {
-    // A tenant that has used its share of the slots must wait, even if a process has free capacity.
+    // A tenant that has used its share of the slots must wait, even if a process is free.
     return this.#shares.mayTake(tenantId) ? this.#members.freeFor(tenantId) : undefined;
   }
 
@@ -165,8 +165,8 @@ export class Pool {
     const { concurrency, maxProcesses, separateTenants } = this.#deps;
     if (this.#closing || this.#queue.size === 0) return;
     const starting = this.#preparing + this.#members.starting;
-    // Calls of tenants that have used their share of the slots do not count, because a new process could not serve
-    // these tenants.
+    // Calls of tenants that have used their share of the slots do not count. A new process could not serve these
+    // tenants.
     const waiting = this.#queue.sizeOf((tenantId) => this.#shares.mayTake(tenantId));
     const missing = Math.ceil(waiting / concurrency) - starting;
     const slots = maxProcesses - this.#members.size - this.#preparing;
@@ -221,7 +221,7 @@ export class Pool {
     if (this.#members.size > 0 || this.#preparing > 0 || this.#queue.size > 0) return;
     this.#launch = undefined;
     this.#closing?.();
-    // The pool stores the crash count, so the pool must not be removed before the plugin has loaded successfully.
+    // The pool stores the crash count. The pool is therefore kept until the plugin has loaded successfully.
     if (this.#loadCrashes.isClean) this.#deps.onEmpty();
   }
 }

@@ -92,12 +92,15 @@ export class RunnerProcess {
     return this.#isReady;
   }
 
-  /** True if the process has ended or is being stopped. Such a process accepts no more calls. */
+  /** Whether the process has ended or is being stopped. Such a process accepts no more calls. */
   get isEnding(): boolean {
     return this.#ended !== null || this.#isGone;
   }
 
-  /** True if a handler keeps running after its abort and a grace period. The process then accepts no more calls. */
+  /**
+   * Whether a handler still runs at the end of its grace period after an abort. If so, the process accepts no more
+   * calls.
+   */
   get isStuck(): boolean {
     return this.#calls.isStuck;
   }

@@ -100,7 +100,7 @@ function signalOf(code: number): string | undefined {
   return Object.entries(constants.signals).find(([, number]) => number === code - 128)?.[0];
 }
 
-/** Raises the OOM score of a plugin process, so that the kernel kills plugins before services when memory runs out. */
+/** Raises the OOM score of a plugin process. When memory runs out, the kernel then kills plugins before services. */
 function offerToOomKiller(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, '500');
@@ -118,8 +118,8 @@ function killPid(pid: number): void {
 }
 
 /**
- * Reads the pid of bwrap's child process. Uses only the first JSON document, which bwrap writes before plugin code
- * runs, so that plugin code cannot make the platform kill another process.
+ * Reads the pid of bwrap's child process from the first JSON document. bwrap writes this document before plugin code
+ * runs, so plugin code cannot forge the pid.
  */
 function readChildPid(status: Readable, found: (pid: number | undefined) => void): void {
   let text = '';

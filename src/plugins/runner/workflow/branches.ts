@@ -5,18 +5,15 @@ import { RunnerFailure } from '../failure.ts';
 /** A sequential part of a workflow function: the main part (trunk), or a branch that `ctx.all` runs concurrently. */
 export interface Branch {
   /**
-   * Id of the branch. The id is empty for the main part, `1-0` for the first branch of the first `ctx.all`, and
-   * `1-0.2-1` for a branch nested in `1-0`.
+   * Id of the branch, such as `1-0` for the first branch of the first `ctx.all`. A branch nested in `1-0` has an id
+   * such as `1-0.2-1`. The main part has an empty id.
    */
   id: string;
-  /** Number of steps that the branch has reached so far. */
+  /** Number of steps reached by the branch so far. */
   place: number;
-  /** Number of `ctx.all` calls that the branch has made so far. */
+  /** Number of `ctx.all` calls made by the branch so far. */
   forks: number;
-  /**
-   * Id of the step that the branch awaits. The value is `ctx.all` while child branches run, and null if the branch
-   * awaits nothing.
-   */
+  /** Id of the step that the branch awaits, or null. The value is `ctx.all` while child branches run. */
   busyWith: string | null;
   /** End time of the branch's latest step. `ctx.now` returns this time in the branch. */
   now: number;
@@ -49,8 +46,8 @@ export const runInStep = <T>(branch: Branch, inStep: string, work: () => T): T =
 export const currentBranch = (trunk: Branch): Branch => place.getStore()?.branch ?? trunk;
 
 /**
- * Returns the current branch. Throws an error inside a step function, because a nested step would repeat with each
- * attempt and be recorded twice.
+ * Returns the current branch. Throws inside a step function. A nested step would repeat with each attempt and be
+ * recorded twice.
  */
 export function branchFor(trunk: Branch, what: string): Branch {
   const found = place.getStore();
@@ -65,8 +62,8 @@ export function branchFor(trunk: Branch, what: string): Branch {
 }
 
 /**
- * Returns the id of a step, such as `charge`. The id is `charge:2` for the second step of that name, and `charge@1-0`
- * in the branch `1-0`.
+ * Returns the id of a step, such as `charge`. The second step of that name is `charge:2`. In the branch `1-0`, the id
+ * is `charge@1-0`.
  */
 export function stepId(branch: Branch, name: string): string {
   const nth = (branch.names.get(name) ?? 0) + 1;

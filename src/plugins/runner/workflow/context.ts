@@ -17,7 +17,7 @@ import { StepFactory, wrong } from './step-factory.ts';
 
 /**
  * Builds the context of a workflow function, which adds steps to the context of a handler. `unstarted` returns the
- * names of steps that were created but not awaited.
+ * names of steps without `await`.
  */
 export function createWorkflowContext(
   base: PluginContextV3,
@@ -37,7 +37,7 @@ export function createWorkflowContext(
   return { context: context as unknown as WorkflowContext, unstarted: () => steps.unstarted };
 }
 
-/** Creates the context methods for steps that call no command and no child workflow, such as functions and waits. */
+/** Creates the context methods for steps that call neither a command nor a child workflow. */
 function localSteps(steps: StepFactory, workflow: WorkflowParts) {
   return {
     step: (name: string, run: (step: StepInfo) => unknown, options: StepOptions = {}) => {
@@ -126,8 +126,8 @@ function replayedValues({ trunk }: Replay, seed: string) {
 }
 
 /**
- * Returns a function that validates a signal's payload again, because the schema could have changed since the signal
- * was accepted.
+ * Returns a function that validates a signal's payload again. The schema could have changed since the signal was
+ * accepted.
  */
 function payloadReader(workflow: WorkflowParts, name: string): StepRequest['decode'] {
   const schema = signalSchema(workflow, name);
@@ -147,8 +147,8 @@ function payloadReader(workflow: WorkflowParts, name: string): StepRequest['deco
 }
 
 /**
- * Adds the workflow's default options to a step's options. Marks an inherited `retry`, because only a step's own
- * `retry` declares that the step is safe to repeat.
+ * Adds the workflow's default options to a step's options. Marks an inherited `retry`. Only a step's own `retry`
+ * declares that the step is safe to repeat.
  */
 function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'options' | 'inheritsRetry'> {
   const { retry = defaults.retry } = options;
@@ -182,7 +182,9 @@ function timeOf(until: SleepUntil): Record<string, unknown> {
   );
 }
 
-/** Returns the default name of a step that calls a command, such as `charge` for the command `@acme/shop/charge`. */
+/**
+ * Returns the default name of a step that calls a command. For example, the name for `@acme/shop/charge` is `charge`.
+ */
 function nameOf(ref: unknown): string {
   return String(ref)
     .split('/')

@@ -47,7 +47,7 @@ export function workflowLink(
 
 /**
  * Runs a workflow function from its start and replays recorded steps. The function's result or error ends the run. If
- * every branch waits, this replay ends, and a later replay continues the run.
+ * every branch waits, the replay ends, and a later replay continues the run.
  */
 export async function runWorkflow(
   { ref, workflow, execute }: Handler,
@@ -108,16 +108,14 @@ function threw(thrown: unknown): ReplayEnd {
   const { error } = faultOf(thrown);
   if (thrown instanceof CancelledError) return { end: 'threw', error, cancelled: true };
   if (thrown instanceof WorkflowStepError) return { end: 'threw', error, step: thrown.step };
-  // An error of the workflow function must not be reported as a failed step, so the code STEP_FAILED is replaced.
+  // The error of a workflow function is not a step failure, so the code STEP_FAILED is replaced.
   return {
     end: 'threw',
     error: error.code === 'STEP_FAILED' ? { ...error, code: 'EXECUTION_ERROR' } : error,
   };
 }
 
-/**
- * Throws if a step was not awaited. The end of the workflow function would interrupt such a step at an arbitrary point.
- */
+/** Throws if a step was not awaited. The end of the workflow function would interrupt the step. */
 function requireAllAwaited(unstarted: readonly string[], unfinished: string | undefined): void {
   const [first] = unstarted;
   if (first === undefined && unfinished === undefined) return;

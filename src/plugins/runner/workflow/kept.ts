@@ -2,7 +2,7 @@ import { messageOf, RunnerFailure } from '../failure.ts';
 
 /**
  * Serializes a value as JSON for later replays. Throws VALIDATION_ERROR for values that JSON would silently drop or
- * change, such as maps, sets, functions, symbols and non-finite numbers.
+ * change, such as maps, functions and non-finite numbers.
  */
 export function keptText(value: unknown, what: string): string {
   const lost = (kind: string, key: string): RunnerFailure =>

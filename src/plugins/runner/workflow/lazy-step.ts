@@ -1,6 +1,6 @@
 /**
- * A step that starts only when code awaits the step or passes the step to `ctx.all`. Steps without `await` can be
- * detected because they never start.
+ * A step that starts only when code awaits the step or passes the step to `ctx.all`. A step without `await` never
+ * starts and can therefore be detected.
  */
 export class LazyStep<Result> implements Promise<Result> {
   readonly [Symbol.toStringTag] = 'WorkflowStep';

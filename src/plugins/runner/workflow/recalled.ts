@@ -8,10 +8,7 @@ export class Recalled {
     for (const step of steps) this.#steps.set(step.id, step);
   }
 
-  /**
-   * Returns the recorded answer for a step. Returns undefined if the step is new or differs from the recorded step. The
-   * workflow run reports a different step as changed code.
-   */
+  /** Returns the recorded answer for a step. Returns undefined if the step is new or differs from the recorded step. */
   take({ id, branch, place, uses }: EnterStep): StepAnswer | undefined {
     const step = this.#steps.get(id);
     if (!step || step.branch !== branch || step.place !== place || step.uses !== uses) return undefined;
@@ -19,7 +16,7 @@ export class Recalled {
     return step.answer;
   }
 
-  /** Returns the id of the first unreached step, in the order in which earlier replays reached the steps. */
+  /** Returns the id of the first unreached step, in the order of earlier replays. */
   missed(): string | undefined {
     const [first] = this.#steps.keys();
     return first;

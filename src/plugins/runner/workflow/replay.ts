@@ -46,7 +46,7 @@ export class Replay {
     return this.#reached < this.#link.replay.remembered;
   }
 
-  /** Id of a step that an earlier replay recorded and that the workflow function has not reached in this replay. */
+  /** Id of a recorded step that the workflow function has not reached in this replay. */
   get missed(): string | undefined {
     return this.#recalled.missed();
   }
@@ -56,7 +56,7 @@ export class Replay {
     return [...this.#branches].find(({ busyWith }) => busyWith !== null)?.busyWith ?? undefined;
   }
 
-  /** Fetches the steps of earlier replays in advance, to save one request per step. */
+  /** Fetches the steps of earlier replays in pages, which saves one request per step. */
   async recall(): Promise<void> {
     for (let after: number | null = 0; after !== null; ) {
       const from: number = after;
@@ -88,8 +88,8 @@ export class Replay {
   }
 
   /**
-   * Runs branches concurrently until all have ended. Rejects with a CancelledError if a branch was cancelled.
-   * Otherwise, a failed branch causes a rejection with the first failure in branch order.
+   * Runs branches concurrently until all branches have ended. Rejects with a CancelledError if a branch was cancelled.
+   * Otherwise, rejects with the first failure in branch order.
    */
   async fork(
     parent: Branch,
@@ -145,8 +145,8 @@ export class Replay {
   }
 
   /**
-   * Halts the replay if all active branches wait for a step that the workflow function no longer reaches, because the
-   * function's code has changed.
+   * Halts the replay if all active branches wait for a step that the function no longer reaches. This happens if the
+   * code of the workflow function has changed.
    */
   #endStray(): void {
     if (this.#run.isOver || this.#turns.held === 0 || this.#turns.held !== this.#active) return;

@@ -9,7 +9,7 @@ const FUNCTION_FAULTS = new Set(['PERMISSION_DENIED', 'VALIDATION_ERROR', 'PAYLO
 /** Error codes from the workflow run that stop the replay. */
 const RUN_ENDED = new Set(['CONFLICT', 'WORKFLOW_DEFINITION_CHANGED']);
 
-/** Sends the calls of one replay to its workflow run. Calls never resolve once the replay has ended. */
+/** Sends the calls of one replay to its workflow run. After the end of the replay, calls never resolve. */
 export class RunCalls {
   readonly #permits = new Semaphore(MAX_CALLS);
   readonly #halted = Promise.withResolvers<Halt>();

@@ -1,6 +1,6 @@
 /**
- * Limits the number of concurrent tasks. Further tasks wait in FIFO order. If a permit is free, a task starts
- * synchronously, because a later start, as with p-limit, would change the order of steps.
+ * Limits the number of concurrent tasks. Further tasks wait in FIFO order. With a free permit, a task starts
+ * synchronously, because a later start would change the order of steps.
  */
 export class Semaphore {
   readonly #waiting: Array<() => void> = [];

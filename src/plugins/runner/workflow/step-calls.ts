@@ -47,8 +47,8 @@ export class StepCalls {
   }
 
   /**
-   * Requests a step from the workflow run. A step with a function first waits for a permit, because the step's timeout
-   * starts with the request.
+   * Requests a step from the workflow run. A step with a function first waits for a permit, because the request starts
+   * the step's timeout.
    */
   enter(branch: Branch, step: EnterStep, run: StepRequest['run']): Promise<StepAnswer> {
     if (!run) return this.#run.ask(() => this.#link.enter(step));
@@ -81,7 +81,7 @@ export class StepCalls {
     try {
       return await this.#settle({ id, attempt, outcome } as SettleStep);
     } catch (error) {
-      // An output that is too large to send fails only the step. The workflow function continues.
+      // An output that is too large to send fails only the step, and the workflow function continues.
       return this.#settle({ id, attempt, outcome: faultOf(error) } as SettleStep);
     }
   }

@@ -18,8 +18,8 @@ export async function outcomeOf(id: string, run: () => unknown): Promise<unknown
 }
 
 /**
- * Converts a failed step to the error that its branch receives. After a cancellation, later steps of the branch belong
- * to the clean-up.
+ * Converts a failed step to the error that its branch receives. After a cancellation, later steps of the branch are
+ * part of the clean-up.
  */
 export function failureOf(
   branch: Branch,

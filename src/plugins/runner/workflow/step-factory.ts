@@ -5,7 +5,7 @@ import { LazyStep } from './lazy-step.ts';
 import type { Replay } from './replay.ts';
 import type { StepRequest } from './replay-link.ts';
 
-/** Creates the steps of one replay. Each step starts when the workflow function awaits the step. */
+/** Creates the steps of one replay. A step starts when the workflow function awaits the step. */
 export class StepFactory {
   readonly #replay: Replay;
   readonly #unstarted = new Set<LazyStep<unknown>>();
@@ -34,15 +34,15 @@ export class StepFactory {
   }
 
   /**
-   * Returns the function that a branch of `ctx.all` runs for an item. An item is a function or a step. For a step, the
-   * id from the parent branch is used.
+   * Returns the function that a branch of `ctx.all` runs for an item. An item is a function or a step. The id of a step
+   * comes from the parent branch.
    */
   bodyOf(parent: Branch, item: unknown, index: number): (branch: Branch) => Promise<unknown> {
     if (item instanceof LazyStep) {
       const id = stepId(parent, item.name);
       const request = this.#requests.get(item)!;
       // `joint` delays the next replay until all items of `ctx.all` have ended. A step with a function is not joint,
-      // because the function can run only during a replay.
+      // because the function runs only during a replay.
       const asked: StepRequest = request.run ? request : { ...request, joint: true };
       return (branch) => item.startAs(() => this.#begin(item, branch, id, asked));
     }

@@ -28,8 +28,8 @@ export interface StepFault {
 }
 
 /**
- * Converts a value thrown by a step's function to a StepFault. An error can set `errorClass` and `retryAfterMs`,
- * directly or in its `details`.
+ * Converts a value thrown by a step's function to a StepFault. Reads `errorClass` and `retryAfterMs` from the error or
+ * its `details`.
  */
 export function faultOf(thrown: unknown): StepFault {
   const own = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as Record<string, unknown>;
@@ -42,8 +42,8 @@ export function faultOf(thrown: unknown): StepFault {
 }
 
 /**
- * Returns the details as JSON values. Returns an empty object if JSON cannot represent the details, so that the failure
- * itself is reported in any case.
+ * Returns the details as JSON values. Returns an empty object for details that JSON cannot represent, so that the
+ * failure is always reported.
  */
 function jsonOf(details: Record<string, unknown>): Record<string, unknown> {
   try {

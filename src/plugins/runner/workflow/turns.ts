@@ -7,7 +7,7 @@ import type { Branch } from './branches.ts';
 const LONGEST_REST_MS = 20;
 
 /**
- * Delivers step completions to the workflow function in their recorded order, one at a time, so that all replays
+ * Delivers step completions to the workflow function one at a time, in their recorded order. All replays then
  * interleave branches identically.
  */
 export class Turns {

@@ -3,7 +3,7 @@ import type { ClientStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { isUniqueViolation } from '../postgres-error.ts';
 
-/** Client store with one row per client. @spec Client credentials and token pair */
+/** Client store. @spec Client credentials and token pair */
 export function postgresClients(database: PostgresDatabase): ClientStore {
   return {
     async create(client) {

@@ -8,7 +8,7 @@ import { OLDEST_RUNNING, TRANSACTION_ID } from '../transaction-ids.ts';
 
 /**
  * Table of the change feed. A position starts with the transaction id, because transaction ids show which transactions
- * can still commit. `feed_pruned` contains the highest deleted position.
+ * can still commit.
  */
 export const FEED = `
   create table svc.feed (
@@ -112,10 +112,7 @@ function positionOf(cursor: FeedCursor): Position {
   return { xact: Number(xact), n: Number(n) };
 }
 
-/**
- * Reads changes in a single statement, so that the oldest running transaction, the pruned position and the rows belong
- * to one snapshot.
- */
+/** Reads changes in a single statement, so that the changes and positions belong to one snapshot. */
 const READ = `
   with bounds as materialized (
     select ${OLDEST_RUNNING} as horizon, (xact, n) > (:xact::bigint, :n::bigint) as is_pruned from svc.feed_pruned
@@ -127,8 +124,8 @@ const READ = `
   ) f on true order by f.xact, f.n`;
 
 /**
- * Deletes the changes that precede the first recent change. If the clock was set back, deleting by time alone could
- * leave gaps between changes.
+ * Deletes all changes before the first recent change. Deleting by time alone could leave gaps between changes if the
+ * clock was set back.
  */
 const PRUNE = `
   with kept as materialized (

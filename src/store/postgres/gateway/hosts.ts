@@ -7,7 +7,6 @@ import { isUniqueViolation } from '../postgres-error.ts';
 import type { Tables } from '../tables.ts';
 import type { PostgresFeed } from './feed.ts';
 
-/** Host store with one row per host. The data that a host reports about itself is stored as JSON. */
 export function postgresHosts(database: PostgresDatabase, feed: PostgresFeed): HostStore {
   return {
     async register(host, client) {
@@ -73,8 +72,8 @@ export function postgresHosts(database: PostgresDatabase, feed: PostgresFeed): H
 }
 
 /**
- * Records a session. If the host was connected to another member, adds a feed change to notify that member, and returns
- * true.
+ * Records the session of a host. If the host was connected to another member, notifies that member through the feed and
+ * returns true.
  */
 async function connect(
   query: Transaction<Tables>,

@@ -3,7 +3,7 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import type { RefreshTokenStore, RotationOutcome } from '../../ports/index.ts';
 import type { PostgresDatabase, Query } from '../database.ts';
 
-/** Token store with one row per token hash. Spent tokens are kept until their expiry, so that reuse is detected. */
+/** Token store. Spent tokens are kept until they expire, so that their reuse is detected. */
 export function postgresRefreshTokens(database: PostgresDatabase, clock: Clock): RefreshTokenStore {
   return {
     async add(token) {
@@ -81,8 +81,7 @@ async function spend(
   now: number,
   graceMs: number,
 ): Promise<RotationOutcome> {
-  // The update locks the row, so that the second of two concurrent calls sees the time at which the first call spent
-  // the token.
+  // The update locks the row, so that a concurrent second call sees that the token is already spent.
   const { numUpdatedRows } = await query
     .updateTable('refreshToken')
     .set({ spentAt: now })

@@ -4,7 +4,6 @@ import type { PostgresDatabase, Query } from '../database.ts';
 import type { PostgresFeed } from './feed.ts';
 import { deleteTokensOf } from './refresh-tokens.ts';
 
-/** Revocation store with one row per host or token. */
 export function postgresRevocations(database: PostgresDatabase, feed: PostgresFeed): RevocationStore {
   return {
     revokeHost: (hostId, now) =>
@@ -83,7 +82,7 @@ async function add(query: Query, revocation: Omit<Revocation, 'sequence'>): Prom
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Store of manually issued tokens with one row per token. The token itself is not stored. */
+/** Store of manually issued tokens. Rows do not contain the tokens themselves. */
 export function postgresMintedTokens(database: PostgresDatabase): MintedTokenStore {
   return {
     async add(token) {

@@ -1,7 +1,4 @@
-/**
- * Tables of clients, hosts and tokens. `collate "C"` compares the ids in list cursors by bytes, as SQLite does. Times
- * are in epoch ms.
- */
+/** Tables of clients, hosts and tokens. With `collate "C"`, ids are sorted by their bytes, as in SQLite. */
 export const IDENTITY = `
   create table svc.client (
     client_id text collate "C" primary key,

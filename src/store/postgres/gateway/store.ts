@@ -59,7 +59,7 @@ export function postgresCache(
   return new PostgresKeyValue(database, 'cacheEntry', clock, feed && announceScopes(feed));
 }
 
-/** Returns a function that maps a scope of FEED_SCOPES to the function that adds changes of the scope to the feed. */
+/** Returns a lookup from a scope to the function that adds changes of the scope to the feed. */
 function announceScopes(feed: PostgresFeed): (scope: string) => AnnounceChange | undefined {
   const topics = new Map<string, FeedTopic>(Object.entries(FEED_SCOPES));
   return (scope) => {

@@ -10,10 +10,7 @@ import type { PostgresDatabase } from '../database.ts';
 import type { Tables } from '../tables.ts';
 import type { PostgresFeed } from './feed.ts';
 
-/**
- * Secret store with one row per namespace, plugin, event and instance. A revoked secret has no row. @spec Webhook
- * secret record
- */
+/** Secret store. A revoked secret has no row. @spec Webhook secret record */
 export function postgresWebhookSecrets(
   database: PostgresDatabase,
   clock: Clock,

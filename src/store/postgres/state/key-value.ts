@@ -29,7 +29,6 @@ const MAX_EXPIRED_ROWS = 1000;
 /** Distinguishes the lock of a scope from other advisory locks. */
 const LOCK_SEED = 0x6b7673;
 
-/** Key-value store with one row per scope and key, whose value is JSON. Only the state service's table has quotas. */
 export class PostgresKeyValue implements KeyValueStore {
   readonly #database: PostgresDatabase;
   readonly #table: EntryTable;
@@ -37,8 +36,8 @@ export class PostgresKeyValue implements KeyValueStore {
   readonly #announcer: (scope: string) => AnnounceChange | undefined;
 
   /**
-   * `announcer` returns the function that announces changes of a scope, or undefined if changes of the scope are not
-   * announced. The expiry of entries is never announced.
+   * `announcer` returns the function that announces changes of a scope, or undefined if the scope is not announced.
+   * Expiry is never announced.
    */
   constructor(
     database: PostgresDatabase,
@@ -118,8 +117,8 @@ export class PostgresKeyValue implements KeyValueStore {
       for (;;) {
         const sum = await this.#add(query, first, by);
         if (sum) return { result: { value: Number(sum.value), expiresAt: sum.expiresAt }, isChanged: true };
-        // `sumOf` throws if the entry is not a number or the sum is too large. Otherwise, another call has changed the
-        // entry, and the loop repeats the increment.
+        // `sumOf` throws if the entry is not a number or the sum is too large. Without an error, another call has
+        // changed the entry, so the loop tries again.
         const found = await this.#find(query, scope, key);
         if (found) sumOf(key, JSON.parse(found.value), by);
       }
@@ -154,8 +153,8 @@ export class PostgresKeyValue implements KeyValueStore {
   }
 
   /**
-   * Runs a write and announces the change. Writes with a quota run one after another in each scope, so that two writes
-   * cannot exceed the quota together.
+   * Runs a write and announces the change. Writes with a quota run one at a time per scope, so that concurrent writes
+   * cannot exceed the quota.
    */
   async #write<Result>(
     { scope, key }: Pick<Row, 'scope' | 'key'>,
@@ -198,9 +197,7 @@ export class PostgresKeyValue implements KeyValueStore {
       .execute();
   }
 
-  /**
-   * Adds `by` to the counter in one statement. Returns undefined if the entry is not a number or the sum is too large.
-   */
+  /** Adds `by` to the counter. Returns undefined if the entry is not a number or the sum is too large. */
   #add(query: Query, first: Row, by: number): Promise<Pick<Row, 'value' | 'expiresAt'> | undefined> {
     const stored = (column: string) => sql.ref(`${this.#table}.${column}`);
     const isExpired = sql<boolean>`coalesce(${stored('expiresAt')} <= ${this.#clock.now()}, false)`;

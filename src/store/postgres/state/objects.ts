@@ -16,7 +16,7 @@ export const CHUNK_BYTES = 256 * 1024;
 /** Distinguishes the lock of a scope from other advisory locks. */
 const LOCK_SEED = 0x6f626a;
 
-/** Object store that keeps the content in chunks. A reader gets one complete version of an object. */
+/** Object store that keeps object contents in chunks. A reader always gets one complete version of an object. */
 export function postgresObjects(
   database: PostgresDatabase,
   { quotaBytes, clock }: PostgresObjectsOptions,
@@ -93,7 +93,7 @@ export function postgresObjects(
   };
 }
 
-/** Lets only one transaction at a time change a scope, so that two writes cannot exceed the quota together. */
+/** Serializes changes of a scope, so that concurrent writes cannot exceed the quota. */
 async function lockScope(query: Query, scope: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${scope}, ${sql.lit(LOCK_SEED)}))`.execute(query);
 }

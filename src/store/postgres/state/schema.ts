@@ -45,7 +45,7 @@ export const STATE_ENTRIES = `${keyValueTable('state_entry')}
   create trigger state_entry_counted after insert or delete or update of value on svc.state_entry
     for each row execute function svc.count_state_entry();`;
 
-/** Tables of objects. The content is stored in chunks, so that neither a read nor a write needs one huge value. */
+/** Tables of objects. Contents are split into chunks, so that no read or write needs one huge value. */
 export const OBJECTS = `
   create table svc.state_object (
     id bigint generated always as identity primary key,

@@ -5,15 +5,15 @@ import { SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
 
 /**
- * SQL that extends a time limit by the downtime. A limit that started after the service was last known to be alive
+ * SQL that extends a time limit by the downtime, which begins at `aliveAt`. A time limit that began during the downtime
  * restarts in full.
  */
 const MOVED_LIMIT =
   'ending_at = ending_at + greatest(0, :now::bigint - greatest(:aliveAt::bigint, ending_at))';
 
 /**
- * Starts of the service (boots), their ownership of runs, and the recovery of runs whose owner is dead. @spec Workflow
- * run: interrupted
+ * Boot records, and recovery of runs whose owner is dead. A boot is a start of the service. @spec Workflow run:
+ * interrupted
  */
 export class PostgresBoots implements BootStore {
   readonly #database: PostgresDatabase;
@@ -24,7 +24,7 @@ export class PostgresBoots implements BootStore {
 
   begin(boot: Parameters<BootStore['begin']>[0]): Promise<number> {
     return this.#database.transact(async (sql) => {
-      // The kernel's count of killed processes restarts when the machine boots, so the new count can be smaller than
+      // The kernel's count of OOM kills restarts when the machine boots. The new count can therefore be smaller than
       // the stored count.
       await sql(
         `update svc.boot set ended_at = :now,

@@ -17,8 +17,8 @@ const HOLDS = `(status <> 'queued' or ready)`;
 const WAITS = `status = 'queued' and not ready and reason = 'concurrency'`;
 
 /**
- * Lets only one transaction at a time count and change the runs of a concurrency key. Must be called before a run is
- * locked, because transactions that lock in different orders would deadlock.
+ * Locks a concurrency key until the end of the transaction. Callers must lock the key before a run, because different
+ * lock orders could deadlock.
  */
 export async function lockKey(sql: Sql, key: string | null): Promise<void> {
   if (key !== null) await lockName(sql, `key ${key}`);
@@ -40,8 +40,8 @@ export async function acquireKey(
 }
 
 /**
- * Makes queued runs of the concurrency key ready, up to the limit of the key. Returns these runs. The caller holds the
- * lock of the key.
+ * Makes queued runs of the concurrency key ready, up to the limit of the key. Returns these runs. The caller must hold
+ * the lock of the key.
  */
 export async function promoteKey(sql: Sql, key: string | null): Promise<RunRecord[]> {
   const promoted: RunRecord[] = [];

@@ -1,9 +1,9 @@
 import type { EventRecord, LogLineRecord, Numbered } from '../../ports/index.ts';
 import type { Sql } from '../named-sql.ts';
 
-/** Maximum number of events or log lines of one write that share a row. The id of an item is `row * 1000 + index`. */
+/** Maximum number of events or log lines per row. The id of an event or log line is `row * 1000 + index`. */
 const ITEMS_PER_ROW = 1000;
-/** Number of rows with events or log lines that one query reads. */
+/** Number of rows that one query reads. */
 const ROWS = 200;
 
 const ADD = {
@@ -17,8 +17,8 @@ const READ = {
 };
 
 /**
- * Appends events or log lines. The caller must hold the lock of the run. Otherwise, a reader could see a later row
- * first and then skip the new row.
+ * Appends events or log lines. The caller must hold the lock of the run. Without the lock, a reader could miss a row
+ * that is committed late.
  */
 async function add(sql: Sql, table: keyof typeof ADD, seq: number, items: readonly object[]): Promise<void> {
   for (let start = 0; start < items.length; start += ITEMS_PER_ROW)

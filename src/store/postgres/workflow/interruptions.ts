@@ -55,8 +55,7 @@ export async function resumeRun(
 }
 
 /**
- * Returns the crash or kill to count for a run. Only a run with work in flight can have crashed the service. An orderly
- * stop counts as neither a crash nor a kill.
+ * Returns the crash or kill to count for a run. Only runs with work in flight count. An orderly stop counts as neither.
  */
 async function blame(sql: Sql, { seq, fence }: RunRecord): Promise<{ crashed: 0 | 1; killed: 0 | 1 }> {
   const [row] = await sql<{ hadFault: boolean; wasAtWork: boolean }>(
@@ -119,8 +118,8 @@ async function endAsPoison(
   { status, error }: { status: RunEnding | 'failed'; error: string },
 ): Promise<RunRecord> {
   const { seq, parentId, concurrencyKey } = run;
-  // This transaction locks the concurrency key after the run, against the usual order. If a start of a run with the
-  // same key causes a deadlock, one of the two transactions is repeated.
+  // The concurrency key is locked after the run here, against the usual order. After a deadlock, one of the
+  // transactions is repeated.
   await lockKey(sql, concurrencyKey);
   for (const table of ['job', 'step'])
     await sql(

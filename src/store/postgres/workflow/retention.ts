@@ -6,7 +6,8 @@ import type { PostgresDatabase } from '../database.ts';
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'run_inbox'];
 
 /**
- * Safety margin in case the clock was set back. A newer run can then have an earlier time than the runs scanned before.
+ * Safety margin for a clock that was set back. After such a change, a newer run can have an earlier time than older
+ * runs.
  */
 const CLOCK_MARGIN_MS = days(2);
 /** Retention of run counts. The time must exceed a month, which is the longest period of a run limit. */

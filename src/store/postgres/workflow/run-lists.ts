@@ -4,15 +4,13 @@ import { SELECT_RUN } from './run-rows.ts';
 import { LIVE, STUCK } from './schema.ts';
 
 /**
- * Maximum number of rows that are scanned for a list page, so that a search for a rare status among a million runs
- * stays fast.
+ * Maximum number of rows that are scanned for a list page. Keeps searches for a rare status among a million runs fast.
  */
 const MAX_SCANNED_ROWS = 20_000;
 const UNSUCCESSFUL = ['failed', 'timed_out', 'cancelled'];
 
 /**
- * Returns a page of runs, newest first. A page can be short although more runs match. `next` is the position where the
- * next page starts.
+ * Returns a page of runs, newest first. A page can be short although more runs match. The next page starts at `next`.
  */
 export async function listRuns(
   sql: Sql,

@@ -59,7 +59,7 @@ export function postgresRunQueue(database: PostgresDatabase): RunQueue {
   };
 }
 
-/** Returns the tenants of matching runs. The query takes one index lookup per tenant instead of a scan. */
+/** Returns the tenants of matching runs. Needs one index lookup per tenant instead of a scan. */
 async function tenantsWhere(sql: Sql, condition: string): Promise<string[]> {
   const rows = await sql<{ name: string }>(
     `with recursive tenant (name) as (
@@ -75,9 +75,7 @@ async function tenantsWhere(sql: Sql, condition: string): Promise<string[]> {
 
 type Due = SuspectLimit & { now: number; limit: number };
 
-/**
- * Returns due runs, most overdue first. With `except`, returns due runs of all other tenants, one tenant after another.
- */
+/** Returns due runs, most overdue first. With `except`, returns due runs of all other tenants, grouped by tenant. */
 async function dueRuns(sql: Sql, due: Due, except: readonly string[]): Promise<RunRecord[]> {
   const isDue = `wake_at is not null and wake_at <= :now and ${WEIGHT} < :crashes`;
   if (except.length === 0)

@@ -175,7 +175,7 @@ async function countStart(
          expires_at = excluded.expires_at`,
       { ...idempotency, tenantId, runId: id },
     );
-  // This statement runs last, because the statement locks the tenant's row, for which other starts of the tenant wait.
+  // This statement locks a row for which other starts of the tenant wait. The statement therefore runs last.
   await sql(
     `insert into svc.run_usage (tenant_id, day, runs) values (:tenantId, :day, 1)
      on conflict (tenant_id, day) do update set runs = svc.run_usage.runs + 1`,

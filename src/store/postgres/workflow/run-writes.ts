@@ -19,7 +19,8 @@ export async function writeRun(sql: Sql, write: RunWrite): Promise<WriteResult> 
   if (!isExpected(holder, expect) || !(await isClaimAllowed(sql, write))) return NOT_APPLIED;
   await writeParts(sql, write);
   if (run) await putProgress(sql, seq, run);
-  // Input that arrived while the run had an owner did not set the run's wake time, so the wake time is set now.
+  // Input for a run with an owner does not set the wake time. The wake time is therefore set here, when the run loses
+  // its owner.
   const isParked = run?.fence === null && !isFinal;
   if (isParked && (await hasNews(sql, seq, inboxSeen)))
     await sql(`update svc.run set wake_at = :at where seq = :seq and ${PARKED}`, { seq, at });
@@ -32,8 +33,8 @@ function isExpected(holder: Holder | undefined, { fence, status }: RunWrite['exp
 }
 
 /**
- * Returns whether the process that claims the run is alive. The row of the process in `svc.boot` stays locked until the
- * transaction ends, so that no other process can declare the claiming process dead.
+ * Returns whether the process that claims the run is alive. Locks the row of the process, so that no other process can
+ * declare the process dead during the transaction.
  */
 async function isClaimAllowed(sql: Sql, { expect, run }: RunWrite): Promise<boolean> {
   const claimer = expect.fence === null ? (run?.fence ?? null) : null;

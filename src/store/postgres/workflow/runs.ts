@@ -14,7 +14,7 @@ export function postgresRuns(database: PostgresDatabase): RunStore {
     start: (run, options) => database.transact((sql) => startRun(sql, run, options)),
     keyed: (tenantId, key, now) => database.read((sql) => findKeyed(sql, tenantId, key, now)),
     write: (write) => database.transact((sql) => writeRun(sql, write)),
-    // One snapshot is used for all queries, so that the run, its jobs, its steps and its inbox are consistent.
+    // A single snapshot keeps the run, its jobs, its steps and its inbox consistent.
     load: (seq) =>
       database.transact(async (sql) => {
         await sql('set transaction isolation level repeatable read read only');

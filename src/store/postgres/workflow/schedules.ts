@@ -10,8 +10,9 @@ const SELECT = `select id, tenant_id as "tenantId", workflow_id as "workflowId",
   from svc.schedule`;
 
 /**
- * Recomputes the next due time of new, changed or reactivated schedules. An unchanged schedule keeps its next due time
- * unless the clock was set back, which shows as a stored time later than the computed time.
+ * Recomputes the due time of new, changed and reactivated schedules. An unchanged schedule keeps its stored due time.
+ * If the stored time is later than the computed time, the clock was set back, and the computed time replaces the stored
+ * time.
  */
 const PUT = `insert into svc.schedule as s (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused,
     next_at)

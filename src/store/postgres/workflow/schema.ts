@@ -14,8 +14,7 @@ export const BLAMED = `crashes + kills > 0 and ${LIVE}`;
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
 
 /**
- * Tables of workflows. Queries for unfinished work use partial indexes, so their cost does not depend on finished runs.
- * Times are in epoch ms.
+ * Tables of workflows. Partial indexes of unfinished work keep queries fast regardless of the number of finished runs.
  */
 export const WORKFLOW = `
   create table svc.boot (

@@ -40,8 +40,8 @@ export type RequireQuota = (row: QuotaRow, quota: EntryQuota, now: number) => vo
 const MAX_EXPIRED_ROWS = 1000;
 
 /**
- * Returns the quota check for writes. The check must run inside the transaction of the write. A write that does not
- * increase the size of the scope is always accepted.
+ * Returns the quota check, which must run in the transaction of the write. Writes that do not enlarge the scope are
+ * always accepted.
  */
 export function entryQuotas(db: Database): RequireQuota {
   const sql = {

@@ -27,7 +27,6 @@ export interface KeyValueOptions {
   onChange?: (scope: string, key: string) => void;
 }
 
-/** Key-value store with one row per entry, whose value is JSON. */
 export function sqliteKeyValue(
   db: Database,
   clock: Clock,

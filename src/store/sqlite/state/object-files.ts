@@ -9,8 +9,7 @@ export interface ObjectFiles {
    */
   write(data: Uint8Array): Promise<string>;
   /**
-   * Must be called after the row of a written file has been inserted or the insert has failed. Before this call,
-   * `sweep` never removes the file.
+   * Must be called once the insert of the file's row has succeeded or failed. Until this call, `sweep` keeps the file.
    */
   settled(file: string): void;
   read(file: string): Promise<Uint8Array>;
@@ -22,7 +21,7 @@ export interface ObjectFiles {
   sweep(isKnown: (file: string) => Promise<boolean>): Promise<void>;
 }
 
-/** Stores files with generated names, distributed over 256 folders so that no folder grows too large to list. */
+/** Stores files with generated names in 256 folders, so that no folder grows too large. */
 export function objectFiles(folder: string, random: Random): ObjectFiles {
   const unsettled = new Set<string>();
   // The first characters of a UUID version 7 are a timestamp. Only the last characters are evenly distributed.
@@ -57,8 +56,8 @@ export function objectFiles(folder: string, random: Random): ObjectFiles {
     async sweep(isKnown) {
       for (const part of await namesIn(folder)) {
         for (const file of await namesIn(join(folder, part))) {
-          // The checks must run in this order. If `settled` is called between the two checks, `isKnown` already finds
-          // the row of the file.
+          // The checks must run in this order. If a file leaves `unsettled` between the checks, `isKnown` already finds
+          // its row.
           if (unsettled.has(file) || (await isKnown(file))) continue;
           await rm(join(folder, part, file), { force: true });
         }

@@ -17,15 +17,12 @@ export interface FileObjectsOptions {
   logger?: Logger;
 }
 
-/**
- * Maximum attempts to read an object. Between reading the row and the file, a concurrent write can replace the row and
- * remove the file.
- */
+/** Maximum attempts to read an object. A concurrent write can remove the file after the row of the file was read. */
 const READ_TRIES = 5;
 
 /**
- * Keeps objects in files with generated names, so that keys never become paths. A file is synced before its row is
- * written. A crash leaves at most a file without a row, which the next start removes.
+ * Stores objects in files with generated names, so that keys never become paths. A crash can leave a file without a
+ * row, which the next start removes.
  */
 export function fileObjects({
   db,

@@ -132,8 +132,8 @@ function scoreOf(distance: number): number {
 }
 
 /**
- * Returns one SQL condition per filter value. Each condition also compares the JSON type, because SQLite treats the
- * JSON values true and 1 as equal.
+ * Returns one SQL condition per filter value. Each condition also compares the JSON type, because SQLite treats `true`
+ * and `1` as equal.
  */
 function filterOf(filter: VectorMetadata): { conditions: string; values: unknown[] } {
   const values: unknown[] = [];

@@ -1,8 +1,8 @@
 import type { Migrations } from '../migrate.ts';
 
 /**
- * Tables of collections and items. Vectors are in separate sqlite-vec tables, one per number of dimensions
- * (`vector_384`). These tables are partitioned by collection, so that a search reads one collection.
+ * Tables of collections and items. Each number of dimensions has its own sqlite-vec table, such as `vector_384`. Tables
+ * are partitioned by collection, so that a search reads only one collection.
  */
 const VECTORS = `
   create table collection (
@@ -24,8 +24,8 @@ const VECTORS = `
 export const VECTOR_MIGRATIONS: Migrations = [VECTORS];
 
 /**
- * Number of vectors per chunk, the unit in which sqlite-vec allocates space. Chunks of 128 waste little space in small
- * collections and read as fast as chunks of 1,024.
+ * Number of vectors per chunk of sqlite-vec. Small chunks waste little space in small collections. Chunks of 1,024 are
+ * not faster.
  */
 const CHUNK = 128;
 

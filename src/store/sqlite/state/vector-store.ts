@@ -9,8 +9,8 @@ import { VECTOR_MIGRATIONS } from './vector-schema.ts';
 const VECTORS_FILE = 'vectors.db';
 
 /**
- * Opens `vectors.db`. A search compares every vector of a collection, which is fast enough for a few hundred thousand
- * vectors. Calls block the thread, so services use threadedVectorStore instead.
+ * Opens `vectors.db`. Calls block the thread, so services use `threadedVectorStore` instead. A search compares all
+ * vectors of a collection.
  */
 export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promise<VectorStore> {
   const db = await openDatabase({

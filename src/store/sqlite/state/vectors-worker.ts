@@ -3,10 +3,7 @@ import type { VectorStore } from '../../ports/index.ts';
 import { answerCall, type WorkerCall } from '../worker-calls.ts';
 import { sqliteVectorStore } from './vector-store.ts';
 
-/**
- * Entry point of the worker thread that owns `vectors.db`. A search scans all vectors of a collection, which would
- * block an event loop.
- */
+/** Entry point of the worker thread for `vectors.db`. On the main thread, a search would block the event loop. */
 
 const port = parentPort!;
 const { dataDir } = workerData as { dataDir: string };

@@ -6,7 +6,7 @@ import { isUniqueViolation } from '../store-error.ts';
 export const INSERT_CLIENT = `insert into client (client_id, host_id, namespace_id, name, secret_hash, created_at, revoked_at)
   values (:clientId, :hostId, :namespaceId, :name, :secretHash, :createdAt, :revokedAt)`;
 
-/** Client store with one row per client. @spec Client credentials and token pair */
+/** Client store. @spec Client credentials and token pair */
 export function sqliteClients(db: Database): ClientStore {
   const sql = statements(db);
   return {

@@ -3,8 +3,8 @@ import type { FeedChange, FeedCursor, FeedStore, FeedTopic } from '../../ports/i
 import type { Database } from '../database.ts';
 
 /**
- * Change feed. SQLite commits one transaction at a time, so rows become visible in order of `sequence`, which is
- * therefore a safe cursor. `feed_pruned` contains the highest deleted sequence number.
+ * Change feed. `sequence` is a safe cursor, because SQLite commits one transaction at a time. `feed_pruned` contains
+ * the highest deleted sequence number.
  */
 export const FEED = `
   create table feed (
@@ -87,8 +87,8 @@ function statements(db: Database) {
       where kind = 'gateway' and ended_at is null and (lease_until is null or lease_until > :now)
         and coalesce(feed_reader.sequence, -1) < :sequence order by fence`)
       .pluck(),
-    // Selects all rows before the first row to retain. If the clock was set back, a selection by time alone could leave
-    // gaps in the sequence.
+    // Selects all rows before the first row to retain. Selecting rows by time alone could leave gaps if the clock was
+    // set back.
     old: db.prepare<[{ before: number }], { last: number | null; count: number }>(`
       select max(sequence) as last, count(*) as count from feed
       where sequence < coalesce((select min(sequence) from feed where added_at >= :before), 9e15)`),

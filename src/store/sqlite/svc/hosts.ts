@@ -7,7 +7,6 @@ import { isUniqueViolation } from '../store-error.ts';
 import { INSERT_CLIENT } from './clients.ts';
 import type { AddToFeed } from './feed.ts';
 
-/** Host store with one row per host. Capabilities, labels and metadata are stored as JSON. */
 export function sqliteHosts(db: Database, addToFeed: AddToFeed): HostStore {
   const sql = statements(db);
   return {

@@ -22,13 +22,13 @@ import { JournalWriter } from './journal/writer.ts';
 /** Write path of the webhook inbox. A write is on disk when its promise resolves. All methods throw STORE_ERROR. */
 export interface InboxLog {
   /**
-   * Appends a write to the journal, in the order of the calls. Resolves with its sequence number once the write is on
-   * disk. The write is in the database when `applied` reaches this number.
+   * Appends a write to the journal. Resolves with the sequence number of the write once the write is on disk. The write
+   * is in the database when `applied` reaches this number.
    */
   append(unit: Unit): Promise<number>;
   /**
-   * Commits a write directly to the database, possibly before writes that were appended earlier. Resolves with the
-   * result of the write's first step.
+   * Commits a write directly to the database, possibly before earlier appended writes. Resolves with the result of the
+   * first step of the write.
    */
   commit: Committer['write'];
   /** Reads stored markers on the committer thread. */
@@ -42,7 +42,7 @@ export interface InboxLog {
   readonly added: number;
   /** Total size of the acknowledged writes that are not in the database yet. */
   readonly waitingBytes: number;
-  /** The error that prevents acknowledged writes from reaching the database, if there is one. */
+  /** Error that prevents acknowledged writes from reaching the database, or undefined. */
   readonly failure: unknown;
   close(): Promise<void>;
 }
@@ -65,8 +65,8 @@ export interface InboxLogOptions {
 }
 
 /**
- * Opens the log and applies the journal that an earlier process left. If applying fails, throws STORE_ERROR or an
- * SQLite error and keeps the journal files.
+ * Opens the log and applies the journal of an earlier process. Throws STORE_ERROR or an SQLite error if applying fails.
+ * The journal files are then kept.
  */
 export async function openInboxLog(
   db: Database,
@@ -163,8 +163,8 @@ function journalledLog(thread: CommitterThread, db: Database, segments: Segments
 }
 
 /**
- * Log for several processes that share a database. The log has no journal, because each process must immediately see
- * the claims of other processes.
+ * Log for several processes that share a database. The log has no journal, because each process must see the claims of
+ * other processes at once.
  */
 function sharedLog(thread: CommitterThread, file: string): InboxLog {
   const committer = createCommitter(thread, file);

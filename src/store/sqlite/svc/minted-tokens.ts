@@ -2,7 +2,7 @@ import type { MintedTokenRecord, MintedTokenStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { AFTER_ALL_TEXT } from '../key-range.ts';
 
-/** Store of manually issued tokens, with one row per token. The rows do not contain the tokens themselves. */
+/** Store of manually issued tokens. Rows do not contain the tokens themselves. */
 export function sqliteMintedTokens(db: Database): MintedTokenStore {
   const columns = `jti, host_id as hostId, namespace_id as namespaceId, created_by as createdBy, created_at as createdAt,
     expires_at as expiresAt, revoked_at as revokedAt`;

@@ -2,10 +2,7 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import type { RefreshTokenRecord, RefreshTokenStore, RotationOutcome } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 
-/**
- * Store of refresh tokens, with one row per token hash. Used tokens are kept until they expire, so that their reuse is
- * detected.
- */
+/** Store of refresh tokens. Used tokens are kept until they expire, so that their reuse is detected. */
 export function sqliteRefreshTokens(db: Database, clock: Clock): RefreshTokenStore {
   const sql = statements(db);
 

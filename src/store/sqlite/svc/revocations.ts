@@ -2,7 +2,7 @@ import type { Revocation, RevocationStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import type { AddToFeed } from './feed.ts';
 
-/** Store of revocations, with one row per host or token. Readers use the row number as a cursor. */
+/** Store of revocations. Readers use the row number as a cursor. */
 export function sqliteRevocations(db: Database, addToFeed: AddToFeed): RevocationStore {
   const sql = statements(db);
   return {

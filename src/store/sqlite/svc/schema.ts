@@ -84,10 +84,7 @@ const CLIENTS = `
   create index refresh_token_client on refresh_token (client_id);
   create index refresh_token_expiry on refresh_token (expires_at);`;
 
-/**
- * Readers use the highest sequence number that they have read as a cursor, so `autoincrement` keeps numbers from being
- * reused.
- */
+/** Readers use sequence numbers as cursors. `autoincrement` ensures that no number is reused. */
 const HOSTS = `
   create table host (
     host_id text primary key,
@@ -127,8 +124,8 @@ const HOSTS = `
   create index revocation_expiry on revocation (expires_at) where expires_at is not null;`;
 
 /**
- * Makes the tables of deliveries and markers append-only, with rows in order of their ids. Sorting markers by their
- * random digests took half of the time per delivery.
+ * Makes the tables of deliveries and markers append-only. Sorting markers by their random digests took half of the time
+ * per delivery.
  */
 const WEBHOOK_JOURNAL = `
   alter table delivery rename to former_delivery;
@@ -186,8 +183,8 @@ const WEBHOOK_JOURNAL = `
   drop table former_marker;`;
 
 /**
- * Moves headers and small bodies into the row of the delivery, because inserting a second row took a third of the time.
- * Large bodies stay in a separate table, so that updates of the row stay cheap.
+ * Moves headers and small bodies into the delivery row, because inserting a second row was slow. Large bodies stay in a
+ * separate table, so that updates of the delivery row stay cheap.
  */
 const WEBHOOK_ROWS = `
   alter table delivery add column headers text not null default '[]';
@@ -206,8 +203,8 @@ const WEBHOOK_JOURNAL_PLACE = `
   insert into delivery_journal (applied) values (0);`;
 
 /**
- * Id that links a journal to its database. The id is null until `journal/recover.ts` has applied the journal of a
- * version that had no ids.
+ * Id that links a journal to its database. The id is null until the journal of an earlier version without ids has been
+ * applied.
  */
 const WEBHOOK_JOURNAL_ID = 'alter table delivery_journal add column id blob;';
 

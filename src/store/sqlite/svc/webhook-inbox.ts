@@ -23,8 +23,8 @@ import { TextIndex } from './text-index/text-index.ts';
 export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLogOptions {
   clock: Clock;
   /**
-   * Whether one process or several use the database, `one` by default. A single process takes over all deliveries that
-   * were running before its start.
+   * Whether one or several processes use the database, `one` by default. A single process takes over all deliveries
+   * that were running before its start.
    */
   members?: 'one' | 'several' | undefined;
 }

@@ -13,10 +13,7 @@ interface Row extends Omit<SecretRecord, 'namespaceInUrl' | 'lapsed'> {
   namespaceInUrl: 0 | 1;
 }
 
-/**
- * Secret store with one row per namespace, plugin, event and instance. Revoking a secret deletes its row. @spec Webhook
- * secret record
- */
+/** Store of webhook secrets. Revoking a secret deletes its row. @spec Webhook secret record */
 export function sqliteWebhookSecrets(db: Database, clock: Clock, addToFeed: AddToFeed): WebhookSecretStore {
   const sql = statements(db);
   const recordOf = (row: Row): SecretRecord => {
@@ -57,7 +54,7 @@ export function sqliteWebhookSecrets(db: Database, clock: Clock, addToFeed: AddT
   };
 }
 
-/** Returns a copy that contains only the fields of the key, because callers can pass objects with more fields. */
+/** Returns a copy with only the fields of the key, because callers can pass objects with more fields. */
 function keyOf({ namespaceId, pluginId, event, instanceId }: SecretKey): SecretKey {
   return { namespaceId, pluginId, event, instanceId };
 }

@@ -6,8 +6,8 @@ import { TELEMETRY_MIGRATIONS } from './schema.ts';
 import { TELEMETRY_FILE } from './store.ts';
 
 /**
- * Reads the counters for a metrics scrape. No worker is needed, because the query reads only a few rows. Returns an
- * empty object if the file is missing.
+ * Reads the counters for a metrics scrape. Returns an empty object if the file is missing. The query reads only a few
+ * rows and needs no worker.
  */
 export async function readTelemetryCounts(dataDir: string): Promise<TelemetryCounts> {
   const file = join(dataDir, TELEMETRY_FILE);

@@ -19,8 +19,8 @@ export function droppedAdder(db: Database): (dropped: readonly DroppedLines[]) =
 }
 
 /**
- * Returns a function that counts the dropped records for a filter. Counts are stored per minute, so the time range is
- * extended to whole minutes.
+ * Returns a function that counts the dropped records for a filter. The time range is extended to whole minutes, because
+ * counts are stored per minute.
  */
 export function droppedCounter(db: Database): (filter: LogFilter) => DroppedCounts {
   type Values = { from: number; to: number; tenantId: string | null; services: string | null };

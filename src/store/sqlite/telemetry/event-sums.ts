@@ -27,8 +27,7 @@ export function eventConditions(
 }
 
 /**
- * Returns sums over a section of a time range, grouped by the columns in `by`. All other columns in the result are
- * empty.
+ * Returns sums over a section of a time range, grouped by the columns in `by`. Other columns in the result are empty.
  */
 export function sum(
   db: Database,

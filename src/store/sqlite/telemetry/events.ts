@@ -24,7 +24,7 @@ interface CountRow {
 }
 
 /**
- * Returns a function that inserts events, which must be called in a transaction. Counts are summed in memory first, so
+ * Returns a function that inserts events. The function must be called in a transaction. Counts are summed first, so
  * that many events need only one row update.
  */
 export function eventInserter(db: Database): (events: readonly KeptEvent[]) => void {
@@ -93,13 +93,13 @@ export function eventQueries(db: Database): EventQueries {
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db
           .prepare<unknown[], EventRow>(
-            // If an index covers all conditions, SQLite skips the first `offset` entries in the index without reading
-            // their rows.
+            // If an index covers all conditions, SQLite skips the first `offset` index entries without reading their
+            // rows.
             `select event.* from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ? offset ?`,
           )
           .all(...values, limit, offset);
-        // Stored counts include events that were deleted to free space, but the list does not. The total therefore
-        // starts at the oldest stored event.
+        // Stored counts include events that were deleted to free space. The total therefore starts at the oldest stored
+        // event.
         const from = Math.max(filter.from ?? 0, oldest.get() ?? 0);
         const total = groups({ ...filter, from }, []).reduce((sum, { kept }) => sum + kept, 0);
         return { items: items.map(eventOf), total };
@@ -116,8 +116,7 @@ export function eventQueries(db: Database): EventQueries {
       }),
     latestEvents: (filter, limit) =>
       db.read(() => {
-        // The cursor is read before the events, so that no concurrent event is missed. Readers can receive a concurrent
-        // event twice and detect the duplicate by its id.
+        // The cursor is read before the events, so that no concurrent event is missed.
         const after = last.get() ?? 0;
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db

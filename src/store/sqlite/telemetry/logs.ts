@@ -59,8 +59,7 @@ export function logQueries(db: Database): LogQueries {
       }),
     latestLogs: (filter, limit) =>
       db.read(() => {
-        // The cursor is read before the records, so that no concurrent record is missed. Readers can receive a
-        // concurrent record twice and detect the duplicate by its id.
+        // The cursor is read before the records, so that no concurrent record is missed.
         const after = latest.get() ?? 0;
         const items = newest(filter, limit, 0).map(numberedLog);
         return { items: items.filter(({ id }) => id <= after).sort((a, b) => a.id - b.id), after };
@@ -69,8 +68,8 @@ export function logQueries(db: Database): LogQueries {
 }
 
 /**
- * Builds a query that names the index to use. SQLite has no statistics on this table, so the query planner cannot
- * detect that a tenant has millions of records but a request has only a few.
+ * Builds a query that names the index to use. SQLite has no statistics on this table, so the query planner could choose
+ * a slow index.
  */
 function plan(filter: LogFilter): { from: string; order: string; values: unknown[] } {
   const { conditions, values } = where(filter);
@@ -129,10 +128,7 @@ function where(filter: LogFilter): { conditions: string[]; values: unknown[] } {
   return { conditions, values };
 }
 
-/**
- * Returns the FTS5 query for a search. All words must match, and the last word can also match as a prefix. A search
- * without words matches no record.
- */
+/** Returns the FTS5 query for a search. All words must match. The last word also matches as a prefix. */
 function textQuery(search: string | undefined): string | undefined {
   if (search === undefined) return undefined;
   const words = wordsOf(search);

@@ -6,8 +6,8 @@ import { usedBytes } from '../used-bytes.ts';
 const CHUNK = 2000;
 
 /**
- * Returns a function that deletes one chunk of rows per call. Expired rows are deleted first. While the file is too
- * large, the oldest log records are deleted, then the oldest events.
+ * Returns a function that deletes one chunk of rows per call. Expired rows are deleted first. If the file is too large,
+ * the oldest log records follow, and then the oldest events.
  */
 export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Promise<boolean> {
   // Rows are deleted in the order of their ids, so that a chunk is contiguous in the file.
@@ -33,10 +33,7 @@ export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Prom
     });
 }
 
-/**
- * Returns a function that deletes a chunk of the oldest rows that match the condition. The function returns the number
- * of deleted rows.
- */
+/** Returns a function that deletes a chunk of the oldest matching rows and returns their number. */
 function deletion(db: Database, table: 'log' | 'event', condition: string): (bound: number) => number {
   const last = db
     .prepare<[number], number | null>(

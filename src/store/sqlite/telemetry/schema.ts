@@ -1,9 +1,6 @@
 import type { Migrations } from '../migrate.ts';
 
-/**
- * Table of log records, with indexes for the filters of the API. `log_text` indexes the words of the messages without a
- * copy of the messages.
- */
+/** Table of log records. `log_text` indexes the words of the messages without a copy of the messages. */
 const LOG = `
   create table log (
     id integer primary key,

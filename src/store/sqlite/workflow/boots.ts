@@ -6,8 +6,8 @@ import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import type { WorkflowTables } from './tables.ts';
 
 /**
- * SQL for extending a clean-up's time limit by the downtime. `aliveAt` is the last recorded time at which the service
- * was running. If the clean-up began after `aliveAt`, its time limit starts again.
+ * SQL that extends the time limit of a clean-up by the downtime, which begins at `aliveAt`. A time limit that began
+ * during the downtime restarts in full.
  */
 const MOVED_LIMIT = 'ending_at = ending_at + max(0, :now - max(:aliveAt, ending_at))';
 
@@ -51,7 +51,8 @@ export function sqliteBoots(tables: WorkflowTables): BootStore {
 
 function statements(db: Database) {
   return {
-    // The kernel's count of OOM kills restarts with the machine, so the new count can be lower than the stored count.
+    // The kernel's count of OOM kills restarts when the machine boots. The new count can therefore be lower than the
+    // stored count.
     declareDead: db.prepare<[{ now: number; exclusive: 0 | 1; hadFault: 0 | 1; oomKills: number | null }]>(`
       update boot set ended_at = :now, had_fault = :hadFault = 1 or coalesce(oom_kills < :oomKills, 0)
       where ended_at is null and (:exclusive = 1 or lease_until < :now)`),

@@ -13,8 +13,7 @@ export interface KeyAcquisition {
 }
 
 /**
- * Concurrency keys of runs. A run occupies its key from the moment it is ready until its end. All methods must run
- * inside `db.write`.
+ * Concurrency keys of runs. A ready run occupies its key until the run ends. All methods must run inside `db.write`.
  */
 export interface ConcurrencyKeys {
   /** Acquires the key. If the key is occupied by `limit` runs, applies the given strategy. */

@@ -5,14 +5,14 @@
 export const LIVE = `status in ('queued', 'running', 'waiting', 'interrupted', 'cancelling')`;
 
 /**
- * SQL condition for runs and clean-ups that wait for a plugin or an operator. Queries must repeat the condition
- * exactly, because SQLite otherwise does not use the partial index.
+ * SQL condition for runs and clean-ups that wait for a plugin or an operator. Queries must repeat the exact text,
+ * because SQLite otherwise ignores the partial index.
  */
 export const STUCK = `status in ('waiting', 'cancelling') and reason in ('plugin', 'decision')`;
 
 /**
  * SQL condition for unfinished runs that were executing when their process crashed or was killed. Queries must repeat
- * the condition exactly, because SQLite otherwise does not use the partial index.
+ * the exact text, because SQLite otherwise ignores the partial index.
  */
 export const BLAMED = `crashes + kills > 0 and ${LIVE}`;
 

@@ -1,12 +1,10 @@
 import type { EventRecord, LogLineRecord, Numbered } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 
-/** Maximum number of events or log lines per row. An event or a log line has the id `row * 1000 + index`. */
+/** Maximum number of events or log lines per row. The id of an event or log line is `row * 1000 + index`. */
 const ITEMS_PER_ROW = 1000;
 
-/**
- * Queries on the events and log lines of runs. The events or log lines of one write share a row, up to ITEMS_PER_ROW.
- */
+/** Queries on the events and log lines of runs. Events or log lines that are written together share a row. */
 export function historyRows(db: Database) {
   const sql = statements(db);
   const packed = (put: typeof sql.addEvents) => (seq: number, items: readonly unknown[]) => {

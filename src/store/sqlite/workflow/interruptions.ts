@@ -89,7 +89,7 @@ function statements(db: Database) {
   type Seq = { seq: number };
   const unfinished = `status in ('pending', 'running', 'waiting', 'interrupted')`;
   return {
-    // A crash counts for a run only if the run had work in flight and the process was not shutting down normally.
+    // A crash counts only for runs with work in flight. A normal shutdown never counts as a crash.
     blame: db.prepare<[Seq & { fence: number }], { crashed: 0 | 1; killed: 0 | 1 }>(`
       select had_fault * was_at_work as crashed, (1 - had_fault) * was_at_work as killed from (
         select boot.had_fault, not boot.is_stopping and (run.in_flight = 1 or exists (

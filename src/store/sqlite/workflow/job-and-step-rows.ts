@@ -9,8 +9,8 @@ export function jobAndStepRows(db: Database, values: LargeValues) {
   const sql = statements(db);
 
   /**
-   * Returns the definition to store with the step. Definitions never change, so a large definition is only stored with
-   * the first write of the step.
+   * Returns the definition to store with the step. Returns null if a large definition is already stored, because
+   * definitions never change.
    */
   function foundOf(seq: number, { found, jobKey, index }: StepRecord): string | null {
     if (found === null || !values.isLarge(found)) return found;

@@ -1,16 +1,16 @@
 import type { Database } from '../database.ts';
 
 /**
- * Maximum length of a text that is stored inline. Longer texts are stored in a separate table, so that rows that change
- * often stay small.
+ * Maximum length of a text that is stored inline. Longer texts are stored in a separate table, so that frequently
+ * changed rows stay small.
  */
 const LARGE_CHARS = 1024;
 
 /** Stores a short text inline and a long text in a separate table. Methods must run inside `db.write` or `db.read`. */
 export interface LargeValues {
   /**
-   * Returns the text to store inline: the JSON itself, or the reference `@<n>` to row n of the separate table. JSON
-   * never starts with `@`.
+   * Returns the text to store inline. For a large text, the result is `@<n>`, which refers to row n of the separate
+   * table. JSON never starts with `@`.
    */
   put(seq: number, json: string): string;
   put(seq: number, json: string | null): string | null;

@@ -5,11 +5,10 @@ import type { Database } from '../database.ts';
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'inbox', 'large_value'];
 
 /**
- * Safety margin for a clock that was set back. After such a change, new runs can have earlier times than runs with
- * lower numbers.
+ * Safety margin for a clock that was set back. After such a change, new runs can have earlier times than older runs.
  */
 const CLOCK_MARGIN_MS = days(2);
-/** Retention of run counts. The value exceeds one month, the longest period of a limit on runs. */
+/** Retention of run counts. The value exceeds one month, which is the longest period of a run limit. */
 const USAGE_MS = days(40);
 const MAX_DELETED_DEFINITIONS = 500;
 

@@ -3,9 +3,7 @@ import type { Database } from '../database.ts';
 import { LIVE, STUCK } from './conditions.ts';
 import type { RunRow } from './run-rows.ts';
 
-/**
- * Maximum number of rows that a page reads. A search for a rare status among a million runs must not block the service.
- */
+/** Maximum number of rows that a page reads. Keeps a search for a rare status from blocking the service. */
 const MAX_SCANNED_ROWS = 20_000;
 const UNSUCCESSFUL = ['failed', 'timed_out', 'cancelled'];
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
@@ -13,7 +11,7 @@ const MAY_WAIT = new Set(['waiting', 'cancelling']);
 type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'reason' | 'workflowId'>;
 type ListState = { tenantId: string; before: number };
 
-/** Numbers of the runs on a page, newest first, and the run number from which the next page continues. */
+/** Numbers of the runs on a page, newest first, and the run number at which the next page starts. */
 export interface RunPage {
   seqs: number[];
   next: number | null;

@@ -8,8 +8,8 @@ import type { WorkflowTables } from './tables.ts';
 /** Crash limit that no run reaches, so that no run is treated as the cause of crashes. */
 const NO_SUSPECTS: SuspectLimit = { crashes: Number.MAX_SAFE_INTEGER, killsPerCrash: 1 };
 /**
- * SQL expression for the number of crashes of a run. Every `killsPerCrash` kills count as one crash, because integer
- * division in SQLite drops the remainder.
+ * SQL expression for the number of crashes of a run. `killsPerCrash` kills count as one crash. Integer division drops
+ * the remainder.
  */
 const CRASH_COUNT = 'crashes + kills / :killsPerCrash';
 
@@ -74,10 +74,7 @@ function releaseRun(
   return { run: rows.recordOf({ ...row, ...released, wakeAt: null }), supersedes };
 }
 
-/**
- * Returns a CTE of the tenants that have matching runs. The CTE needs one index lookup per tenant instead of a scan of
- * all runs.
- */
+/** Returns a CTE of the tenants with matching runs. Needs one index lookup per tenant instead of a scan of all runs. */
 function tenantsWhere(condition: string): string {
   return `
     with recursive tenant (name) as (

@@ -25,8 +25,8 @@ export function runRows(db: Database, values: LargeValues) {
       error: values.get(row.seq, row.error),
     }),
     /**
-     * Inserts a run. A large input is inserted into a separate table after the run, because the row of the input refers
-     * to the run's number.
+     * Inserts a run, and then a large input into a separate table. The row of the input refers to the number of the
+     * run.
      */
     insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
       const isLarge = values.isLarge(run.input);

@@ -28,7 +28,8 @@ export class RunWrites {
     this.#tables.rows.addLogs(seq, parts.logs);
     for (const { n, by } of parts.taken) this.#tables.rows.take(seq, n, by);
     if (run) this.#tables.rows.progress(seq, run);
-    // Input that arrived while the run had an owner did not set the run's wake time, so the wake time is set here.
+    // Input for a run with an owner does not set the wake time. The wake time is therefore set here, when the run loses
+    // its owner.
     const isParked = run?.fence === null && !FINAL.has(run.status);
     if (isParked && this.#sql.hasUnreadInput.get({ seq, inboxSeen })) this.#sql.wake.run({ seq, at });
     if (parts.wakeParent !== null) this.#tables.rows.wake(parts.wakeParent, at);

@@ -86,8 +86,9 @@ function statements(db: Database) {
       'update schedule set next_at = null, absent_since = coalesce(absent_since, :now) where id = :id',
     ),
     prune: db.prepare<[{ before: number }]>('delete from schedule where absent_since < :before'),
-    // Recomputes the next time of changed or reactivated schedules. An unchanged schedule keeps its next time, unless
-    // the stored time is later than the computed time because the clock was set back.
+    // Recomputes the due time of changed and reactivated schedules. An unchanged schedule keeps its stored due time. If
+    // the stored time is later than the computed time, the clock was set back, and the computed time replaces the
+    // stored time.
     put: db.prepare<[SchedulePlan]>(`
     insert into schedule (id, tenant_id, workflow_id, cron, timezone, overlap, catch_up, input, paused, next_at)
     values (:id, :tenantId, :workflowId, :cron, :timezone, :overlap, :catchUp, :input, 0, :nextAt)

@@ -4,8 +4,8 @@ import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 
 /**
- * Gives events and log lines row numbers that are unique per table instead of per run. Computing a number per run took
- * four times as long as the insert.
+ * Numbers the rows of events and log lines per table instead of per run. Computing a number per run took four times as
+ * long as the insert.
  */
 const ROWIDS_OF_HISTORY = ['run_event', 'run_log']
   .map(
@@ -18,10 +18,7 @@ const ROWIDS_OF_HISTORY = ['run_event', 'run_log']
   )
   .join('');
 
-/**
- * Adds the definitions of steps that workflow code creates, the span that started a run, and the last use of
- * definitions. Existing definitions get the current time as their last use.
- */
+/** Adds the definitions of steps from workflow code, the parent span of runs, and the last use of definitions. */
 const FOUND_STEPS = `
   alter table step add column found text;
   alter table run add column parent_span text;
@@ -40,22 +37,22 @@ const CHILD_AND_USE_INDEXES = `
 const DUE_RUNS_OF_TENANT = `
   create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null;`;
 
-/** Adds a flag for runs that must be cancelled, because a newer run with the same concurrency key replaces them. */
+/** Adds a flag for runs that must be cancelled. A newer run with the same concurrency key replaces such a run. */
 const GIVES_WAY = `
   alter table run add column gives_way integer not null default 0;
   create index run_gives_way on run (seq) where gives_way = 1 and ${LIVE};`;
 
 /**
- * Adds `parent_id` to the index of unfinished runs. The limit of concurrent runs excludes child runs, so the index
- * alone is sufficient to check the limit.
+ * Adds `parent_id` to the index of unfinished runs. The limit of concurrent runs excludes child runs and now needs only
+ * this index.
  */
 const LIVE_OF_CALLERS = `
   drop index run_live;
   create index run_live on run (tenant_id, seq, parent_id) where ${LIVE};`;
 
 /**
- * Adds columns for work in flight and orderly shutdowns, which decide whether an interruption counts as a crash. Also
- * adds the times of attempts. An attempt that never started has no start time.
+ * Adds columns that decide whether an interruption counts as a crash. Also adds the times of attempts. An attempt that
+ * never started has no start time.
  */
 const IN_FLIGHT_AND_TIMES = `
   alter table run add column in_flight integer not null default 0;
@@ -85,7 +82,7 @@ const END_ORDER = `
   ) as ended
   where step.run_seq = ended.run_seq and step.job_key = ended.job_key and step.idx = ended.idx;`;
 
-/** Stores why a run waits, with an index for runs that wait for a plugin or an operator. */
+/** Stores why a run waits. Adds an index of the runs that wait for a plugin or an operator. */
 const WAIT_REASONS = `
   update run set reason = (
     select json_extract(step.wait, '$.for') from step
@@ -101,18 +98,15 @@ const KEYED_ENTRIES = `
   alter table inbox add column digest text;
   create unique index inbox_key on inbox (run_seq, key) where key is not null;`;
 
-/**
- * Adds columns for the clean-ups of cancelled runs. The columns contain the final status of the run and the start of
- * the clean-up's time limit.
- */
+/** Adds the final status of a cancelled run, and the start of the time limit of its clean-up. */
 const CLEAN_UP = `
   alter table run add column ending text;
   alter table run add column ending_at integer;
   update run set ending = 'cancelled' where status = 'cancelling';`;
 
 /**
- * Adds the number of failures of a step. A retry after a failure starts a new child run, while a step that continues
- * after a crash uses its existing child run.
+ * Adds the number of failures of a step. A retry after a failure starts a new child run. After a crash, the step
+ * continues with its existing child run.
  */
 const FAILURES = `
   alter table step add column failures integer not null default 0;`;
@@ -124,7 +118,7 @@ const CRASHES_AND_KILLS = `
   alter table boot add column had_fault integer not null default 0;
   alter table boot add column oom_kills integer;`;
 
-/** Adds the start time of the period in which the plugin or workflow of a schedule is not loaded. */
+/** Adds the time since which the plugin or workflow of a schedule has not been loaded. */
 const ABSENT_SCHEDULES = `
   alter table schedule add column absent_since integer;`;
 
@@ -146,8 +140,8 @@ const BLAMED_RUNS = `
   create index run_blamed on run (seq) where ${BLAMED};`;
 
 /**
- * Adds a table of the nodes that have registered a schedule. `fence` is the fence token of the node's process that
- * registered the schedule last.
+ * Adds a table of the nodes that have registered a schedule. `fence` is the fence token of the process that registered
+ * the schedule last.
  */
 const SCHEDULE_NODES = `${MEMBERS}
   create table schedule_node (

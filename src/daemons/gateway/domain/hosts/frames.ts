@@ -76,8 +76,8 @@ export function createFrameReader({
 }
 
 /**
- * Input size that determines the complexity limit of JSON results. The value is the default maximum size of webhook
- * bodies, because a result can repeat the body.
+ * Input length in characters from which the complexity limit of JSON results is derived. Equals the default maximum
+ * size of a webhook body, because a result can echo the whole body.
  */
 const MAX_INPUT_CHARS = 1024 * 1024;
 

@@ -1,7 +1,8 @@
 import type { UpstreamCall, UpstreamClient, UpstreamHandler, UpstreamRequest } from './client.ts';
 
 /**
- * Sends unencrypted HTTP requests to this machine with the client `near`, and all other requests with the client `far`.
+ * Upstream client that combines two clients. Unencrypted HTTP requests to this machine use `near`. All other requests
+ * use `far`.
  */
 export class ChoosingClient implements UpstreamClient {
   readonly #near: UpstreamClient;

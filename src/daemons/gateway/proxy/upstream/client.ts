@@ -16,8 +16,8 @@ export interface UpstreamRequest {
 }
 
 /**
- * Receives an upstream's response: one call of `onHead`, any number of calls of `onData`, and finally one call of
- * `onEnd` or `onError`.
+ * Receives an upstream's response. The calls are `onHead`, any number of `onData`, and finally `onEnd`. `onError`
+ * replaces the remaining calls after a failure.
  */
 export interface UpstreamHandler {
   onHead(status: number, rawHeaders: readonly string[]): void;

@@ -18,8 +18,8 @@ export interface Exchange {
   /** Whether the head of the response has arrived. */
   answered: boolean;
   /**
-   * The connection that carries the exchange, until the exchange ends. The connection is stored here, because a map
-   * from exchanges to connections took an eighth of the gateway's CPU time.
+   * The connection that carries the exchange, until the exchange ends. A separate map from exchanges to connections
+   * took an eighth of the gateway's CPU time.
    */
   connection: UpstreamConnection | undefined;
 }
@@ -34,8 +34,8 @@ export interface ConnectionEvents {
 const soon = atTurnEnd((transmit: () => void) => transmit());
 
 /**
- * A keep-alive connection to an upstream, which carries one exchange at a time. Its socket listeners serve all
- * exchanges, because adding listeners for each exchange would take longer than the exchange itself.
+ * A keep-alive connection to an upstream. Carries one exchange at a time. All exchanges share the socket listeners,
+ * because adding listeners for each exchange is slow.
  */
 export class UpstreamConnection implements ResponseEvents {
   /** `performance.now()` when the connection became idle. */

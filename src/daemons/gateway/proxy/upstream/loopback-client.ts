@@ -8,18 +8,18 @@ export interface LoopbackClientOptions {
 }
 
 /**
- * This timeout is shorter than the keep-alive timeout of services (60 s). If a service closed an idle connection first,
- * a request sent at that moment would fail.
+ * Idle timeout, shorter than the keep-alive timeout of services (60 s). If a service closed an idle connection first, a
+ * request sent at that moment would fail.
  */
 const IDLE_TIMEOUT_MS = seconds(20);
-/** Methods of requests that can safely be sent again if the upstream closes the connection before the response. */
+/** Methods whose requests can safely be sent again if the upstream closes the connection before the response. */
 const REPEATABLE = new Set(['GET', 'HEAD', 'OPTIONS']);
 const MAX_SWEEP_MS = 1000;
 const MIN_SWEEP_MS = 10;
 
 /**
- * HTTP client for services on this machine. Uses half the CPU time of undici. The number of connections is not limited,
- * because the gateway's client connections already limit the concurrent calls.
+ * HTTP client for services on this machine. Uses half the CPU time of undici. The limit on client connections also
+ * limits the upstream connections.
  */
 export class LoopbackClient implements UpstreamClient {
   readonly #pools = new Map<string, ConnectionPool>();
@@ -68,7 +68,7 @@ export class LoopbackClient implements UpstreamClient {
   }
 }
 
-/** The connections to one origin. */
+/** Keep-alive connections to one origin. */
 class ConnectionPool implements ConnectionEvents {
   readonly #host: string;
   readonly #port: number;
@@ -112,7 +112,7 @@ class ConnectionPool implements ConnectionEvents {
     if (!exchange) return;
     const { request, begun, answered, handler } = exchange;
     // The upstream might have closed an idle connection before reading the request. The request is sent again if
-    // nothing was written yet, or if repeating the request has no side effects.
+    // nothing was written or a repeat has no side effects.
     const mayRepeat = !begun || (!answered && !request.body && REPEATABLE.has(request.method));
     if (connection.used && mayRepeat) this.#dispatch(exchange, this.#connect());
     else handler.onError(error);

@@ -13,8 +13,8 @@ export interface BodyEvents {
 const SMALL_BYTES = 16 * 1024;
 
 /**
- * Sends a request with a body, which is chunked if `contentLength` is null. If a small body has already arrived, head
- * and body are sent in one write, which takes half the CPU time of streaming.
+ * Sends a request with a body. The body is chunked if `contentLength` is null. A small body that has already arrived is
+ * sent together with the head, which halves the CPU time.
  */
 export function sendBody(
   socket: Socket,
@@ -29,7 +29,7 @@ export function sendBody(
     events.onSent();
     return;
   }
-  // The socket is corked, so that the head and the first bytes of the body are sent in one packet.
+  // The socket is corked, so that head and first body bytes are sent in one packet.
   socket.cork();
   socket.write(head, 'latin1');
   streamBody(socket, body, contentLength === null, events);

@@ -34,17 +34,15 @@ const CHUNKED = -1;
 const UNTIL_CLOSE = -2;
 
 /**
- * Parses the HTTP/1.1 responses of one connection. Rejects folded headers, bare line feeds, repeated `Content-Length`
- * headers and data after the end of a response, because such responses enable response splitting.
+ * Parses the HTTP/1.1 responses of one connection. Rejects malformed responses that would enable response splitting,
+ * such as repeated `Content-Length` headers.
  */
 export class ResponseParser {
   readonly #events: ResponseEvents;
   #state: State = 'idle';
   #method = '';
   #held: Buffer | undefined;
-  /**
-   * Number of unread bytes of the body or of the current chunk, or one of the constants `CHUNKED` and `UNTIL_CLOSE`.
-   */
+  /** Number of unread bytes of the body or chunk. Alternatively, the constant `CHUNKED` or `UNTIL_CLOSE`. */
   #left = 0;
   #keepAlive = true;
 
@@ -82,7 +80,7 @@ export class ResponseParser {
   }
 
   /**
-   * Parses the next element of the response, such as the head or a chunk size, and returns the remaining bytes. Returns
+   * Parses the next element of the response, such as the head or a chunk size. Returns the remaining bytes. Returns
    * undefined if more bytes are needed or the response has ended.
    */
   #step(bytes: Buffer): Buffer | undefined {
@@ -177,10 +175,7 @@ export class ResponseParser {
   }
 }
 
-/**
- * Whether an incomplete header, line or chunk end is kept until more bytes arrive. In other states, all bytes are
- * consumed at once.
- */
+/** Returns whether the parser keeps incomplete input in this state until more bytes arrive. */
 function keepsBytes(state: State): boolean {
   return state === 'head' || state === 'chunk-size' || state === 'chunk-end' || state === 'trailers';
 }

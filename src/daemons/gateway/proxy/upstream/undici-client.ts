@@ -39,7 +39,7 @@ export function createUndiciClient({ timeoutMs }: UndiciClientOptions): Upstream
   };
 }
 
-/** Creates the state of one request. An abort is possible even before undici starts the request. */
+/** Creates the state of one request. The request can be aborted even before undici starts the request. */
 function createExchange(request: UpstreamRequest, handler: UpstreamHandler) {
   let controller: Dispatcher.DispatchController | undefined;
   let done = false;

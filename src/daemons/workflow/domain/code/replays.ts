@@ -26,7 +26,7 @@ export interface ReplayCalls {
   watch(): Promise<ReadySteps>;
 }
 
-/** Request for one replay of a workflow's function, on this machine or a remote host. */
+/** Request for one replay of a workflow function. */
 export interface ReplayCall {
   code: CompiledCode;
   run: RunRecord;

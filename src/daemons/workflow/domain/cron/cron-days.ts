@@ -5,14 +5,13 @@ const MONTH_LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const SUNDAY = 0;
 const SATURDAY = 6;
 /**
- * Bit that croner sets when a cron line selects the last occurrence of a weekday in a month (`5L`). The lower bits
- * stand for the first to the fifth occurrence.
+ * Bit that croner sets for the last occurrence of a weekday in a month (`5L`). The lower bits stand for the first to
+ * the fifth occurrence.
  */
 const LAST_OF_MONTH = 32;
 
 /**
- * A day of a month. `length` is the number of days in the month, and `first` is the weekday of the first of the month
- * (0 is Sunday).
+ * A day of a month. `length` is the number of days in the month. `first` is the weekday of the first day (0 is Sunday).
  */
 interface Day {
   day: number;
@@ -21,8 +20,8 @@ interface Day {
 }
 
 /**
- * Returns whether at least one date of any year matches the cron line. For example, no date matches `0 0 30 2 *`.
- * Throws croner's errors for invalid lines. @spec docs/decisions/0177
+ * Returns whether any date matches the cron line. For example, no date matches `0 0 30 2 *`. Throws croner's errors for
+ * invalid lines. @spec docs/decisions/0177
  */
 export function namesDay(cron: string): boolean {
   const pattern = new CronPattern(cron, undefined, { mode: '5-or-6-parts' });
@@ -40,8 +39,8 @@ function hasDay(pattern: CronPattern, length: number): boolean {
 }
 
 /**
- * Returns whether a date matches the day of the month or the weekday. If one field is `*` or the weekday begins with
- * `+`, both fields must match, as in croner.
+ * Returns whether a date matches the day of the month or the weekday of the cron line. As in croner, both fields must
+ * match if one field is `*` or the weekday begins with `+`.
  */
 function matches(pattern: CronPattern, at: Day): boolean {
   const byDate = matchesDate(pattern, at);
@@ -76,7 +75,9 @@ function lastWeekdayOf(at: Day): number {
   return weekday === SATURDAY ? length - 1 : length;
 }
 
-/** Returns the weekday (Monday to Friday) nearest to a day of the month, or undefined if the month lacks the day. */
+/**
+ * Returns the weekday (Monday to Friday) nearest to a day of the month. Returns undefined if the month lacks the day.
+ */
 function nearestWeekday(day: number, at: Day): number | undefined {
   const { length } = at;
   if (day > length) return undefined;

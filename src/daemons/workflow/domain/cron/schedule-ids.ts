@@ -4,8 +4,8 @@ import type { ScheduleDefinition } from '../../../../contracts/index.ts';
 type Plan = Pick<ScheduleDefinition, 'id' | 'cron' | 'timezone'> & { workflow?: string };
 
 /**
- * Returns the id of each schedule: its declared id, or else a hash of its fields. An index cannot be the id, because
- * adding or removing schedules would change the index and apply a pause to a different schedule.
+ * Returns the declared id of each schedule, or else a hash of its fields. An index would change with other schedules,
+ * and a pause would then apply to a different schedule.
  */
 export function scheduleIds(owner: string, plans: readonly Plan[]): string[] {
   const seen = new Map<string, number>();

@@ -14,8 +14,8 @@ export function nextTime({ cron, timezone }: Plan, after: number): number | null
 }
 
 /**
- * Returns the fault of a schedule's cron line or time zone, or null. Calls `namesDay` first, because croner takes
- * seconds to find that a schedule never fires.
+ * Returns the fault of a schedule's cron line or time zone, or null. Uses `namesDay`, because croner takes seconds to
+ * find that a schedule never fires.
  */
 export function scheduleFault(plan: Plan): { key: 'cron' | 'timezone'; message: string } | null {
   try {

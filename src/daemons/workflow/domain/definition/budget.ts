@@ -6,8 +6,8 @@ export class OverBudget extends Error {
 }
 
 /**
- * Limit for the work of one evaluation, in units of about 100 ns. One unit is one expression node, one item, or eight
- * characters that are read or written.
+ * Limit for the work of one evaluation. One unit is about 100 ns. Each expression node, item, or group of eight
+ * characters costs one unit.
  */
 export class Budget {
   /**
@@ -34,7 +34,7 @@ export class Budget {
 
   /**
    * Throws OverBudget unless the evaluation runs in a thread with limited time and memory. Must be called before work
-   * whose cost cannot be estimated from the input size.
+   * of unpredictable cost.
    */
   requireConfinement(): void {
     if (!this.isConfined) throw new OverBudget();
@@ -67,10 +67,7 @@ export class Budget {
     }
   }
 
-  /**
-   * Throws OverBudget if the list has more items than budget units are left. Called before the items are pushed to the
-   * list of values to visit.
-   */
+  /** Throws OverBudget if the list has more items than budget units are left. */
   #requireRoomFor(items: number): void {
     if (items > this.#left) throw new OverBudget();
   }

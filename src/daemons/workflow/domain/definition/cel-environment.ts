@@ -3,13 +3,13 @@ import { type Budget, CHARS_PER_UNIT, OverBudget } from './budget.ts';
 import { toCel, toJson } from './cel-values.ts';
 
 /**
- * CEL environment that charges each operation to a budget. The CEL library has no hook for charges, so this module
- * replaces the library method that evaluates all nodes except the outermost node.
+ * CEL environment that counts the cost of each operation against a budget. The CEL library has no hook for costs, so
+ * this module replaces a method of the library.
  */
 
 /**
- * Number of outer levels of each variable that are rebuilt for each evaluation. For example, 2 means that `steps` and
- * `steps.<id>` are rebuilt.
+ * Number of outer levels of each variable that are rebuilt for each evaluation. With 2 levels, `steps` and `steps.<id>`
+ * are rebuilt.
  */
 export const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
 export type Variable = keyof typeof VARIABLES;
@@ -18,8 +18,8 @@ export type Variable = keyof typeof VARIABLES;
 export type ScopeState = 'success' | 'failure' | 'cancelled' | 'skipped';
 
 /**
- * Maximum length of one value, in characters. The limit is needed because repeated concatenation doubles the length of
- * a text each time.
+ * Maximum length of one value, in characters. Without a limit, each repeated concatenation could double the length of a
+ * text.
  */
 export const MAX_VALUE_CHARS = 4 * 1024 * 1024;
 /**
@@ -69,8 +69,8 @@ function createEnvironment(): Environment {
     limits: { maxAstNodes: 2000, maxDepth: 64 },
   });
   for (const name of Object.keys(VARIABLES)) env.registerVariable(name, 'dyn');
-  // These operators mix integers and doubles, because JSON has one number type. Without these operators, `input.count *
-  // 2` would be a type error.
+  // JSON has one number type, so these operators accept integers mixed with doubles. Otherwise, `input.count * 2` would
+  // be a type error.
   const mixed: Record<string, (a: number, b: number) => number> = {
     '+': (a, b) => a + b,
     '-': (a, b) => a - b,
@@ -104,7 +104,8 @@ function countOperations(evaluator: Evaluator): void {
   evaluator.run = function (node, context) {
     return counted(this, node, context);
   };
-  // `||`, `&&`, `exists` and `all` ignore errors of their operands, but an exceeded limit must end the evaluation.
+  // `||`, `&&`, `exists` and `all` ignore errors of their operands. Exceeded limits are rethrown, because an exceeded
+  // limit must end the evaluation.
   evaluator.tryEval = function (node, context) {
     try {
       return this.run(node, context);
@@ -155,8 +156,8 @@ function index(evaluator: Evaluator, node: Node, context: unknown): unknown {
 }
 
 /**
- * Evaluates a map literal with a limit for key length, which the CEL library lacks. When a concatenated text is used as
- * a key, V8 builds the whole text in memory.
+ * Evaluates a map literal. Limits the key length, because the CEL library does not. V8 builds the whole text in memory
+ * when a concatenated text is used as a key.
  */
 function mapLiteral(evaluator: Evaluator, node: Node, context: unknown): unknown {
   const entries = (node.args as Array<[Node, Node]>).map(([key, value]) => {
@@ -170,8 +171,8 @@ function mapLiteral(evaluator: Evaluator, node: Node, context: unknown): unknown
 }
 
 /**
- * Charges the budget for the text of a key. A list that serves as a key is also charged, because the list is converted
- * to text.
+ * Counts the text of a key against the budget. A list that serves as a key is also counted, because the list is
+ * converted to text.
  */
 function spendOnKey(key: unknown): void {
   if (isScalar(key)) budget.spend(textOf(key));

@@ -4,8 +4,8 @@ import type { Budget } from './budget.ts';
 /** Caches for each large value whether the value contains a map with the key `constructor`. */
 const known = new WeakMap<object, boolean>();
 /**
- * Maximum number of items in a value whose scan result is not cached, because scanning so few items again is cheaper
- * than caching.
+ * Maximum number of items in a value whose scan result is not cached. A repeated scan of so few items is cheaper than
+ * caching.
  */
 const FEW = 64;
 /** Cost of scanning one item, in budget units. */
@@ -14,8 +14,8 @@ const COST_OF_SCAN = 0.1;
 let scanned = 0;
 
 /**
- * Converts JSON to CEL. A map with the key `constructor` becomes a `Map`, because the library reads
- * `value.constructor`. The outer `rebuiltLevels` levels are new objects in each evaluation and therefore not cached.
+ * Converts JSON to CEL. A map with the key `constructor` becomes a `Map`, because the CEL library reads
+ * `value.constructor`. The outer `rebuiltLevels` levels are rebuilt for each evaluation and therefore not cached.
  */
 export function toCel(value: JsonValue | undefined, rebuiltLevels = 0, budget?: Budget): unknown {
   return isOdd(value, rebuiltLevels, budget) ? asMap(value) : value;

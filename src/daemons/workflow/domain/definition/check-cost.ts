@@ -3,10 +3,7 @@ import { ownValue } from '../../../../kit/data/own-value.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { type Budget, CHARS_PER_UNIT } from './budget.ts';
 
-/**
- * JSON Schema keywords that are checked once per value. The cost of such a check depends only on the size of schema and
- * value.
- */
+/** JSON Schema keywords that are checked once per value. The cost depends only on the size of schema and value. */
 const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
   ...['$schema', '$id', '$comment', 'title', 'description', 'examples', 'default', 'deprecated'],
   ...['type', 'enum', 'const', 'properties', 'required', 'additionalProperties', 'items'],
@@ -16,8 +13,8 @@ const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([
 
 const COST_OF_VALUE = 10;
 /**
- * Cost of an enum choice that is not a string, in budget units. The schema library compiles each choice as a separate
- * schema and reports each mismatch as a fault.
+ * Cost of an enum choice that is not a string, in budget units. The schema library compiles each such choice as a
+ * separate schema.
  */
 const COST_OF_CHOICE = 50;
 
@@ -30,7 +27,8 @@ export function spendOnCheck(schema: unknown, value: JsonValue | undefined, budg
   if (!isRecord(schema)) return;
   const { enum: choices, const: constant, type, default: fallback, properties, required, items } = schema;
   for (const keyword in schema) if (!PLAIN_KEYWORDS.has(keyword)) budget.requireConfinement();
-  // If `type` is a list, each nesting level multiplies the number of possible faults, so the cost cannot be predicted.
+  // If `type` is a list, each nesting level multiplies the number of possible faults. The cost can then not be
+  // predicted.
   if (Array.isArray(items) || (Array.isArray(type) && (properties ?? items) !== undefined))
     budget.requireConfinement();
   if (value === undefined) budget.spendOn(fallback);

@@ -5,7 +5,7 @@ import type { ReportedIssue } from './definition-faults.ts';
 import { readDefinition, type TextFault } from './definition-text.ts';
 
 export interface CheckedDefinition {
-  /** The compiled workflow; undefined if the definition has faults. */
+  /** The compiled workflow. Undefined if the definition has faults. */
   workflow?: CompiledWorkflow;
   /** All faults, ordered by position in the text. */
   faults: TextFault[];

@@ -7,8 +7,8 @@ import type { Evaluator } from './evaluator.ts';
 import { type CheckedPart, type InputSchema, MAX_INPUT_CHARS } from './input-schema.ts';
 
 /**
- * Returns the value with defaults filled in, or the unchanged value if there is no schema. Throws VALIDATION_ERROR with
- * the path of every fault, PAYLOAD_TOO_LARGE or EXPRESSION_LIMIT_EXCEEDED.
+ * Returns the value with defaults filled in, or the unchanged value without a schema. Throws VALIDATION_ERROR,
+ * PAYLOAD_TOO_LARGE or EXPRESSION_LIMIT_EXCEEDED.
  */
 export async function checkedValue(
   evaluator: Evaluator,

@@ -2,8 +2,8 @@ import type { CompiledWorkflow } from './compiled-workflow.ts';
 import type { Condition } from './templates.ts';
 
 /**
- * Returns whether a started run can have clean-up work after a cancellation. Such work is possible in workflows written
- * in code, and in other workflows with an `if` that calls a state function such as `always()`.
+ * Returns whether a started run can have clean-up work after a cancellation. A definition needs an `if` with a state
+ * function such as `always()`. A workflow written in code can always have clean-up work.
  */
 export function cleansUp({ code, jobs }: Pick<CompiledWorkflow, 'code' | 'jobs'>): boolean {
   if (code) return true;

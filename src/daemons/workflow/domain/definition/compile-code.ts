@@ -61,7 +61,7 @@ export function compileCode(
   };
 }
 
-/** Compiles a stored workflow that is written in code. Returns undefined for a definition that lists its steps. */
+/** Compiles a stored workflow that is written in code. Returns undefined for any other definition. */
 export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | undefined {
   if (!('handler' in body && 'plugin' in body)) return undefined;
   const { plugin, ...written } = body;
@@ -69,8 +69,8 @@ export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | und
 }
 
 /**
- * Converts a step that a workflow function requested to a compiled step. The values of the step are literals, and the
- * workflow function handles a failure of the step.
+ * Converts a step that a workflow function requested to a compiled step. The workflow function handles failures of the
+ * step.
  */
 function stepOf(
   found: FoundStep,
@@ -103,8 +103,8 @@ function stepOf(
 }
 
 /**
- * Returns the behavior after an interruption. A `ctx.step` function is repeated unless its options forbid a repeat,
- * because the idempotency key of the step is stable.
+ * Returns the behavior after an interruption. A `ctx.step` function is repeated by default, because its idempotency key
+ * does not change.
  */
 function afterInterruption(
   kind: StepKind,

@@ -22,7 +22,7 @@ import {
 type Common = Pick<WorkflowDefinition | CodeWorkflowDefinition, 'inputs' | 'signals' | 'on' | 'concurrency'>;
 
 /**
- * Adds the faults of a definition's schedules to `issues`. Not called for stored definitions, because earlier versions
+ * Adds the faults of a definition's schedules to `issues`. Stored definitions are not checked, because earlier versions
  * accepted schedules that are now invalid.
  */
 export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIssue[]): void {

@@ -66,8 +66,8 @@ function requireFewExpressions(definition: WorkflowDefinition): void {
 }
 
 /**
- * Returns faults of expressions, times and steps in a definition that also violates the schema, so that one error
- * reports all faults.
+ * Returns the faults of expressions, times and steps in a definition that also violates the schema. One error can then
+ * report all faults.
  */
 function issuesBeside(
   shapeIssues: readonly DefinitionIssue[],
@@ -79,8 +79,8 @@ function issuesBeside(
   const issues: DefinitionIssue[] = [];
   compileParsed(mended.definition, kindOf, issues);
   checkSchedules(mended.definition, issues);
-  // Faults of references are skipped, because the repair might have removed the job or step to which a reference
-  // points.
+  // The repair of the definition might have removed the job or step that a reference names. Faults of references are
+  // therefore skipped.
   return issues.filter(
     ({ path, isReference }) => !isReference && !mended.changed.some((changed) => startsWith(path, changed)),
   );

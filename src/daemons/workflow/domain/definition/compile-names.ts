@@ -7,8 +7,8 @@ import { addIssue, type DefinitionIssue, excerpt, type Template } from './templa
 const MAX_LISTED = 20;
 
 /**
- * Adds an issue for each field of `variable` that an expression reads and that `known` does not contain, so that
- * misspelt step ids are found before a run fails.
+ * Adds an issue for each field of `variable` that an expression reads but `known` lacks. Misspelt step ids are thus
+ * found before a run fails.
  */
 export function names<T extends Pick<Template, 'expressions'>>(
   template: T,

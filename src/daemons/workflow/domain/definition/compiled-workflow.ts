@@ -6,10 +6,7 @@ import type { FoundStep } from './found-step.ts';
 import type { InputSchema } from './input-schema.ts';
 import type { Condition, Template } from './templates.ts';
 
-/**
- * Maximum number of steps in a run. All steps are in memory while the run is active, and each event that advances the
- * run visits every step.
- */
+/** Maximum number of steps in a run. An active run keeps all steps in memory, and each event visits every step. */
 export const MAX_STEPS = 10_000;
 
 export interface CompiledStep {
@@ -62,7 +59,7 @@ export interface CompiledCode {
 export interface CompiledTrigger {
   pluginId: string;
   event: string;
-  /** Plugin instance whose webhooks start the workflow; undefined for all instances. */
+  /** Plugin instance whose webhooks start the workflow. Undefined for all instances. */
   instanceId: string | undefined;
   condition: Condition;
   input: Template;
@@ -73,7 +70,7 @@ export interface CompiledWorkflow {
   /** Definition as JSON. Runs are pinned to the hash of this text. */
   body: string;
   definition: WorkflowDefinition;
-  /** Function of a workflow written in code; null for a definition with listed steps. */
+  /** Function of a workflow written in code. Null for a definition with listed steps. */
   code: CompiledCode | null;
   triggers: readonly CompiledTrigger[];
   concurrencyKey: Template | null;

@@ -12,10 +12,7 @@ export interface ReportedIssue {
   column?: number;
 }
 
-/**
- * Returns whether the error means that a definition is missing from the store or cannot be compiled. A retry cannot fix
- * such an error.
- */
+/** Returns whether a definition is missing from the store or cannot be compiled. A retry cannot fix such an error. */
 export function isLostDefinition(error: unknown): error is PlatformError {
   return error instanceof PlatformError && error.code !== 'STORE_ERROR';
 }

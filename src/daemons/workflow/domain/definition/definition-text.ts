@@ -12,7 +12,7 @@ import { formatPath, type Path } from './templates.ts';
 
 /** A fault of a definition with its position in the text. `line` and `column` count from 1. */
 export interface TextFault {
-  /** Path in the definition, such as `jobs.build.steps[0].if`; empty for a fault of the whole text. */
+  /** Path in the definition, such as `jobs.build.steps[0].if`. Empty for a fault of the whole text. */
   path: string;
   message: string;
   line?: number;
@@ -28,7 +28,7 @@ export interface PlaceInValue {
 }
 
 export interface DefinitionText {
-  /** Parsed definition; undefined if the text is neither YAML nor JSON. */
+  /** Parsed definition. Undefined if the text is neither YAML nor JSON. */
   definition: unknown;
   faults: TextFault[];
   /** Adds the text position to a fault. A missing key gets the position of its parent. */
@@ -107,8 +107,8 @@ function offsetOf(
 }
 
 /**
- * Returns the text offset of the key of a map or list. Faults point to the key, because the map or list itself begins
- * after its key.
+ * Returns the text offset of the key of a map or list. A fault points to the key, because the map or list begins after
+ * its key.
  */
 function keyOffset(document: Document, parts: Array<string | number>): number | undefined {
   const parent = document.getIn(parts.slice(0, -1), true);
@@ -119,8 +119,7 @@ function keyOffset(document: Document, parts: Array<string | number>): number | 
 }
 
 /**
- * Converts a position within a scalar value to a text offset. The offset is inexact for escape sequences in quotes and
- * for folded lines.
+ * Converts a position in a scalar value to a text offset. The offset is inexact for escape sequences and folded lines.
  */
 function offsetInScalar(node: Scalar, text: string, line: number, column: number): number {
   const start = node.range![0];

@@ -52,7 +52,7 @@ export interface DefinitionsDeps {
 export class Definitions {
   readonly #deps: DefinitionsDeps;
   readonly #registered = new Map<string, RegisteredWorkflow>();
-  /** Maps the id of each workflow whose plugin is no longer loaded to the id of the plugin, oldest first. */
+  /** Maps the ids of workflows whose plugin is no longer loaded to plugin ids. The oldest entry is first. */
   readonly #away = new Map<string, string>();
   readonly #faults: WorkflowFault[] = [];
   readonly #byText = createBoundedCache<CompiledWorkflow>(REMEMBERED_CHARS, (text) => text.length);
@@ -145,8 +145,7 @@ export class Definitions {
     const body = JSON.parse(record.body);
     const workflow =
       pinnedCode(body, this.#deps.kindOf) ?? compileDefinition(body, this.#deps.kindOf, { isStored: true });
-    // The cache key is the hash stored with the run, because this version of svc might serialize the definition
-    // differently.
+    // This version of svc might serialize the definition differently, so the hash stored with the run is the cache key.
     this.#compiled.set(hash, workflow);
     return workflow;
   }
@@ -181,8 +180,7 @@ export class Definitions {
         this.#faults.push({ ...(locate?.(issue) ?? { source, ...issue }), unresolved: true });
       }
     } catch (error) {
-      // All errors are caught, because one faulty definition must not block other definitions or the start of the
-      // service.
+      // All errors are caught. One faulty definition must not block other definitions or the start of the service.
       const issues =
         error instanceof PlatformError ? (error.details.issues as ReportedIssue[] | undefined) : undefined;
       for (const issue of issues ?? [{ path: '', message: messageOf(error) }])
@@ -208,8 +206,8 @@ export class Definitions {
 }
 
 /**
- * Returns whether a source is a file with faults. Workflows of plugins do not count, because they are replaced together
- * with their plugin.
+ * Returns whether a source is a file with faults. Workflows of plugins are excluded, because plugin reloads replace
+ * these workflows.
  */
 function isBrokenFile(source: string, faults: readonly WorkflowFault[]): boolean {
   if (!isFile(source)) return false;

@@ -26,8 +26,8 @@ export const evaluateWithin: EvaluateWithin = (what, scope, budget) => what.eval
 /** Evaluates cheap expressions synchronously, and expensive expressions in a thread with limited time and memory. */
 export interface Evaluator {
   /**
-   * Evaluates within a budget that the caller provides. `unitsLeft` returns the units left in this event loop turn, and
-   * `spend` subtracts units from this number.
+   * Evaluates within a budget that the caller provides. `unitsLeft` and `spend` count the units of the current event
+   * loop turn.
    */
   within: EvaluateWithin;
   unitsLeft(): number;
@@ -52,7 +52,7 @@ export interface Evaluator {
   ): MaybePromise<CheckedInput>;
 }
 
-/** Maximum cost of one synchronous evaluation, in budget units. The limit corresponds to about half a millisecond. */
+/** Maximum cost of one synchronous evaluation, in budget units. Equals about half a millisecond. */
 export const UNITS_PER_EVALUATION = 5000;
 /** Maximum cost of all synchronous evaluations in one event loop turn, in budget units. */
 const UNITS_IN_A_TURN = 100_000;
@@ -117,7 +117,7 @@ export function createEvaluator(threads: ConfinedThreads): Evaluator {
   };
 }
 
-/** Returns only those values of a scope that the expressions use, because a run can hold megabytes of other data. */
+/** Returns only those values of a scope that the expressions use. A run can hold megabytes of other data. */
 function neededOf({ expressions }: Evaluable<unknown>, scope: Scope): Partial<Scope> {
   const needed = new Map<Variable, Set<string> | 'all'>();
   for (const { expression } of expressions)

@@ -44,7 +44,7 @@ export class ExpressionError extends Error {
   }
 }
 
-/** Fields of a variable that an expression reads, or `all` if the expression computes a field name at run time. */
+/** Fields of a variable that an expression reads. `all` if the expression computes a field name at run time. */
 export type UsedNames = 'all' | ReadonlySet<string>;
 
 export interface Expression {
@@ -104,8 +104,8 @@ export function compileExpression(text: string): Expression {
         const values: Record<string, unknown> = {};
         for (const name of uses.keys()) values[name] = toCel(scope[name], VARIABLES[name], budget);
         const found = program.run(values, scope.state, budget);
-        // A path such as `steps.a.output` returns an existing value of the scope, so the size of the value is not
-        // charged.
+        // A path such as `steps.a.output` returns an existing value, so the size of the value is not counted against
+        // the budget.
         if (path && [...uses.keys()].every((name) => values[name] === scope[name]))
           return (found ?? null) as JsonValue;
         budget.spendOn(found);
@@ -148,8 +148,7 @@ function visit(node: unknown, see: (node: ASTNode) => void): void {
 function expressionError(thrown: unknown): ExpressionError {
   if (thrown instanceof ExpressionError) return thrown;
   if (thrown instanceof TooLarge) return new ExpressionError(thrown.message, 0, true);
-  // JavaScript throws RangeError for values nested too deeply for the stack, and for texts beyond the maximum string
-  // length.
+  // JavaScript throws RangeError for values that are nested too deeply, and for texts that are too long.
   if (thrown instanceof RangeError) return new ExpressionError(thrown.message, 0, true);
   const { summary, message, range } = thrown as {
     summary?: string;

@@ -17,8 +17,8 @@ const MAX_FAULTS = 100;
 export type CheckedPart = 'input' | 'payload';
 
 /**
- * Result of a check: the value with defaults filled in, the faults of the value, or `tooLarge` if the value exceeds the
- * size limit.
+ * Result of a check. Contains the value with defaults filled in, or the faults of the value. `tooLarge` means that the
+ * value exceeds the size limit.
  */
 export type CheckedInput =
   | { value: JsonValue }
@@ -38,8 +38,7 @@ export interface InputSchema {
 export function compileInputSchema(schema: object, count?: PartCount): InputSchema {
   const fault = schemaFault(schema, count);
   if (fault) throw new Error(fault);
-  // A separate registry is used, because the global registry of the library would keep each schema with an `id`
-  // forever.
+  // The global registry of the library would keep each schema with an `id` forever, so a separate registry is used.
   const registry = z.registry<z.core.GlobalMeta>();
   const compiled = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0], { registry });
   return {
@@ -57,7 +56,7 @@ export function compileInputSchema(schema: object, count?: PartCount): InputSche
 
 /**
  * Compiles the schema at a path of a definition. If the schema is unusable, adds an issue and returns null. All schemas
- * of a definition share `count`, the number of nested schemas.
+ * of a definition share the counter `count`.
  */
 export function schemaAt(
   path: Path,

@@ -5,7 +5,10 @@ import { ownValue } from '../../../../kit/data/own-value.ts';
 const MAX_PARTS = 1000;
 const MAX_DEPTH = 100;
 
-/** JSON Schema keywords with a list of schemas that apply to the value itself, not to its properties or items. */
+/**
+ * JSON Schema keywords with a list of schemas that apply to the value itself. Schemas of properties and items are
+ * excluded.
+ */
 const IN_PLACE_LISTS = ['allOf', 'anyOf', 'oneOf'];
 const MAPS = ['properties', 'patternProperties'];
 const OTHERS = [
@@ -25,8 +28,8 @@ export interface PartCount {
 }
 
 /**
- * Returns undefined for a usable JSON Schema, or the reason why the schema cannot be compiled or cannot be checked at a
- * predictable cost. Each nested schema is visited once.
+ * Returns the reason why a JSON Schema is unusable. Returns undefined for a usable schema. A usable schema can be
+ * compiled, and its checks have a predictable cost.
  */
 export function schemaFault(root: object, count: PartCount = { parts: 0 }): string | undefined {
   const what = count.parts === 0 ? 'it has' : 'with it the schemas of the definition have';
@@ -53,15 +56,15 @@ interface Walk {
 }
 
 /**
- * Visits nested schemas in the same way as the compiler, which compiles the target of references once for each spelling
- * of the reference.
+ * Collects and counts nested schemas in the same way as the schema compiler. The compiler compiles the target of
+ * references once for each spelling of the reference.
  */
 function collect(schema: unknown, depth: number, walk: Walk): void {
   if (!isRecord(schema)) return;
   if (depth > MAX_DEPTH) throw new SchemaFault(`it nests deeper than ${MAX_DEPTH} levels`);
   const { $ref, type, enum: choices } = schema;
   walk.parts.add(schema);
-  // The compiler creates one schema per choice for an enum with choices other than strings.
+  // For an enum with a choice that is not a string, the compiler creates one schema per choice.
   const isMixed = Array.isArray(choices) && choices.some((choice) => typeof choice !== 'string');
   walk.count.parts += isMixed ? choices.length : 1;
   if (walk.count.parts > MAX_PARTS) throw new SchemaFault(`${walk.what} more than ${MAX_PARTS} parts`);
@@ -88,8 +91,8 @@ function inPlace(schema: Schema): unknown[] {
 }
 
 /**
- * Throws if a schema refers to itself without descending to a property or item, because a check against such a schema
- * would never end.
+ * Throws if a schema refers to itself without descending to a property or item. A check against such a schema would
+ * never end.
  */
 function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
   const states = new Map<Schema, 'open' | 'done'>();

@@ -17,7 +17,7 @@ export interface DefinitionIssue {
   message: string;
   offset?: number;
   /**
-   * Whether the fault is a reference to an unknown job, step or output. Such a fault can be the consequence of another
+   * Whether the fault is a reference to an unknown job, step or output. Another fault might be the cause of such a
    * fault.
    */
   isReference?: true;
@@ -68,8 +68,8 @@ type Node = (scope: Scope, budget: Budget) => JsonValue;
 /** Compiles a template. If faults are added to `issues`, the result must not be used. */
 export function compileTemplate(value: JsonValue, path: Path, issues: DefinitionIssue[]): Template {
   const expressions: Array<{ expression: Expression; path: Path; offset: number }> = [];
-  // All nested values share one path array, which is copied only for expressions. A copy for each value of a deeply
-  // nested list would take gigabytes.
+  // All nested values share one path array, which is copied only for expressions. A copy for each value of a large list
+  // would take gigabytes.
   const here = [...path];
 
   function compileAt(key: string | number, child: JsonValue): Node | undefined {
@@ -122,8 +122,8 @@ export function compileTemplate(value: JsonValue, path: Path, issues: Definition
 }
 
 /**
- * Returns the value. Throws TemplateError if the whole value exceeds the size limit, because many small expressions can
- * add up to a large value.
+ * Returns the value. Throws TemplateError if the whole value exceeds the size limit. Many small expressions can add up
+ * to a large value.
  */
 function sized<Value extends JsonValue>(value: Value, path: Path): Value {
   try {

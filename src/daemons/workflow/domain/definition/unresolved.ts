@@ -9,8 +9,8 @@ export interface KnownPlugin {
 }
 
 /**
- * Returns the ids that a plugin declares, undefined if the plugin is not loaded, or `anything` if the loaded plugins
- * cannot be determined.
+ * Returns the ids that a plugin declares. Returns undefined if the plugin is not loaded. Returns `anything` if the
+ * loaded plugins cannot be determined.
  */
 export type FindPlugin = (id: string) => KnownPlugin | 'anything' | undefined;
 

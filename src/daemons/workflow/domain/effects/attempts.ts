@@ -29,7 +29,7 @@ export interface AttemptDeps {
   inspections: Inspections;
   startChild(request: ChildRequest): Promise<string>;
   dispatch(event: RunEvent): void;
-  /** Called when an attempt has ended, before the run receives the event for the end of the attempt. */
+  /** Called when an attempt has ended, before the run receives the end event. */
   over(step: StepKey): void;
 }
 
@@ -112,8 +112,8 @@ export class Attempts {
   }
 
   /**
-   * Returns a promise that rejects when the grace period after the abort is over. Work that ignores its abort signal is
-   * thereby abandoned.
+   * Returns a promise that rejects when the grace period after the abort is over. The engine then no longer waits for
+   * work that ignores its abort signal.
    */
   #afterAbort(signal: AbortSignal): Promise<never> {
     return new Promise((_, reject) => {

@@ -31,7 +31,7 @@ export class Children {
     this.#deps = deps;
   }
 
-  /** Finds a child run. All calls in one event loop turn share one read of the store. */
+  /** Requests the lookup of a child run. All requests in one event loop turn share one read of the store. */
   find(step: StepKey, runId: string): void {
     this.#due.push({ step, runId });
     if (this.#due.length === 1) queueMicrotask(() => void this.#findDue());

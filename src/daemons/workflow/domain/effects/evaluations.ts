@@ -14,8 +14,8 @@ export interface EvaluationDeps {
   evaluator: Evaluator;
   inspections: Inspections;
   /**
-   * Whether the run was ready before this start of the service. In that case, an evaluation of its expressions might
-   * have crashed the service.
+   * Whether the run was ready before this start of the service. An evaluation of such a run might have crashed the
+   * previous service process.
    */
   isFromBefore: boolean;
   dispatch(event: RunEvent): void;

@@ -2,8 +2,8 @@ import { createFairQueue } from '../../../../kit/limits/fair-queue.ts';
 import { createFairShares } from '../../../../kit/limits/fair-shares.ts';
 
 /**
- * Concurrency limit with fair shares and round robin by tenant, so that no tenant waits behind thousands of requests of
- * another tenant.
+ * Concurrency limit with fair shares and round robin by tenant. No tenant waits behind thousands of requests of another
+ * tenant.
  */
 export interface FairSlots {
   available(tenantId: string): number;
@@ -21,7 +21,7 @@ export function createFairSlots(count: number): FairSlots {
   const shares = createFairShares(count);
   const waiting = createFairQueue<() => void>();
 
-  /** Takes a slot for the next queued request of a tenant that has not reached its fair share. */
+  /** Takes a slot for the next queued request. Skips tenants that have reached their fair share. */
   const next = () => waiting.next((tenantId) => shares.take(tenantId));
 
   function grant(): void {

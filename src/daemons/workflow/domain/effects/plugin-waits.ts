@@ -2,7 +2,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../../kit/time/duration.ts';
 
-/** Time without waiting runs after which the next wait for a plugin counts as a new outage, in ms. */
+/** Time without waiting runs after which the next wait for a plugin counts as a new outage. */
 const NEW_OUTAGE_AFTER_MS = minutes(1);
 const MIN_PAUSE_MS = seconds(5);
 const MAX_PAUSE_MS = minutes(10);
@@ -46,8 +46,7 @@ export class PluginWaits {
   }
 
   /**
-   * Returns the backoff until a run retries the plugin without a plugin reload, in ms. The backoff grows with the
-   * duration of the outage.
+   * Returns the time until a run retries the unavailable plugin, in ms. The time grows with the duration of the outage.
    */
   pauseMs(pluginId: string): number {
     const away = this.#outageOf(pluginId);

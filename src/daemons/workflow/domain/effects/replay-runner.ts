@@ -21,7 +21,7 @@ export interface ReplayRunnerDeps {
   random: Random;
   inspections: Inspections;
   dispatch(event: RunEvent): void;
-  /** Called when the replay has ended, before the run receives the event for the end of the replay. */
+  /** Called when the replay has ended, before the run receives the end event. */
   over(): void;
 }
 
@@ -44,8 +44,8 @@ interface Current {
 }
 
 /**
- * Runs the replays of a workflow function one at a time. Each call that the function makes to the engine is dispatched
- * as an event and waits for a reply.
+ * Runs the replays of a workflow function, one at a time. Each call of the function to the engine becomes an event and
+ * waits for a reply.
  */
 export class ReplayRunner {
   readonly #deps: ReplayRunnerDeps;

@@ -10,7 +10,7 @@ import { RunWriter, type RunWriterDeps } from './run-writer.ts';
 import { WriteBuffer } from './write-buffer.ts';
 
 /**
- * Reason why a run left memory. `parked` means that the run waits outside memory, and `lost` that another process of
+ * Reason why a run left memory. `parked` means that the run waits outside memory. `lost` means that another process of
  * the workflow service owns the run.
  */
 export type Departure = 'ended' | 'parked' | 'lost' | 'abandoned';
@@ -27,14 +27,13 @@ export interface ActiveRunDeps extends EffectDeps, RunWriterDeps {
 }
 
 /**
- * Events whose writes can be delayed. A short attempt ends soon after its begin event, so that one write covers both
- * events.
+ * Events whose writes can be delayed. One write can then cover the begin event and the end event of a short attempt.
  */
 const LAZY_EVENTS: ReadonlySet<RunEvent['type']> = new Set(['attempt.begun', 'replay.begun']);
 
 /**
- * A run in memory, which advances until it ends or has no work in flight. Events change the state immediately. The
- * writes of several events are persisted together, and the effects start afterwards.
+ * A run in memory, until the run ends or has no work in flight. Events change the state immediately. The writes of
+ * several events are persisted together before effects start.
  */
 export class ActiveRun {
   readonly run: RunRecord;
@@ -48,7 +47,7 @@ export class ActiveRun {
   readonly #gone = Promise.withResolvers<Departure>();
   /** Effects of events that are not persisted yet. */
   #pending: Effect[] = [];
-  /** Resolves to true once the buffered writes are durable, or to false if another process owns the run. */
+  /** Resolves to true once the buffered writes are durable. Resolves to false if another process owns the run. */
   #durable: PromiseWithResolvers<boolean> | null = null;
   #isCommitting = false;
   #isAdvanceDue = false;
@@ -79,14 +78,13 @@ export class ActiveRun {
     return this.#missedNews;
   }
 
-  /** Time until the next wake-up of a run that waits outside memory, in ms; Infinity if no wake-up is planned. */
+  /** Time until the next wake-up of a run that waits outside memory, in ms. Infinity if no wake-up is planned. */
   get wakesInMs(): number {
     return this.#wakesInMs;
   }
 
   /**
-   * Maps each wall-clock deadline to the same moment on the monotonic clock. The map is passed to the next claim of the
-   * run.
+   * Maps each wall-clock deadline to the same moment on the monotonic clock. The next claim of the run reuses the map.
    */
   get deadlines(): ReadonlyMap<number, number> {
     return this.#state.deadlines;
@@ -109,8 +107,8 @@ export class ActiveRun {
   }
 
   /**
-   * Cancels the run. Resolves to true once the cancellation is durable, or to false if the run has ended, waits outside
-   * memory or is already being cancelled.
+   * Cancels the run. Resolves to true once the cancellation is durable. Resolves to false if the run cannot be
+   * cancelled in memory, for example because the run has ended.
    */
   async cancel(): Promise<boolean> {
     if (this.#departure || this.#state.phase !== 'active' || this.run.status === 'cancelling') return false;
@@ -126,7 +124,7 @@ export class ActiveRun {
   }
 
   /**
-   * Starts no new work, and removes the run from memory when its in-flight work has settled. The next process of the
+   * Starts no new work. Removes the run from memory when the in-flight work has settled. The next process of the
    * workflow service resumes the run.
    */
   drain(): void {

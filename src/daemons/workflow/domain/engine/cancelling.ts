@@ -58,8 +58,8 @@ export class Cancelling {
   }
 
   /**
-   * Cancels a child run, or a run superseded under its concurrency key. On failure, returns false and retries in the
-   * background, because other runs wait for the end of this run.
+   * Cancels a child run or a superseded run. On failure, returns false and retries in the background, because other
+   * runs wait for the end of the run.
    */
   async cancelById(id: string): Promise<boolean> {
     const { store, clock, logger, host } = this.#deps;
@@ -86,13 +86,13 @@ export class Cancelling {
     for (const id of ids) await this.cancelById(id);
   }
 
-  /** Makes one attempt to cancel a run. Returns undefined if the run changed concurrently. */
+  /** Tries once to cancel a run. Returns undefined if the run changed concurrently. */
   async #tryCancel({ id, tenantId }: RunRecord): Promise<CancelResult | undefined> {
     const { store, clock, active, opening, host } = this.#deps;
     await opening.get(id);
     const one = active.get(id);
     if (one && (await one.cancel())) return { cancelled: true, status: one.run.status };
-    // The run has ended, waits outside memory or is about to leave memory, so its stored status is used.
+    // The run has left memory or is about to leave memory, so its stored status is used.
     if (one && !['cancelling', 'cancelled'].includes(one.run.status)) await one.left;
     const run = await store.runs.find(tenantId, id);
     if (!run || run.status === 'cancelled' || (run.status === 'cancelling' && run.ending === 'cancelled'))
@@ -114,7 +114,7 @@ export class Cancelling {
     return { cancelled: true, status: 'cancelled' };
   }
 
-  /** Returns whether the run has clean-up steps or unfinished child runs, which must end before the run can end. */
+  /** Returns whether the run has clean-up steps or unfinished child runs. Both must end before the run can end. */
   async #endsLater({ id, definitionHash }: RunRecord): Promise<boolean> {
     try {
       const workflow = await this.#deps.definitionOf(definitionHash);

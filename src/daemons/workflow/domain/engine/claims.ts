@@ -70,7 +70,7 @@ export class Claims {
     } else if (run.wakeAt !== null) this.#host.notice(run.wakeAt);
   }
 
-  /** Marks the queued copy of a run as outdated, so that the next claim reads the run from the store. */
+  /** Marks the queued copy of a run as outdated. The next claim then reads the run from the store. */
   stale(runId: string): void {
     this.#ready.stale(runId);
   }
@@ -88,8 +88,8 @@ export class Claims {
   }
 
   /**
-   * Claims ready runs within the fair share of each tenant. Runs whose data is in memory are claimed immediately. Other
-   * runs are first read from the store.
+   * Claims ready runs within the fair share of each tenant. Runs in the in-memory queue are claimed first. Other runs
+   * are first read from the store.
    */
   #pump(): void {
     while (this.#host.isWorking) {
@@ -106,7 +106,8 @@ export class Claims {
       while (this.#host.isWorking && this.#ready.isBehind) {
         await this.#ready.read();
         this.#pump();
-        // The query returns claimed runs until their claims are written, so a page might contain only claimed runs.
+        // A page of the query might contain only claimed runs, because the query returns claimed runs until their
+        // claims are written.
         await nextTurn();
       }
     } catch (error) {
@@ -166,7 +167,7 @@ export class Claims {
   }
 
   /**
-   * Returns the run's definition. If the definition is lost or no longer compiles, fails the run, because a retry would
+   * Returns the run's definition. If the definition is lost or no longer compiles, the run fails, because a retry would
    * not help.
    */
   async #definitionFor(run: RunRecord): Promise<CompiledWorkflow | undefined> {
@@ -235,7 +236,7 @@ export class Claims {
   }
 
   /**
-   * Wakes a run after a short wait with a timer. The store uses the wall clock and would wake the run too late if the
+   * Wakes a run after a short wait with a timer. The store uses the wall clock, and would wake the run too late if the
    * clock was set back.
    */
   #wakeInTime({ id, wakeAt }: RunRecord, leftMs: number): void {

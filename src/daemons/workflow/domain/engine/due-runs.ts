@@ -25,7 +25,7 @@ export class DueRuns {
 
   constructor(deps: DueRunsDeps) {
     this.#deps = deps;
-    // A smaller page might contain only claimed runs, because claimed runs stay due until their claim is on disk.
+    // Claimed runs stay due until their claim is on disk. A smaller page might therefore contain only claimed runs.
     this.#limit = Math.min(deps.slots.count, MAX_READ);
   }
 
@@ -35,7 +35,8 @@ export class DueRuns {
     const passed = new Set<string>();
     this.#full = passed;
     this.#left = [];
-    // Tenants that have reached their share can fill a whole page, so the next page excludes these tenants.
+    // Runs of tenants that have reached their share can fill a whole page. The next page therefore excludes these
+    // tenants.
     for (let known = -1; passed.size > known; ) {
       known = passed.size;
       if (slots.free === 0) {
@@ -57,8 +58,8 @@ export class DueRuns {
   }
 
   /**
-   * Claims a due run whose tenant had no free slot at the last read. Returns false if the store must be read for
-   * further runs.
+   * Claims a due run whose tenant had no free slot at the last read. Returns false if further runs must be read from
+   * the store.
    */
   claimNext(): boolean {
     const { slots, claim } = this.#deps;
@@ -90,8 +91,8 @@ export class DueRuns {
   }
 
   /**
-   * Returns the next wake-up time. Overdue suspects (runs that were in flight at several crashes) are ignored, because
-   * the store is read again when the suspect in memory ends.
+   * Returns the next wake-up time. Overdue suspects are ignored, because the end of the suspect in memory triggers
+   * another read. A suspect is a run that one more crash would fail.
    */
   #nextWake(after: number, now: number): Promise<number | null> {
     const { queue, suspects } = this.#deps;

@@ -24,8 +24,8 @@ export class WorkflowEngine implements Engine, EngineHost {
   readonly #deps: EngineDeps;
   readonly #ticker: Ticker;
   /**
-   * Ticker of the `onTick` callbacks. This ticker is separate, because a callback can wait for a plugin process and
-   * must not delay due runs.
+   * Ticker of the `onTick` callbacks. A callback can wait for a plugin process, so a separate ticker prevents delays of
+   * due runs.
    */
   readonly #plans: Ticker;
   readonly #claims: Claims;
@@ -83,8 +83,8 @@ export class WorkflowEngine implements Engine, EngineHost {
     });
     await recover(this.#deps);
     await store.queue.wakeForPlugins(clock.now());
-    // A `wakeAt` before this start makes the runs count as ready before the start. Their evaluations are then durably
-    // marked as in flight, so that a crash during an evaluation is attributed to its run.
+    // With a `wakeAt` before this start, the runs count as ready before the start. Evaluations of such runs are durably
+    // marked as in flight, so that a crash is attributed to its run.
     await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: this.#startedAt - 1 });
     await this.#claims.refresh();
     this.#isWorking = true;
@@ -176,7 +176,8 @@ export class WorkflowEngine implements Engine, EngineHost {
   async wake(id: string, news?: RunNews): Promise<void> {
     const { active, opening } = this.#claims;
     try {
-      // A run that is being loaded might have been read before this change, so the change is delivered after the load.
+      // A run that is being loaded might have been read before this change. The change is therefore delivered after the
+      // load.
       await opening.get(id);
       const one = active.get(id);
       if (one) return one.poke(news);
@@ -193,7 +194,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     const { active, opening } = this.#claims;
     this.#isWorking = false;
     this.#stopRenewing();
-    // The stop is recorded before the drain, so that a kill by a supervisor during the drain does not count as a crash.
+    // The stop is recorded before the drain. Otherwise, a kill by a supervisor during the drain would count as a crash.
     if (this.#fence > 0) await store.boots.stopping(this.#fence);
     await Promise.all([this.#ticker.stop(), this.#plans.stop()]);
     await Promise.all(opening.values());
@@ -201,7 +202,8 @@ export class WorkflowEngine implements Engine, EngineHost {
     for (const one of open) one.drain();
     if (open.length > 0) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      // This timer uses real time even with a test clock, because the drained processes run in real time.
+      // This timer uses wall-clock time even with a test clock, because processes of in-flight work ignore the test
+      // clock.
       const giveUp = setTimeout(resolve, drainMs);
       await Promise.race([Promise.all(open.map(({ left }) => left)), promise]);
       clearTimeout(giveUp);

@@ -4,8 +4,8 @@ import type { RunRecord, RunWrite } from '../../../../store/ports/index.ts';
 import { move } from '../states.ts';
 
 /**
- * Builds the write that ends a run whose definition no longer compiles. A run in clean-up ends with its recorded end
- * status, such as `cancelled`.
+ * Builds the write that ends a run whose definition no longer compiles. A cancelled or timed-out run keeps its end
+ * status.
  */
 export function failedByDefinition(
   run: RunRecord,

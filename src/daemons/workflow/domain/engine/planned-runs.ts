@@ -9,8 +9,8 @@ export interface PlannedRunsDeps extends Pick<EngineDeps, 'store' | 'clock' | 'd
 }
 
 /**
- * Returns a function that queues a planned run at its start time. The concurrency rules apply as for a run that is
- * started at that time. @spec docs/workflows.md "The definition": concurrency
+ * Returns a function that queues a planned run at its start time. The same concurrency rules apply as for other runs.
+ * @spec docs/workflows.md "The definition": concurrency
  */
 export function createPlannedRuns({ store, clock, definitionOf, hooks, host }: PlannedRunsDeps) {
   async function strategyOf({ concurrencyKey, definitionHash }: RunRecord) {
@@ -19,7 +19,7 @@ export function createPlannedRuns({ store, clock, definitionOf, hooks, host }: P
       return (await definitionOf(definitionHash)).definition.concurrency?.strategy;
     } catch (error) {
       if (!isLostDefinition(error)) throw error;
-      // The error is ignored here, because the run fails with the same error when the run is claimed.
+      // The error is ignored here, because the claim of the run fails with the same error.
       return undefined;
     }
   }
@@ -36,7 +36,7 @@ export function createPlannedRuns({ store, clock, definitionOf, hooks, host }: P
     hooks.changed(run.id);
     if (released.run.finishedAt === null) host.offer(released.run, false);
     else host.ended(released.run);
-    // The call is not awaited, because stopping a superseded run can take long and would delay other due runs.
+    // The call is not awaited. Stopping a superseded run can take long and would delay other due runs.
     void host.supersede(released.supersedes);
   };
 }

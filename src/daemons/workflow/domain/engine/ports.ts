@@ -26,11 +26,11 @@ export interface EngineDeps {
   pluginWaits: PluginWaits;
   limits: EngineLimits;
   hooks: EngineHooks;
-  /** Whether this process has exclusive ownership of the data file, so that no earlier service process is alive. */
+  /** Whether this process owns the data file exclusively. No earlier service process is then alive. */
   exclusive: boolean;
   /** Whether the previous service process crashed, as opposed to being killed from outside. */
   hadFault: boolean;
-  /** Returns the number of OOM kills that the kernel has counted, or null if the number is unavailable. */
+  /** Returns the number of OOM kills that the kernel has counted. Returns null if the number is unavailable. */
   oomKills(): number | null;
 }
 
@@ -40,7 +40,7 @@ export interface EngineLimits {
   /** Maximum number of steps in flight. */
   steps: number;
   /**
-   * Number of service crashes during a run's work after which the run fails. Progress of the run resets the number. Ten
+   * Number of service crashes after which a run with work in flight fails. Progress of the run resets the count. Ten
    * kills count as one crash.
    */
   poisonAfter: number;
@@ -79,9 +79,7 @@ export interface EngineHost {
   /** False before the engine starts and after the engine stops. No run is claimed while the value is false. */
   readonly isWorking: boolean;
   ended(run: RunRecord, jobs?: JobCounts): void;
-  /**
-   * Makes a waiting run due at once, for example after an event arrived while the run was being unloaded from memory.
-   */
+  /** Makes a waiting run due at once. Used for events that arrive while the run is being unloaded from memory. */
   wake(runId: string): Promise<void>;
   /** Schedules a check for due runs at the time `at`. */
   notice(at: number): void;
@@ -101,18 +99,18 @@ export type CancelResult = { cancelled: boolean; status: RunStatus };
 /** Claims, advances and wakes runs, and recovers the runs of a crashed daemon. @spec Workflow daemon; Workflow run */
 export interface Engine extends RunScheduler {
   /**
-   * Recovers interrupted runs. Starts to claim runs one event-loop turn later, so that the caller can report readiness
+   * Recovers interrupted runs. Claims of runs begin one event loop turn later, so that the caller can report readiness
    * first.
    */
   start(): Promise<void>;
   /**
-   * Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED if the run is already cancelled or being cancelled. A run that
-   * ended for another reason keeps its status.
+   * Cancels a run. A run that ended for another reason keeps its status. Throws WORKFLOW_ALREADY_CANCELLED if the run
+   * is already cancelled or being cancelled.
    */
   cancel(run: RunRecord): Promise<CancelResult>;
   /**
-   * Delivers an inbox entry. Ignores a repeat with the same key and digest. Throws CONFLICT if the run has ended, the
-   * inbox is full, the key has another digest, or a `once` entry already exists.
+   * Delivers an inbox entry. Ignores a repeat with the same key and digest. Throws CONFLICT if the run cannot take the
+   * entry, for example because the run has ended.
    */
   deliver(
     run: RunRecord,

@@ -13,8 +13,8 @@ interface Window {
   /** Whether the store holds further ready runs of the tenant that are not in `runs`. */
   hasMore: boolean;
   /**
-   * Whether ready runs are being read from the store. `missed` is true if a run was queued during the read, because the
-   * result of the read might not contain the run.
+   * Whether ready runs are being read from the store. `missed` means that a run was queued during the read, so the
+   * result might lack the run.
    */
   refilling: boolean;
   missed: boolean;
@@ -30,8 +30,8 @@ export interface ReadyQueueDeps {
 }
 
 /**
- * Round-robin queue of ready runs by tenant. A tenant at its limit keeps its position. The queue excludes suspects,
- * which are runs that one more crash would fail.
+ * Round-robin queue of ready runs by tenant. A tenant at its limit keeps its position. Runs that one more crash would
+ * fail are excluded.
  */
 export class ReadyQueue {
   readonly #deps: ReadyQueueDeps;
@@ -78,13 +78,13 @@ export class ReadyQueue {
     return undefined;
   }
 
-  /** Whether a tenant with a free slot has ready runs in the store but no ready runs in memory. */
+  /** Whether a tenant with a free slot has ready runs only in the store, and none in memory. */
   get isBehind(): boolean {
     for (const [tenantId, window] of this.#windows) if (this.#lacksRuns(tenantId, window)) return true;
     return false;
   }
 
-  /** Loads ready runs from the store for tenants that have a free slot but no ready run in memory. */
+  /** Loads ready runs from the store for tenants with a free slot and no ready run in memory. */
   async read(): Promise<void> {
     for (const [tenantId, window] of [...this.#windows])
       if (this.#lacksRuns(tenantId, window)) await this.#refill(tenantId, window);

@@ -38,8 +38,8 @@ export class RunWriter {
   }
 
   /**
-   * Writes changes. Retries store errors, such as a full disk, with backoff. Returns false if another process owns the
-   * run or if `stop` was called.
+   * Writes changes. Retries store errors with backoff, for example if the disk is full. Returns false if another
+   * process owns the run or if `stop` was called.
    */
   async persist(changes: Changes, inboxSeen: number): Promise<boolean> {
     const { store, clock, written } = this.#deps;

@@ -3,7 +3,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 
-/** Maximum sleep time between two checks, because the wall clock can jump and other processes can change runs. */
+/** Maximum time between two checks. The wall clock can jump, and other processes can change runs. */
 const MAX_SLEEP_MS = seconds(1);
 const MIN_SLEEP_MS = 5;
 

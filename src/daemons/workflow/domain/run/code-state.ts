@@ -9,7 +9,7 @@ import { type KnownSteps, knownSteps } from './known-steps.ts';
  */
 export type Verdict = { output: JsonValue } | { error: RunError; isCancel?: true | undefined };
 
-/** In-flight step whose work is inline code of the workflow function, so that the replay process performs the step. */
+/** In-flight step whose work is inline code of the workflow function. The replay process performs such a step. */
 export interface OwnFlight {
   attempt: number;
   timeoutMs: number;
@@ -50,7 +50,7 @@ export interface CodeState {
   replays: number;
   slot: 'none' | 'queued' | 'held';
   verdict: Verdict | null;
-  /** Whether a replay is due, or null until the job is first advanced. */
+  /** Whether a replay is due. Null until the job is first advanced. */
   due: boolean | null;
   /** Indexes of the steps whose outcomes the function awaits. */
   awaitedSteps: Set<number>;
@@ -63,7 +63,7 @@ export interface CodeState {
   /** Set if the plugin was unavailable at the start of a replay. Cleared by a plugin reload or at the time `wakeAt`. */
   away: { wakeAt: number } | null;
   /**
-   * Whether a waiting job needs a replay, because its plugin was unavailable or because a crash might have lost a due
+   * Whether a waiting job needs a replay. Set if the plugin was unavailable, or if a crash might have lost a due
    * replay.
    */
   mustReplay: boolean;

@@ -20,7 +20,7 @@ export interface Attempt {
   failures: number;
   idempotencyKey: string | null;
   /**
-   * Whether the attempt needs a process without other calls, because an earlier process ended unexpectedly during this
+   * Whether the attempt needs a process without other calls. Set if an earlier process ended unexpectedly during this
    * step.
    */
   isAlone: boolean;
@@ -45,7 +45,7 @@ export interface ReplayStart {
   /** Whether earlier replays recorded steps. */
   recalls: boolean;
   /**
-   * Whether the run is durably marked as in flight before the function begins, because the function might have crashed
+   * Whether the run is durably marked as in flight before the function begins. Set if the function might have crashed
    * an earlier service process.
    */
   marksBegin: boolean;

@@ -52,8 +52,7 @@ type StepEvent =
   | { type: 'child.cancelled'; step: StepKey; isCancelled: boolean };
 
 /**
- * Event of a replay. Each call of the workflow function has a request number, and an effect carries the reply to the
- * call.
+ * Event of a replay. Each call of the workflow function has a request number. An effect carries the reply to the call.
  */
 type ReplayEvent =
   | { type: 'replay.begun'; replay: number; request: number | null }
@@ -69,10 +68,7 @@ type ReplayEvent =
 
 export type RunEvent =
   | { type: 'claimed' }
-  /**
-   * Advances the run once for all steps that settled together. One advance per step would be slow, because each advance
-   * visits every step.
-   */
+  /** Advances the run once for all steps that settled together, because each advance visits every step. */
   | { type: 'advance' }
   | { type: 'news'; entry: InboxRecord | null; endedChildren: string[] }
   | { type: 'cancel' }
@@ -85,7 +81,7 @@ export type RunEvent =
       answer: { value: JsonValue } | { failure: Failure };
     }
   /**
-   * `open` contains the unfinished children of the run, or null if the store could not be read. `ended` contains
+   * `open` contains the unfinished children of the run. `open` is null if the store could not be read. `ended` contains
    * children that were reported as ended before the read.
    */
   | { type: 'children.open'; open: string[] | null; ended: string[] }

@@ -9,7 +9,7 @@ export interface AwayPlugin {
   pluginId: string;
   /** Delay until the next attempt, in ms. A plugin reload ends the delay early. */
   pauseMs: number;
-  /** True if the plugin or the handler is not loaded. False if the plugin is loaded but fails to start. */
+  /** Whether the plugin or the handler is not loaded. False if the plugin is loaded but fails to start. */
   isMissing: boolean;
 }
 
@@ -34,7 +34,7 @@ export function failureOf(failure: StepFailure): Failure {
   };
 }
 
-/** Converts an error of an expression, or of a value that the step does not accept, to a failure. */
+/** Converts an error of an expression to a failure. Also converts errors of values that a step rejects. */
 export function evaluationFailure(error: unknown): Failure {
   if (error instanceof StepFailure) return failureOf(error);
   const isLimit = error instanceof TemplateError && error.isLimit;

@@ -37,7 +37,7 @@ interface JobRecords {
   steps: StepRecord[];
 }
 
-/** Groups the stored rows of a run by the jobs of its definition. A step without a stored row gets a pending record. */
+/** Groups the stored rows of a run by job. A step without a stored row gets a pending record. */
 export function recordsByJob(
   { jobs, code }: Outline,
   loaded: Pick<LoadedRun, 'jobs' | 'steps'>,
@@ -91,10 +91,7 @@ function jobPart({ code }: Outline, job: CompiledJob, { record, steps }: JobReco
   return part;
 }
 
-/**
- * Returns the job id of a job key. A job with a matrix has one key per combination, such as `build:2` for the job
- * `build`.
- */
+/** Returns the job id of a job key. A matrix job has one key per combination, such as `build:2` for the job `build`. */
 export function jobIdOf(key: string): string {
   const colon = key.indexOf(':');
   return colon === -1 ? key : key.slice(0, colon);

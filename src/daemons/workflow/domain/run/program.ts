@@ -5,8 +5,8 @@ import { foundIn } from '../definition/found-step.ts';
 import { jobIdOf } from './parts.ts';
 
 /**
- * Compiled workflow of a run. The compiled workflow is not part of the run state, because it never changes while the
- * run is in memory.
+ * Compiled workflow of a run. Not part of the run state, because the compiled workflow never changes while the run is
+ * in memory.
  */
 export class Program {
   readonly workflow: CompiledWorkflow;
@@ -21,8 +21,8 @@ export class Program {
   }
 
   /**
-   * Returns the compiled job of a job key. A job with a matrix has one key per combination, such as `build:2` for the
-   * job `build`.
+   * Returns the compiled job of a job key. A matrix job has one key per combination, such as `build:2` for the job
+   * `build`.
    */
   job(key: string): CompiledJob {
     return this.#jobs.get(jobIdOf(key))!;

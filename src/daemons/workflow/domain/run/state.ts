@@ -14,14 +14,14 @@ import { jobIdOf, newJobRecord, pendingStep, recordsByJob } from './parts.ts';
 import type { Program } from './program.ts';
 
 /**
- * In-flight work of a step. `queued` is a wait for a slot, `evaluating` is an evaluation in a worker thread, and
- * `looking` is a lookup of the child run or the plugin.
+ * In-flight work of a step. `queued` is a wait for a slot. `evaluating` is an evaluation in a worker thread. `looking`
+ * is a lookup of the child run or the plugin.
  */
 export type Flight = 'idle' | 'queued' | 'evaluating' | 'working' | 'looking';
 
 /**
  * Reason to pause the clean-up timer. `others` covers waits for an operator's decision, for a child that is being
- * cancelled, and in a queue.
+ * cancelled, and for a queue.
  */
 export type Hold = 'plugin' | 'others' | null;
 
@@ -45,10 +45,10 @@ export interface StepState {
   losses: number;
   /** Id of the child run if the latest lookup found the child unfinished. Otherwise null. */
   openChild: string | null;
-  /** Whether the step's plugin was unavailable at the latest attempt and no work of the step has begun since then. */
+  /** Whether the step's plugin was unavailable at the latest attempt. Reset when work of the step begins. */
   wasUnavailable: boolean;
   /**
-   * End status of a step that is stopped because its run or job ends, or null. While this status is set, failures of
+   * End status of a step that is stopped because its run or job ends. Null for other steps. After a stop, failures of
    * in-flight work are ignored.
    */
   stopped: RunEnding | null;
@@ -76,7 +76,7 @@ export interface RunLimits {
   maxPluginWaitMs: number;
 }
 
-/** State of a claimed run as plain data, so that a structured clone of the state behaves in the same way. */
+/** State of a claimed run as plain data, so that the state can be cloned. */
 export interface RunState {
   run: RunRecord;
   /** Parsed `input` of the run record. */
@@ -88,27 +88,27 @@ export interface RunState {
   /** Fence token of the service process that claimed the run. */
   fence: number;
   /**
-   * Whether the run was ready before the service started. The expressions of such a run might have crashed the previous
+   * Whether the run was ready before the service started. An expression of such a run might have crashed the previous
    * service process.
    */
   isFromBefore: boolean;
   limits: RunLimits;
   /** In the phases `parking` and `ended`, only the last write before the run leaves memory is outstanding. */
   phase: 'active' | 'parking' | 'ended';
-  /** Status that the run gets after its clean-up, or null if the run was neither cancelled nor timed out. */
+  /** Status that the run gets after its clean-up. Null if the run was neither cancelled nor timed out. */
   ending: RunEnding | null;
   /** Whether the service is stopping, so that no new work starts. */
   draining: boolean;
   /** Inbox entries that no step has consumed. */
   inbox: InboxRecord[];
   /**
-   * Numbers of all inbox entries received so far, for deduplication. An entry that was loaded with the run can be
-   * announced again.
+   * Numbers of all inbox entries received so far. An entry that was loaded with the run can be announced again, so
+   * repeats are ignored.
    */
   seenEntries: Set<number>;
-  /** Ids of child runs that were reported as ended but have not been looked up since the report. */
+  /** Ids of child runs that were reported as ended and not yet looked up afterwards. */
   endedChildren: Set<string>;
-  /** Ids of the unfinished children of an ending run, or null until the ids are read from the store. */
+  /** Ids of the unfinished children of an ending run. Null until the ids are read from the store. */
   openChildren: string[] | null;
   isReadingChildren: boolean;
   /** Ids of child runs whose cancellation was requested because their step ended. Each child is cancelled only once. */
@@ -259,8 +259,8 @@ export function jobAt({ groups }: RunState, key: string): JobState {
 }
 
 /**
- * Returns the step with this index. The index can differ from the array position, because a rerun of a workflow in code
- * keeps the original indexes.
+ * Returns the step with this index. A rerun of a workflow in code keeps the original indexes, so the index can differ
+ * from the array position.
  */
 export function stepAtIndex({ record, steps }: JobState, index: number): StepState {
   const here = steps[index];

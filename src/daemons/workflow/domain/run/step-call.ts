@@ -1,7 +1,6 @@
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { StepRun } from '../steps/step-kind.ts';
 
-/** Returns the run data that is passed to steps. */
 export function stepRunOf(run: RunRecord, spanId: string): StepRun {
   const { id, tenantId, workflowId, hostId, requestId, traceId, depth } = run;
   return { id, tenantId, workflowId, hostId, requestId, traceId, spanId, depth };

@@ -10,7 +10,7 @@ function spanOf(...parts: Array<string | number>): string {
 
 /** Returns the id of a run's span, which is the parent span of the run's steps. */
 export const runSpan = (runId: string): string => spanOf(runId);
-/** Returns the id of a step attempt's span, which is the parent span of the calls that the attempt makes. */
+/** Returns the span id of a step attempt. This span is the parent of the spans of all calls in the attempt. */
 export const attemptSpan = (runId: string, stepId: string, attempt: number): string =>
   spanOf(runId, stepId, attempt);
 

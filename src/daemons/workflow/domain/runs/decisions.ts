@@ -35,8 +35,8 @@ export interface DecisionsDeps {
 }
 
 /**
- * Applies decisions to the interrupted steps of many runs, one page at a time.
- * @spec docs/workflows.md "After a crash"
+ * Applies decisions about the interrupted steps of many runs, one page at a time. @spec
+ * docs/workflows.md "After a crash"
  */
 export class Decisions {
   readonly #deps: DecisionsDeps;
@@ -46,8 +46,8 @@ export class Decisions {
   }
 
   /**
-   * Applies a decision to one page of runs. Throws PAYLOAD_TOO_LARGE if `decision.output` exceeds the size limit for
-   * step outputs.
+   * Applies a decision to one page of runs. Throws PAYLOAD_TOO_LARGE if `decision.output` is too large for a step
+   * output.
    */
   async decide(
     tenantId: string,

@@ -100,8 +100,8 @@ export class Jobs {
 }
 
 /**
- * Returns the workflow definition of a job. For a request with an idempotency key, the step uses the run id as its
- * idempotency key, so that the step can be repeated after a crash.
+ * Returns the workflow definition of a job. With `keyed`, the run id is the idempotency key of the step. The step can
+ * then be repeated after a crash.
  */
 function jobDefinition(
   handler: string,

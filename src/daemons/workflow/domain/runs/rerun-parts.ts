@@ -16,7 +16,7 @@ import { FAILED_STATES } from '../transition/results.ts';
 type Kept = { jobs: LoadedRun['jobs']; steps: LoadedRun['steps'] };
 
 /**
- * Returns the jobs and steps that a rerun takes over from the original run. Throws VALIDATION_ERROR if `fromStep` is
+ * Returns the jobs and steps that a rerun reuses from the original run. Throws VALIDATION_ERROR if `fromStep` is
  * unknown or follows a failed step.
  */
 export function partsBefore(
@@ -38,7 +38,7 @@ export function partsBefore(
 }
 
 /**
- * Returns the steps before the start step that succeeded or whose failure the code handled. The steps keep the random
+ * Returns the steps before the start step that succeeded or whose failure the code handled. The rerun reuses the random
  * seed and start time of the original run.
  */
 function beforeInCode(start: StepPart, run: RunRecord): Kept {
@@ -69,7 +69,9 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
   return { jobs: [anew(start.job.record)], steps };
 }
 
-/** Returns whether two branches belong to different items of the same `ctx.all` call, such as `1-0.2-1` and `1-3`. */
+/**
+ * Returns whether two branches belong to different items of the same `ctx.all` call. Examples are `1-0.2-1` and `1-3`.
+ */
 function areSideBySide(one: string, other: string): boolean {
   const others = other.split('.');
   for (const [depth, item] of one.split('.').entries()) {
@@ -88,8 +90,8 @@ function anew(job: JobRecord): JobRecord {
 }
 
 /**
- * Returns the completed jobs that do not depend on a repeated job. For a repeated job, returns the completed steps
- * before the first failed step or before the start step.
+ * Returns the completed jobs that do not depend on a repeated job. Also returns the completed steps of repeated jobs
+ * before the first step to repeat.
  */
 function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkflow): Kept {
   const own = start.job.job.id;

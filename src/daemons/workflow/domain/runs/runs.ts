@@ -136,8 +136,8 @@ export class Runs {
   }
 
   /**
-   * Answers an approval step. Throws NOT_FOUND if the step does not wait for an approval, and CONFLICT if the approval
-   * was already answered.
+   * Answers an approval step. Throws NOT_FOUND if the step does not wait for an approval. Throws CONFLICT if the
+   * approval was already answered.
    */
   async approve(
     tenantId: string,
@@ -175,8 +175,8 @@ export class Runs {
       requireOutputSize('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
     } catch (error) {
       if (!repeat || !(await store.wasDelivered(run.seq, repeat.key))) throw error;
-      // The signal was delivered before, so the store ignores this repeat. The check can fail because the schema has
-      // changed since the first delivery.
+      // The store ignores this repeat of a delivered signal. The check can fail because the schema has changed since
+      // the first delivery.
       checked = payload;
     }
     await this.#deliver(run, 'signal', name, checked, repeat);
@@ -223,8 +223,7 @@ export class Runs {
 
   async #find(tenantId: string, id: string): Promise<RunRecord> {
     const run = await this.#deps.store.find(tenantId, id);
-    // Background jobs are included, because an operator can inspect an interrupted job and decide its outcome as for
-    // any run.
+    // Background jobs are included, because an operator can decide the outcome of an interrupted job.
     if (run) return run;
     throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `There is no run "${id}".`, { details: { runId: id } });
   }
@@ -240,8 +239,8 @@ export class Runs {
   }
 
   /**
-   * Loads a run for display. If the definition is lost, the run is shown without jobs, because the lost definition
-   * might be the reason why the run failed.
+   * Loads a run for display. If the definition is lost, the run is shown without jobs. The lost definition might be the
+   * reason why the run failed.
    */
   #loadToShow(tenantId: string, id: string) {
     return this.#loadWith(tenantId, id, async (hash): Promise<Outline> => {

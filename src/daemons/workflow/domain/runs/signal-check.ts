@@ -15,7 +15,7 @@ import type { CheckCodeInput } from '../starts/run-admission.ts';
 export type CheckSignal = (run: RunRecord, name: string, payload: JsonValue) => Promise<JsonValue>;
 
 /**
- * Returns a function that validates signal payloads against the schemas in the definition and in the code of the run's
+ * Returns a function that validates signal payloads. The schemas are in the definition and in the code of the run's
  * workflow.
  */
 export function createSignalCheck(deps: {
@@ -26,8 +26,7 @@ export function createSignalCheck(deps: {
   const { definitions, evaluator, checkCode } = deps;
 
   /**
-   * Returns the workflow of the run, or undefined if the definition is lost. A run with a lost definition fails on the
-   * next claim.
+   * Returns the workflow of the run. Returns undefined if the definition is lost. The next claim then fails the run.
    */
   async function workflowOf({ definitionHash }: RunRecord): Promise<CompiledWorkflow | undefined> {
     try {
@@ -49,7 +48,7 @@ export function createSignalCheck(deps: {
 }
 
 /**
- * Throws PAYLOAD_TOO_LARGE if a value exceeds the size limit for step outputs, because the value would fail the run
+ * Throws PAYLOAD_TOO_LARGE if a value exceeds the size limit for step outputs. Otherwise, the value would fail the run
  * later.
  */
 export function requireOutputSize(what: string, output: JsonValue): void {

@@ -15,7 +15,7 @@ export interface ChildRequest {
   input: JsonValue;
 }
 
-/** Stores the child run of a step, or returns the child run that the step stored before a crash. */
+/** Stores the child run of a step. Returns the existing child run if the step stored a child run before a crash. */
 export type AdmitChild = (request: ChildRequest) => Promise<Admitted>;
 
 /** Returns the function that stores child runs of registered workflows. */
@@ -37,8 +37,8 @@ export function childRuns(deps: {
         trigger: 'child',
         parent: {
           id: parent.id,
-          // A retry after a crash uses the same id and so finds the child that was already started. A retry after a
-          // failed attempt uses a new id and so starts a new child.
+          // A retry after a crash uses the same id and finds the existing child. A retry after a failed attempt uses a
+          // new id and starts a new child.
           stepId: failures === 0 ? stepId : `${stepId}#${failures + 1}`,
           depth: parent.depth,
         },

@@ -4,8 +4,8 @@ import type { JsonValue, KeyedRun, RunRecord } from '../../../../store/ports/ind
 import { canonicalJson } from '../definition/compile-common.ts';
 
 /**
- * Start request as sent by the client, so that a changed definition does not affect the comparison with a repeat.
- * `retry` and `timeoutMs` of a job are excluded, because both leave the work unchanged.
+ * Start request as sent by the client. Changed definitions thus do not affect the comparison with a repeat. `retry` and
+ * `timeoutMs` of a job are excluded, because neither changes the work.
  */
 export interface KeyedRequest {
   kind: RunRecord['kind'];
@@ -21,7 +21,7 @@ export interface KeyedRequest {
 export interface Idempotency {
   key: string;
   /**
-   * Request for comparison with a repeat, or null if the key alone identifies the start, as for schedules and webhook
+   * Request for comparison with a repeat. Null if the key alone identifies the start, as for schedules and webhook
    * deliveries.
    */
   request: KeyedRequest | null;
@@ -35,8 +35,8 @@ const FORM = '2:';
 const OF_KEY_ALONE = `${FORM}key`;
 
 /**
- * Returns whether the key was used for the same request, or undefined if the digest has an older format that cannot be
- * compared.
+ * Returns whether the key was used for the same request. Returns undefined if the digest has an older format that
+ * cannot be compared.
  */
 export function isRepeat(known: KeyedRun, idempotency: Idempotency): boolean | undefined {
   if (known.digest.startsWith(FORM)) return known.digest === digestOf(idempotency);
@@ -49,8 +49,8 @@ export function digestOf({ request }: Idempotency): string {
 }
 
 /**
- * Returns whether a digest from an older version belongs to the same request. Older digests cover the definition hash
- * (`hash`) and the input with defaults (`checked`).
+ * Returns whether a digest from an older version belongs to the same request. Older digests cover `hash` (of the
+ * definition) and `checked` (the input with defaults).
  */
 export function isEarlierForm(
   { digest, run }: KeyedRun,

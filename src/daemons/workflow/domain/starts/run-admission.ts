@@ -38,7 +38,7 @@ export interface StartRequest {
 /** A stored run. A new run must still be queued by the engine. */
 export interface Admitted {
   run: RunRecord;
-  /** False if an earlier request has already started the run. */
+  /** Whether this request started the run. False if the request repeats an earlier request. */
   isNew: boolean;
   /** Whether the store has no jobs, steps or inbox entries of the run. */
   fresh: boolean;
@@ -46,10 +46,7 @@ export interface Admitted {
   supersedes: readonly string[];
 }
 
-/**
- * Validates the input of a run or the payload of a signal against the schema in the workflow's code. Throws
- * VALIDATION_ERROR.
- */
+/** Validates a run input or signal payload against the schema in the workflow's code. Throws VALIDATION_ERROR. */
 export type CheckCodeInput = (
   code: CompiledCode,
   value: JsonValue,
@@ -77,8 +74,8 @@ export class RunAdmission {
   }
 
   /**
-   * Stores a run. The run is durable when the promise resolves. Throws VALIDATION_ERROR, QUOTA_EXCEEDED or
-   * CONCURRENT_LIMIT_EXCEEDED. Throws CONFLICT if the idempotency key belongs to another request.
+   * Stores a run durably. Throws VALIDATION_ERROR, QUOTA_EXCEEDED or CONCURRENT_LIMIT_EXCEEDED. Throws CONFLICT if the
+   * idempotency key belongs to another request.
    */
   async admit(request: StartRequest, starter: Starter): Promise<Admitted> {
     const { evaluator, checkCodeInput, store, clock } = this.#deps;

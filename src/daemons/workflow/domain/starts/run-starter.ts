@@ -36,8 +36,8 @@ export class RunStarter {
   }
 
   /**
-   * Starts a run once per idempotency key. A repeated request returns the first run, even if the request would fail
-   * now, for example because the workflow was removed.
+   * Starts a run once per idempotency key. A repeated request returns the first run, even if the workflow has since
+   * been removed.
    */
   async startOnce(
     idempotency: Idempotency | undefined,

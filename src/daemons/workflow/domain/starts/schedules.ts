@@ -78,8 +78,8 @@ export class Schedules {
   }
 
   /**
-   * Replaces the active schedules with the schedules of registered workflows and plugins. Calls run one after another,
-   * so that the latest call determines the result.
+   * Replaces the active schedules with the schedules of registered workflows and plugins. Calls run in order, so the
+   * latest call determines the result.
    */
   sync(given: PluginSchedules): Promise<void> {
     this.#ofPlugins = given;
@@ -99,7 +99,7 @@ export class Schedules {
       if (node && !definitions.registered.has(schedule.workflowId)) continue;
       await this.#serveOne(schedule, now);
     }
-    // A schedule that waits for the end of its previous run stays due, so that the next tick tries the schedule again.
+    // A schedule that waits for its previous run stays due. The next tick tries the schedule again.
     return store.nextAt(now);
   }
 
@@ -145,8 +145,8 @@ export class Schedules {
         workflow: definitions.require(schedule.workflowId),
         input: JSON.parse(schedule.input),
         trigger: 'schedule',
-        // The idempotency key allows at most one run per planned time, even if the service crashes before recording the
-        // start.
+        // The idempotency key allows at most one run per planned time, even after a crash between the start and its
+        // record.
         ...(slot === null ? {} : { idempotency: { key: `schedule ${schedule.id} ${slot}`, request: null } }),
       },
       who,
@@ -193,8 +193,8 @@ export class Schedules {
   }
 
   /**
-   * Returns the time until which the previous run blocked the schedule, or 0 if no previous run exists. Planned times
-   * during the block do not count as missed.
+   * Returns the time until which the previous run blocked the schedule. Returns 0 if no previous run exists. Planned
+   * times during the block do not count as missed.
    */
   async #blockedUntil(runId: string | null, now: number): Promise<number> {
     const { runs } = this.#deps;
@@ -239,8 +239,8 @@ export class Schedules {
     const planned: Parameters<ScheduleStore['sync']>[0] = [];
     for (const record of [...wanted, ...ofManifests]) {
       planned.push({ ...record, nextAt: nextTime(record, clock.now()) });
-      // Yields to the event loop between schedules, because `croner` takes milliseconds for a schedule that fires once
-      // in decades.
+      // Yields to the event loop between schedules. `croner` takes milliseconds for a schedule that fires once in
+      // decades.
       await nextTurn();
     }
     await store.sync(planned, owners, clock.now(), node);
@@ -271,8 +271,8 @@ function system(random: Random): Starter {
 }
 
 /**
- * Returns the due times for which runs must start, oldest first. `blockedUntil` is the time until which the previous
- * run blocked the schedule.
+ * Returns the due times for which runs must start, oldest first. The previous run blocked the schedule until
+ * `blockedUntil`.
  */
 function slotsToServe(schedule: ScheduleRecord, now: number, blockedUntil: number): number[] {
   const { nextAt, catchUp } = schedule;
@@ -283,8 +283,7 @@ function slotsToServe(schedule: ScheduleRecord, now: number, blockedUntil: numbe
     latest = slot;
     slots.push(slot);
     if (slots.length > MAX_CATCH_UP_RUNS) {
-      // The loop stops here, because a schedule that fires every second can have millions of missed times after a long
-      // downtime.
+      // The loop stops here, because a schedule can have millions of missed times after a long downtime.
       latest = previousTime(schedule, now) ?? slot;
       break;
     }

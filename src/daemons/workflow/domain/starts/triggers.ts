@@ -43,8 +43,8 @@ export class Triggers {
   }
 
   /**
-   * Starts the workflows that a webhook delivery triggers. Throws transient errors, such as store failures, so that the
-   * delivery is retried. Returns permanent errors in `refused`.
+   * Starts the workflows that a webhook delivery triggers. Throws transient errors, so that the delivery is retried.
+   * Returns permanent errors in `refused`.
    */
   async start(delivery: DeliveredEvent, who: Starter): Promise<DeliveryStarts> {
     const started: DeliveryStarts = { runs: [], refused: [] };
@@ -140,8 +140,8 @@ export class Triggers {
 }
 
 /**
- * Returns the idempotency key of a webhook delivery. A delivery id is unique only for the same plugin, event and
- * instance, so the key includes all four values.
+ * Returns the idempotency key of a webhook delivery. The key includes plugin, event and instance, because a delivery id
+ * is unique only within these three.
  */
 function keyOf({ webhookId, deliveryId, pluginId, event, instanceId }: DeliveredEvent): string {
   if (deliveryId === undefined) return `webhook/${webhookId}`;

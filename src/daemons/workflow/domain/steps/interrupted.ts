@@ -3,7 +3,7 @@ import { StepFailure } from './retry-policy.ts';
 
 /**
  * Thrown if the process of a step ended unexpectedly, possibly because of another call. The progress of the step is
- * then unknown, as after a service crash. @spec docs/decisions/0101
+ * then unknown. @spec docs/decisions/0101
  */
 export class Interrupted extends StepFailure {
   constructor(message: string, details: Record<string, unknown> = {}) {

@@ -13,8 +13,8 @@ import { days } from '../../../../kit/time/duration.ts';
 const MAX_RETRY_AFTER_MS = days(1);
 
 /**
- * Failure of an attempt, with secrets masked. `retryAfterMs` is the delay that a remote server requested, limited to
- * one day. @spec Errors: workflow retries
+ * Failure of an attempt, with secrets masked. `retryAfterMs` is the delay that a remote server requested, at most one
+ * day. @spec Errors: workflow retries
  */
 export class StepFailure extends Error {
   readonly errorClass: ErrorClass;
@@ -59,8 +59,8 @@ const CLASS_OF_CODE: Partial<Record<PlatformCode, ErrorClass>> = {
 };
 
 /**
- * Converts a thrown value to a failure with an error class. The class is `code` for error codes without a known class,
- * such as EXECUTION_ERROR and codes that plugins define.
+ * Converts a thrown value to a failure with an error class. Error codes without a known class, such as codes that
+ * plugins define, get the class `code`.
  */
 export function toStepFailure(thrown: unknown): StepFailure {
   if (thrown instanceof StepFailure) return thrown;
@@ -96,8 +96,8 @@ export interface StepRetry {
 }
 
 /**
- * Returns the retry policy of the step, or else the inherited policy. By default, only a policy of the step itself
- * retries errors of handler code.
+ * Returns the retry policy of the step, or else the inherited policy. By default, an inherited policy does not retry
+ * errors of handler code.
  */
 export function retryOf(
   own: RetryPolicy | undefined,

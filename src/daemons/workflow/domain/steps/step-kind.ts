@@ -21,7 +21,7 @@ export interface StepCall {
   stepId: string;
   /** Number of the attempt, starting at 1. */
   attempt: number;
-  /** Number of failed attempts so far. Attempts interrupted by a crash do not count. */
+  /** Number of failed attempts so far. Attempts that a crash interrupted do not count. */
   failures: number;
   uses: string;
   /** The `with` object of the step, with all expressions evaluated. */
@@ -31,7 +31,7 @@ export interface StepCall {
   /** Signal that aborts when the run is cancelled or the step times out. */
   signal: AbortSignal;
   /**
-   * Whether the work needs a process without other calls, because an earlier process ended unexpectedly during this
+   * Whether the work needs a process without other calls. Set if an earlier process ended unexpectedly during this
    * step.
    */
   alone: boolean;
@@ -39,10 +39,7 @@ export interface StepCall {
   begun(): void;
   now: number;
   log(level: string, message: string): void;
-  /**
-   * Starts a child run, or finds the child run that the step started before a crash. Resolves with the run id of the
-   * child.
-   */
+  /** Starts a child run, or finds the child run from before a crash. Resolves with the run id of the child. */
   startChild(workflowId: string, input: JsonValue): Promise<string>;
 }
 
@@ -52,16 +49,16 @@ export interface StepCall {
 export const BEGUN_FLUSH_MS = 50;
 
 /**
- * Outcome of a step. With `byWallClock`, the wait ends when the wall clock reaches `until`. Otherwise, `until` is the
- * end of a fixed duration.
+ * Outcome of a step. With `byWallClock`, the wait ends when the wall clock reaches `until`. Otherwise, the wait has a
+ * fixed duration, and `until` is its planned end.
  */
 export type StepOutcome =
   | { output: JsonValue }
   | { wait: StepWait; until: number | null; byWallClock?: boolean };
 
 /**
- * Kind of step. An `instant` step is deterministic and runs synchronously. A `wait` step returns a wait. The start of
- * an `effect` step is durable before the work begins, unless a repeat is harmless.
+ * Kind of step. An `instant` step is deterministic and runs synchronously. A `wait` step returns a wait. For an
+ * `effect` step, the start is durable before the work begins, unless a repeat is harmless.
  */
 export interface StepKind {
   readonly name: string;
@@ -71,7 +68,7 @@ export interface StepKind {
   readonly defaultTimeoutMs: number;
   /** Set if a call of this kind can be queued. The timeout then starts when the work calls `begun`. */
   readonly reportsBegin?: true;
-  /** Returns the errors in the `with` object of a definition that can be found before the expressions are evaluated. */
+  /** Returns the errors in the `with` object of a definition that can be found without evaluating expressions. */
   check(input: Record<string, JsonValue>): Array<{ path: string[]; message: string }>;
   /** Returns an error if the step cannot run now because its plugin is not loaded. Otherwise returns undefined. */
   away?(uses: string): PluginAway | undefined;

@@ -11,7 +11,7 @@ import { scopeOf, seenBy } from './scopes.ts';
 import { mayRepeat, parkUntil, settleAttempt } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Begins an attempt of the step, or requests a slot if the step needs a slot and no slot is free. */
+/** Begins an attempt of the step. If the step needs a slot and no slot is free, requests a slot instead. */
 export function startAttempt(turn: Turn, step: StepState): void {
   const { record } = step;
   record.readyAt ??= turn.now;
@@ -146,8 +146,8 @@ function performInPlace(turn: Turn, step: StepState, given: EvaluatedInput): voi
 }
 
 /**
- * Returns the `StepCall` of a synchronous step. The call has no span id and a signal that never aborts, because the
- * step makes no calls itself.
+ * Returns the `StepCall` of a synchronous step. The call needs no span id and no abort, because the step makes no calls
+ * itself.
  */
 function callOf(turn: Turn, step: StepState, input: StepCall['input']): StepCall {
   const { uses, timeoutMs, id } = turn.step(step);
@@ -188,8 +188,8 @@ export function resume(turn: Turn, step: StepState, builtIn: StepFacts): void {
 export function resumeWith(turn: Turn, step: StepState, facts: StepFacts): void {
   const { record } = step;
   const { kind, idempotencyKey, afterInterruption, id } = turn.step(step);
-  // The idempotency key and the start time are durable before the work begins, so a missing value means that the work
-  // has not begun. Kinds with `reportsBegin` record the start time later.
+  // The idempotency key and the start time are durable before the work begins. If either is missing, the work has not
+  // begun. Kinds with `reportsBegin` record the start time later.
   const lacksKey = idempotencyKey !== null && record.idempotencyKey === null;
   const hasBegun = !lacksKey && (record.attemptAt !== null || kind.reportsBegin);
   const repeats =

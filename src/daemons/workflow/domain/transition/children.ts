@@ -2,8 +2,8 @@ import { type RunState, type StepState, stepKeyOf } from '../run/state.ts';
 import type { Turn } from './turn.ts';
 
 /**
- * Looks up whether the child run of a step has ended. Later calls repeat the lookup only after the end of the child was
- * reported, so that thousands of children cost one lookup each.
+ * Looks up whether the child run of a step has ended. Repeated lookups happen only after the end of the child was
+ * reported, to save reads.
  */
 export function lookUpChild(turn: Turn, step: StepState): void {
   const { state } = turn;
@@ -16,7 +16,7 @@ export function lookUpChild(turn: Turn, step: StepState): void {
 
 /**
  * Handles the timeout of a step with a child run. The result of an ended child settles the step. An unfinished child is
- * cancelled and cleans up.
+ * cancelled.
  */
 export function expireChild(turn: Turn, step: StepState): void {
   if (!isOpen(turn.state, step)) lookUpChild(turn, step);
@@ -27,8 +27,8 @@ export function expireChild(turn: Turn, step: StepState): void {
 }
 
 /**
- * Records that the child run of a step was durably cancelled. After a crash before this record is written, the step is
- * due again.
+ * Records that the child run of a step was durably cancelled. If a crash prevents the record, the step becomes due
+ * again.
  */
 export function noteChildCancelled(turn: Turn, step: StepState): void {
   if (step.record.status !== 'waiting' || !step.wait) return;
@@ -38,14 +38,14 @@ export function noteChildCancelled(turn: Turn, step: StepState): void {
   turn.touchStep(step);
 }
 
-/** Returns whether the child run was unfinished at the latest lookup and has not been reported as ended since then. */
+/** Returns whether the child run was unfinished at the latest lookup and has not ended since. */
 function isOpen({ endedChildren }: RunState, { wait, openChild }: StepState): boolean {
   return openChild !== null && openChild === wait?.runId && !endedChildren.has(openChild);
 }
 
 /**
- * Cancels the child run of a step that ends with its run or job, once per child. Returns the id of the child, or
- * undefined if the step does not wait for a child.
+ * Cancels the child run of a step that ends with its run or job. Each child is cancelled only once. Returns the id of
+ * the child, or undefined without a child.
  */
 export function cancelChildOf(turn: Turn, step: StepState): string | undefined {
   const { cancelledChildren } = turn.state;
@@ -57,8 +57,8 @@ export function cancelChildOf(turn: Turn, step: StepState): string | undefined {
 }
 
 /**
- * Returns whether all children of an ending run have ended, or undefined while the store is read. The store is read
- * because the steps might not list every child, for example after a crash. @spec docs/decisions/0171
+ * Returns whether all children of an ending run have ended. Returns undefined while the store is read. After a crash,
+ * only the store lists every child. @spec docs/decisions/0171
  */
 export function haveChildrenEnded(turn: Turn): boolean | undefined {
   const { state, program } = turn;
@@ -76,7 +76,7 @@ export function haveChildrenEnded(turn: Turn): boolean | undefined {
   return undefined;
 }
 
-/** Records the unfinished children of the run, and cancels the children that the previous read did not contain. */
+/** Records the unfinished children of the run. Cancels the children that were not in the previous record. */
 export function noteOpenChildren(turn: Turn, open: string[] | null, ended: readonly string[]): void {
   const { state } = turn;
   state.isReadingChildren = false;

@@ -13,8 +13,8 @@ export function cleanUpMsOf({ state, program }: Turn): number {
 }
 
 /**
- * Returns whether the time limit of a clean-up has passed. The limit is paused while the clean-up waits for a plugin, a
- * queue, an operator or a cancelled child. @spec docs/decisions/0170
+ * Returns whether the time limit of a clean-up has passed. The limit is paused while the clean-up waits for others,
+ * such as a plugin or an operator. @spec docs/decisions/0170
  */
 export function isLimitOver(turn: Turn, timer: CleanUpTimer, times: LimitTimes, hold: Hold): boolean {
   const endsAt = limitEndsAt(turn, timer, times, hold);
@@ -23,8 +23,8 @@ export function isLimitOver(turn: Turn, timer: CleanUpTimer, times: LimitTimes, 
 }
 
 /**
- * Returns the time at which the clean-up limit passes, or null if the limit has passed or the timer is not running.
- * During a wait for a plugin, returns the end of that wait.
+ * Returns the time at which the clean-up limit passes. Returns null if the limit has passed or the timer is not
+ * running. During a wait for a plugin, returns the end of that wait.
  */
 export function limitEndsAt(
   turn: Turn,
@@ -54,15 +54,15 @@ export function countLimit(turn: Turn, timer: CleanUpTimer, times: LimitTimes, h
   return hasChanged;
 }
 
-/** Returns the reason that pauses the clean-up timer of these steps, or null if no step pauses the timer. */
+/** Returns the reason why these steps pause the clean-up timer. Returns null if no step pauses the timer. */
 export function holdOf(turn: Turn, steps: readonly StepState[]): Hold {
   if (steps.some((step) => awaitsOthers(step) || isQueued(turn, step))) return 'others';
   return steps.some(awaitsPlugin) ? 'plugin' : null;
 }
 
 /**
- * Returns whether the step waits for a decision or for a cancelled child. A child that the clean-up started is
- * excluded, because the duration of such a child counts towards the limit.
+ * Returns whether the step waits for a decision or a cancelled child. A child that the clean-up started is excluded,
+ * because its duration counts towards the limit.
  */
 const awaitsOthers = ({ wait, stopped }: StepState): boolean =>
   wait?.for === 'decision' || (wait?.for === 'child' && stopped !== null);
@@ -74,6 +74,6 @@ function isQueued(turn: Turn, step: StepState): boolean {
   return mayBeQueued && turn.step(step).kind.reportsBegin === true;
 }
 
-/** Returns whether the step waits for its plugin, or calls the plugin again after such a wait. */
+/** Returns whether the step waits for its plugin or calls the plugin again after such a wait. */
 const awaitsPlugin = ({ wait, wasUnavailable, record }: StepState): boolean =>
   wait?.for === 'plugin' || (wasUnavailable && record.status === 'running');

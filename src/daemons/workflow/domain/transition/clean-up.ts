@@ -23,7 +23,7 @@ export function isOverdue(turn: Turn): boolean {
 }
 
 /**
- * Starts, pauses or resumes the clean-up timer of an ending run. If the run is not ending, updates the timers of its
+ * Starts, pauses or resumes the clean-up timer of an ending run. If the run is not ending, handles the timers of its
  * ending jobs instead.
  */
 export function countCleanUps(turn: Turn): void {
@@ -38,8 +38,8 @@ export function countCleanUps(turn: Turn): void {
 }
 
 /**
- * Returns the time at which the clean-up limit of an ending run passes. If the run is not ending, returns the times for
- * the clean-up limits of its ending jobs.
+ * Returns the end time of an ending run's clean-up limit. If the run is not ending, returns the end times for its
+ * ending jobs instead.
  */
 export function cleanUpEnds(turn: Turn): Array<number | null> {
   const { state } = turn;

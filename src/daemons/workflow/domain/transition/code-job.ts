@@ -12,11 +12,11 @@ import { advanceStep, endStep, stopStep } from './steps.ts';
 import { isBehindSuspect } from './suspect-steps.ts';
 import type { Turn } from './turn.ts';
 
-// This module advances the job of a workflow written in code. Each replay restarts the function, returns recorded
-// results for finished steps, and ends when all branches wait. @spec docs/workflows.md "Workflows in code"
+// This module advances the job of a workflow written in code. Each replay restarts the function and returns recorded
+// results for finished steps. A replay ends when all branches wait. @spec docs/workflows.md "Workflows in code"
 
 const MAX_REPLAY_MS = hours(2);
-/** Age at which a replay stops starting steps, so that each started step can run for its maximum duration. */
+/** Age at which a replay stops starting steps. Each started step can then run for its maximum duration. */
 const RECYCLE_MS = MAX_REPLAY_MS - minutes(60);
 
 export function advanceCode(turn: Turn, code: CodeState, job: JobState): void {
@@ -65,7 +65,7 @@ export function isClosing({ state, monotonic }: Turn, { startedAt }: ReplayState
   return state.draining || monotonic >= startedAt + RECYCLE_MS;
 }
 
-/** Returns whether the function can continue with a step, because the step has ended or its wait is over. */
+/** Returns whether the function can continue with a step. A step is ready if the step has ended or its wait is over. */
 export function isReady(turn: Turn, job: JobState, index: number): boolean {
   const step = stepAtIndex(job, index);
   const { record, wait } = step;
@@ -79,7 +79,7 @@ export function isReady(turn: Turn, job: JobState, index: number): boolean {
 }
 
 /**
- * Decides at the first advance whether a replay is due. For a waiting job, a replay is due only if `mustReplay` is set.
+ * Sets at the first advance whether a replay is due. For a waiting job, a replay is due only if `mustReplay` is set.
  */
 function learn(code: CodeState, job: JobState): void {
   if (code.due !== null) return;
@@ -114,8 +114,8 @@ function beginReplay(turn: Turn, code: CodeState, job: JobState): void {
   }
   code.slot = 'held';
   code.due = false;
-  // The job and the replay share this set. A step in the set that becomes ready after the end of the replay triggers
-  // another replay.
+  // The job and the replay share this set. After the replay, a step in the set that becomes ready triggers another
+  // replay.
   code.awaitedSteps = new Set();
   code.replay = {
     id: ++code.replays,
@@ -156,7 +156,7 @@ function finish(turn: Turn, code: CodeState, job: JobState, verdict: Verdict): v
     job.outputs = { result: verdict.output };
     job.record.outputs = JSON.stringify(job.outputs);
   }
-  // A function that received no cancellation error has completed its work, so the outcome of the function counts.
+  // A function that received no cancellation error has completed its work. The outcome of such a function counts.
   if (job.record.ending && code.learnedOfEnd) {
     const error = 'error' in verdict && !verdict.isCancel ? verdict.error : undefined;
     setJob(turn, job, job.record.ending, error);

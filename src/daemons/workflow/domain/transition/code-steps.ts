@@ -23,8 +23,8 @@ const MAX_INPUT_CHARS = 1024 * 1024;
 export type EnteredStep = { step: StepState; isNew: boolean } | { error: RunError; isFatal: boolean };
 
 /**
- * Returns the requested step, or an error if the record contains a different step at this point, which means that the
- * code has changed.
+ * Returns the requested step. Returns an error if the record has a different step at this point, because the code has
+ * then changed.
  */
 export function enteredStep(
   { run, code }: RunState,
@@ -105,8 +105,8 @@ export function canContinue(
 }
 
 /**
- * Returns an error if the function returned without requesting all recorded steps, which means that the code has
- * changed. `missedId` is the id of a recorded step that the function did not request.
+ * Returns an error if the function returned without requesting all recorded steps, because the code has then changed.
+ * `missedId` is the id of a recorded step that was not requested.
  */
 export function missedError(
   run: RunRecord,
@@ -119,8 +119,8 @@ export function missedError(
 }
 
 /**
- * Returns the error for a function that waits without having requested the step that has ended, which means that the
- * code has changed.
+ * Returns the error for a function that waits although a step ended that the function never requested. The code has
+ * then changed.
  */
 export function strayedError(
   run: RunRecord,
@@ -143,10 +143,7 @@ function isMissed(
   return !reached.has(record.index) || (missedId !== undefined && foundIn(record).id === missedId);
 }
 
-/**
- * Returns the random seed and the start time of a replay. A rerun uses the values of the run whose steps the rerun took
- * over.
- */
+/** Returns the random seed and the start time of a replay. A rerun uses the values of the original run. */
 export function originOf({ run, code }: RunState): { seed: string; startedAt: number } {
   for (const { origin } of code!.known.found.values()) if (origin !== undefined) return origin;
   return { seed: run.id, startedAt: run.startedAt ?? run.createdAt };

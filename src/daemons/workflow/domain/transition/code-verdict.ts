@@ -15,8 +15,8 @@ export function outputOf(output: JsonValue, maxChars: number): Verdict {
 }
 
 /**
- * Returns the error of a workflow function that threw. If a failed step caused the error, the message is the same as
- * for a failed step of a definition.
+ * Returns the error of a workflow function that threw. If a failed step caused the error, the message is the same as in
+ * a workflow with listed steps.
  */
 export function errorOf(
   turn: Turn,

@@ -20,7 +20,7 @@ export interface EndedRun {
 
 /**
  * Returns the error of a cancelled or timed-out run, including a failure of the clean-up. Returns null for a cancelled
- * run whose clean-up did not fail.
+ * run without a clean-up failure.
  */
 export function endingError({ ending, timeoutMs, ...run }: EndedRun): RunError | null {
   const cleanUp = cleanUpError(run);

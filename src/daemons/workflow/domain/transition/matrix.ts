@@ -40,7 +40,7 @@ export function unfold(turn: Turn, job: CompiledJob): JobState[] | undefined {
   }
 }
 
-/** Returns whether the `if` of a job is true, or undefined while a worker thread evaluates the `if`. */
+/** Returns whether the `if` of a job is true. Returns undefined while a worker thread evaluates the `if`. */
 export function groupHolds(
   turn: Turn,
   job: CompiledJob,
@@ -52,7 +52,7 @@ export function groupHolds(
   return turn.ask(id, job.condition, target, () => scopeOf(turn, single, seen));
 }
 
-/** Returns the run state for the `if` of a job, or undefined while a dependency of the job is unfinished. */
+/** Returns the run state for the `if` of a job. Returns undefined while a dependency of the job is unfinished. */
 function seenByJob({ state, program }: Turn, { needs }: CompiledJob): Scope['state'] | undefined {
   const results = needs.map((id) => resultOf(state, program, id));
   if (results.includes(null)) return undefined;

@@ -47,8 +47,8 @@ export function endOverrun(turn: Turn, key: StepKey): void {
   if (!replay?.inFlight.has(step.record.index)) return;
   const isLeftAlone = (other: StepState): boolean =>
     !other.stopped && replay.inFlight.has(other.record.index);
-  // The timer is set again, because the process also runs steps that were not stopped, such as clean-up steps with
-  // their own limit.
+  // The timer is set again instead of ending the process. The process also runs steps that were not stopped, such as
+  // clean-up steps.
   if (step.stopped && job.steps.some(isLeftAlone)) {
     armOverrun(turn, key, OVERRUN_MS);
     return;

@@ -18,7 +18,7 @@ export interface RecalledPage {
 }
 
 /**
- * Returns a page of recorded steps that have ended or wait outside the function, starting at position `after`. Pages
+ * Returns a page of recorded steps after the position `after`. The steps have ended or wait outside the function. Pages
  * avoid thousands of single requests. @spec docs/decisions/0175
  */
 export function recalledPage(

@@ -7,8 +7,8 @@ import { isFinal, move } from '../states.ts';
 import { StepFailure } from '../steps/retry-policy.ts';
 import type { Turn } from './turn.ts';
 
-// This module changes the status of runs, jobs and steps. Each change is checked against the state table and stored
-// together with an event.
+// This module changes the status of runs, jobs and steps. Each change is checked against the state table. Each change
+// is stored together with an event.
 
 /** Wait reasons that occur during an attempt. For all other reasons, the step waits between two attempts. */
 const WAITS_OUTSIDE: ReadonlySet<string> = new Set(['time', 'signal', 'approval', 'child']);
@@ -142,7 +142,7 @@ export function noteError(step: StepState, error: RunError): void {
   step.record.error = JSON.stringify(error);
 }
 
-/** Sets a step to `waiting` until an event ends the wait or, if `wakeAt` is not null, until the time `wakeAt`. */
+/** Sets a step to `waiting` until an event ends the wait. If `wakeAt` is not null, the wait also ends at that time. */
 export function park(
   turn: Turn,
   step: StepState,

@@ -11,9 +11,7 @@ import { errorOf, outputOf, WITHOUT_RESULT } from './code-verdict.ts';
 import { settleAttempt } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/**
- * Maximum number of retries of a replay that failed for lack of a host or capacity, or because its process was killed.
- */
+/** Maximum number of retries of a replay after a temporary failure, such as a lack of capacity or a killed process. */
 const MAX_FAILURES = 10;
 const MAX_PAUSE_SECONDS = 60;
 const PASSING_CLASSES = new Set(['network', 'rate_limit', 'server']);
@@ -61,8 +59,8 @@ function failSteps(turn: Turn, job: JobState, indexes: readonly number[], failur
 }
 
 /**
- * Returns the failure of the steps that were in flight when a replay failed. The steps count as interrupted after an
- * abort or if several steps were in flight, because the cause is then unknown.
+ * Returns the failure of the steps that were in flight when a replay failed. If the cause is unknown, for example after
+ * an abort, the steps count as interrupted.
  */
 function failureInFlight(failure: Failure, flights: number, isAborted: boolean): Failure {
   const isBlameless = isAborted || (failure.errorClass === 'code' && flights > 1);
@@ -95,8 +93,8 @@ function judge(
 }
 
 /**
- * Handles a failed replay. If the plugin was available and the replay made no progress, the replay is retried with
- * backoff. If a retry cannot help, the job fails.
+ * Handles a failed replay. Retries the replay with backoff if the plugin was available but the replay made no progress.
+ * Fails the job if a retry cannot help.
  */
 function takeFailure(
   turn: Turn,

@@ -102,8 +102,8 @@ function enter(
   if (isNew) turn.touchStep(step);
   replay.openRequests.set(step.record.index, request);
   replay.reachedSteps.add(step.record.index);
-  // Finished steps, and steps that wait outside the function, need no advance. Skipping the advance saves time, because
-  // a replay can request thousands of such steps.
+  // Finished steps, and steps that wait outside the function, need no advance. A replay can request thousands of such
+  // steps.
   const { status } = step.record;
   return !isFinal(status) && !(status === 'waiting' && !isOwnStep(turn.step(step)));
 }
@@ -170,8 +170,8 @@ function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer
 }
 
 /**
- * Replies to the open `watch` request with the waiting steps that can continue and the running steps that must be
- * aborted.
+ * Replies to the open `watch` request. The reply contains the waiting steps that can continue and the running steps
+ * that must be aborted.
  */
 function answerWatcher(turn: Turn, job: JobState, { known }: CodeState, replay: ReplayState): void {
   const idOf = (index: number): string => known.found.get(index)!.id;

@@ -7,7 +7,7 @@ import { isFinal } from '../states.ts';
 
 export const FAILED_STATES: ReadonlySet<string> = new Set<PartStatus>(['failed', 'timed_out']);
 
-/** Returns the combined status of all matrix combinations of a job, or null while a combination is unfinished. */
+/** Returns the combined status of all matrix combinations of a job. Returns null while a combination is unfinished. */
 export function resultOf({ groups }: RunState, program: Program, jobId: string): PartStatus | null {
   const jobs = groups.get(jobId);
   if (!jobs?.every(({ record }) => isFinal(record.status))) return null;

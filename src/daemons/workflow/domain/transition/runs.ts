@@ -42,8 +42,8 @@ export function retryPlugins(turn: Turn): void {
 }
 
 /**
- * Advances all jobs of a run as far as possible. When no work is in flight, ends the run or unloads the run from memory
- * until the next wake-up.
+ * Advances all jobs of a run. Without work in flight, ends the run or unloads the run from memory until the next
+ * wake-up.
  */
 export function advanceRun(turn: Turn): void {
   const { state, program } = turn;
@@ -71,14 +71,14 @@ function setTimer(turn: Turn): void {
 }
 
 /**
- * Returns the time until the first wait ends, in ms. The step with the earliest `wakeAt` is not always the first,
- * because short waits follow the monotonic clock.
+ * Returns the time until the first wait ends, in ms. Short waits follow the monotonic clock, so the earliest `wakeAt`
+ * is not always the first to end.
  */
 function wakesInMs(turn: Turn): number {
   return Math.min(...wakesOf(turn).map((at) => turn.leftMs(at)));
 }
 
-/** If no work is in flight, ends the run or unloads the run from memory until the next wake-up. */
+/** Ends the run, or unloads the run from memory until its next wake-up. Does nothing while work is in flight. */
 function conclude(turn: Turn): void {
   const { state, program } = turn;
   const jobs = jobsOf(state);

@@ -24,10 +24,7 @@ export function seenBy({ record, failed }: JobState): Scope['state'] {
   return failed ? 'failure' : 'success';
 }
 
-/**
- * Returns the output of the run, which is the result of the code, the `outputs` of the definition, or the outputs of
- * all jobs. Returns undefined while a worker thread evaluates the output.
- */
+/** Returns the output of the run. Returns undefined while a worker thread evaluates the output. */
 export function runOutput(turn: Turn): Evaluated<JsonValue> | undefined {
   const { state, program } = turn;
   const { code, outputs: template } = program.workflow;

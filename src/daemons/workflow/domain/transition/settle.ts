@@ -85,8 +85,8 @@ export function mayRepeat(turn: Turn, step: StepState, { isIdempotent }: StepFac
 }
 
 /**
- * Handles the unexpected end of a step's process like a service crash. A repeatable step runs again. Other steps wait
- * for an operator's decision.
+ * Handles the unexpected end of a step's process. A repeatable step runs again. Any other step waits for an operator's
+ * decision.
  */
 function interrupt(turn: Turn, step: StepState, failure: Failure): void {
   const { record } = step;
@@ -108,8 +108,8 @@ function uncountAttempt(turn: Turn, step: StepState, failure: Failure): void {
 }
 
 /**
- * Sets a step to wait for the next plugin reload. If the plugin is loaded but fails to start, the step is also retried
- * after a delay.
+ * Sets a step to wait for the next reload of its plugin. If the plugin exists but cannot start, a timer also retries
+ * the step.
  */
 export function waitForPlugin(
   turn: Turn,

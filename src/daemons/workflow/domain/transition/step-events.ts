@@ -13,7 +13,7 @@ export type StepEvent = Extract<
 >;
 type Of<Type extends StepEvent['type']> = Extract<StepEvent, { type: Type }>;
 
-/** Applies an event of one or several steps. Returns whether the run must be advanced at once. */
+/** Applies an event of one or more steps. Returns whether the run must be advanced at once. */
 export function takeStepEvent(turn: Turn, event: Exclude<StepEvent, { type: 'children.open' }>): boolean {
   switch (event.type) {
     case 'slot.granted':
@@ -68,7 +68,7 @@ function inspected(turn: Turn, { step: key, away, facts }: Of<'step.inspected'>)
   endLook(step);
   const { status, idempotencyKey } = step.record;
   if (status !== 'interrupted' && !(status === 'waiting' && step.wait?.for === 'plugin')) return true;
-  // The step waits for the plugin, because only the plugin's manifest declares whether the step can safely run again.
+  // The step waits for the plugin. Only the plugin's manifest declares whether the step can safely run again.
   if (away && idempotencyKey === null) waitForPlugin(turn, step, away, { interrupted: true });
   else resumeWith(turn, step, facts);
   return true;

@@ -39,7 +39,10 @@ export function advanceStep(turn: Turn, step: StepState, job: JobState): void {
   if (step.wait) tryWake(turn, step);
 }
 
-/** Returns whether the `if` of a step is true, or undefined while a worker thread evaluates the `if`. */
+/**
+ * Returns whether the `if` condition of a step is true. Returns undefined while a worker thread evaluates the
+ * condition.
+ */
 export function stepHolds(
   turn: Turn,
   step: StepState,
@@ -71,8 +74,8 @@ export function stopStep(turn: Turn, step: StepState, how: RunEnding): void {
 }
 
 /**
- * Ends a step because its run or job ends. The step ends later while work is in flight or, before the clean-up limit
- * has passed, while its child run is unfinished.
+ * Ends a step because its run or job ends. Work in flight delays the end of the step. An unfinished child run also
+ * delays the end until the clean-up limit has passed.
  */
 export function endStep(turn: Turn, step: StepState, how: RunEnding, isOverdue = false): void {
   const child = cancelChildOf(turn, step);

@@ -13,10 +13,7 @@ import { type StepEvent, takeStepEvent } from './step-events.ts';
 import { dequeue } from './steps.ts';
 import { Turn } from './turn.ts';
 
-/**
- * Applies an event to a run without I/O. Changes `state` in place and returns the resulting writes and effects. Ignores
- * events for a run that is leaving memory.
- */
+/** Applies an event to a run without I/O. Changes `state` in place. Returns the resulting writes and effects. */
 export function transition(state: RunState, event: StampedEvent, program: Program): Transition {
   const turn = new Turn(state, event, program);
   if (state.phase !== 'active') return turn.result();

@@ -26,10 +26,7 @@ const MAX_SHORT_WAIT_MS = 3_600_000;
 
 export type Evaluated<Value> = { value: Value } | { failure: Failure };
 
-/**
- * A transition in progress, with the state, the clock times and free slots at the event, and the writes and effects so
- * far.
- */
+/** A transition in progress, with its writes and effects so far. */
 export class Turn {
   readonly state: RunState;
   readonly program: Program;
@@ -117,7 +114,7 @@ export class Turn {
     return true;
   }
 
-  /** Marks work outside of steps as in flight, so that a service crash during the work counts against the run. */
+  /** Marks work outside of steps as in flight. A service crash during this work then counts against the run. */
   mark(): void {
     this.state.marks++;
     this.#noteMarks();
@@ -136,8 +133,8 @@ export class Turn {
   }
 
   /**
-   * Records a monotonic deadline for a wait until `at` that begins now, so that the wait ends on time even if the clock
-   * is set back. Returns `at`.
+   * Records a monotonic deadline for a wait that begins now and ends at `at`. The wait then ends on time even if the
+   * wall clock is set back. Returns `at`.
    */
   note(at: number): number {
     const { deadlines } = this.state;
@@ -182,8 +179,8 @@ export class Turn {
   }
 
   /**
-   * Evaluates an expression synchronously, or returns undefined if a worker thread is needed. A run from before the
-   * service start always needs a thread, because its in-flight mark must be durable first.
+   * Evaluates an expression synchronously. Returns undefined if a worker thread must evaluate the expression. A run
+   * from before the service start always needs a worker thread.
    */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope): Evaluated<Value> | undefined {
     if (this.state.isFromBefore && what.expressions.length > 0) return undefined;

@@ -8,10 +8,7 @@ import { endAttempt, failStep, succeed } from './records.ts';
 import { builtInFacts, endStopped, failAttempt, plainFailure } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/**
- * Continues a waiting step if its wait is over. The wait can be for a time, signal, approval, decision, child, plugin
- * or retry.
- */
+/** Continues a waiting step if its wait is over. */
 export function tryWake(turn: Turn, step: StepState): void {
   const { wait, record } = step;
   const isDue = record.wakeAt !== null && turn.isPast(record.wakeAt);

@@ -31,7 +31,7 @@ function timeoutOf({ program }: Turn, { record }: JobState): number | null {
 
 /**
  * Returns the wake-up time of a step, or null if the step needs no timer. A due `ctx.step` needs no timer, because the
- * workflow function was notified and begins the step.
+ * workflow function begins the step.
  */
 function wakeOf(turn: Turn, step: StepState): number | null {
   const { status, wakeAt } = step.record;

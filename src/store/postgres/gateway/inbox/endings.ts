@@ -50,8 +50,8 @@ function inputOf(endings: readonly Ending[], { untilMs }: MarkerTime): string {
 }
 
 /**
- * Rows are locked in the order of their ids, so that batches of several gateways cannot deadlock. A result whose commit
- * was not confirmed is written again, and writing a stored result again changes nothing.
+ * Rows are locked in the order of their ids, so that batches of several gateways cannot deadlock. Repeated writes of
+ * the same result have no effect.
  */
 const FINISH = `
   with input as materialized (

@@ -25,7 +25,7 @@ import { PostgresDeliveryRetention } from './retention.ts';
 import { type RowState, SELECT_WHOLE } from './rows.ts';
 import { IS_OPEN, POSITION_HORIZON } from './schema.ts';
 
-/** Maximum body bytes that one read of unfinished deliveries returns. The first record can exceed this maximum. */
+/** Maximum body bytes that one read of unfinished deliveries returns, apart from the first record. */
 const MAX_READ_BYTES = 16 * 1024 * 1024;
 
 /** Deliveries and their markers. A write is committed when its promise resolves. @spec Webhook delivery */
@@ -115,7 +115,8 @@ export class PostgresWebhookInbox implements WebhookInbox {
        ${SELECT_WHOLE} where d.position in (select position from summed where before <= $3) order by d.position`,
       [afterPosition, limit, MAX_READ_BYTES],
     );
-    // A handler must not run for a delivery that a failover would undo, because the sender repeats an undone delivery.
+    // A failover undoes a delivery that the standby lacks, and the sender repeats the delivery. The handler must
+    // therefore wait for the standby.
     if (rows.length > 0) await this.#barrier.pass();
     return rows;
   }
@@ -190,15 +191,16 @@ export class PostgresWebhookInbox implements WebhookInbox {
   }
 
   /**
-   * Stores a delivery that was accepted in a local spill store, unless PostgreSQL already has the delivery. If another
-   * delivery has claimed the marker, the delivery is stored as a duplicate, which never runs.
+   * Stores a delivery from the local spill store, unless PostgreSQL already has the delivery. If another delivery holds
+   * the marker, stores the delivery as a duplicate, which never runs.
    */
   async adopt({ steps, marker, ...delivery }: DeliveryRecord): Promise<void> {
     const expiresAt = delivery.receivedAt + LIMITS.idempotencyWindowMs;
     const claim = marker && { state: 'done' as const, expiresAt };
     const row = { delivery, state: newState('accepted', steps), marker };
     if (await this.#inserts.add({ row, claim, replayed: null })) return;
-    // An existing row with the same id is kept, because its transaction committed although the confirmation was lost.
+    // The insert keeps an existing row with the same id. Such a row exists if a commit succeeded but its confirmation
+    // was lost.
     const state = { ...newState('duplicate', steps), httpStatus: 202 };
     await this.#inserts.add({ row: { delivery, state, marker: null }, claim: null, replayed: null });
   }

@@ -22,8 +22,8 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_RUNNING = 2;
 
 /**
- * Returns a batch writer for new deliveries. The result for a delivery is false if the row was not inserted, because
- * another delivery holds its idempotency marker.
+ * Returns a batch writer for new deliveries. The result for a delivery is false if another delivery holds its
+ * idempotency marker.
  */
 export function deliveryInserts(database: PostgresDatabase, time: MarkerTime): BatchWriter<Insert, boolean> {
   return new BatchWriter({
@@ -95,7 +95,7 @@ const insertWith = (furtherStep: string): string => `
   )${furtherStep}
   select n from input where position in (select position from written)`;
 
-/** The statement scans no table, so a plan that was made while the tables were empty remains the best plan. */
+/** The statement scans no table, so a plan for empty tables remains good when the tables grow. */
 const INSERT = insertWith('');
 
 const INSERT_WITH_REPLAYS = insertWith(`, linked as (

@@ -9,7 +9,10 @@ export interface ListOptions extends DeliveryFilter {
   after?: DeliveryCursor | undefined;
 }
 
-/** Returns one page of a namespace's deliveries without bodies, newest first, or oldest first if `after` is given. */
+/**
+ * Returns one page of the deliveries of a namespace, without bodies. The order is newest first, or oldest first if
+ * `after` is given.
+ */
 export async function listDeliveries(
   database: PostgresDatabase,
   namespaceId: string,

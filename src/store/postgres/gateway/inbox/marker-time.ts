@@ -2,8 +2,8 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { DATABASE_TIME } from '../../database-clock.ts';
 
 /**
- * The database's clock, by which markers expire. If each node used its own clock, a node whose clock is ahead would
- * take over the id of a delivery that runs on another node.
+ * Clock of the database, by which markers expire. With clocks per node, a fast node could take over a delivery that
+ * another node is running.
  */
 export interface MarkerTime {
   /** Returns the time in ms from now until `at`, by this node's clock. */

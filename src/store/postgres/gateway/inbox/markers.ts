@@ -9,15 +9,12 @@ import { hexOf, type NewRow } from './rows.ts';
 
 const DIGEST_BYTES = 16;
 /**
- * Maximum attempts to claim an idempotency marker. A claim is repeated if the marker is released between a failed claim
- * and the read of its state.
+ * Maximum attempts to claim an idempotency marker. A claim is repeated if the marker was released after the failed
+ * attempt.
  */
 const MAX_ATTEMPTS = 10;
 
-/**
- * Maximum number of digests per lookup, and of concurrent lookups. Each delivery with an id needs a lookup before the
- * delivery is accepted.
- */
+/** Maximum number of digests per lookup. At most MAX_LOOKUPS_RUNNING lookups run at the same time. */
 const MAX_LOOKUP_ITEMS = 256;
 const MAX_LOOKUPS_RUNNING = 2;
 
@@ -32,7 +29,7 @@ interface FoundMarker {
   hasStandby: boolean;
 }
 
-/** Idempotency markers. The unique index on the digest ensures that only one gateway claims a marker. */
+/** Idempotency markers. A unique index ensures that only one gateway claims a marker. */
 export class PostgresMarkers {
   readonly #database: PostgresDatabase;
   readonly #inserts: BatchWriter<Insert, boolean>;
@@ -40,8 +37,8 @@ export class PostgresMarkers {
   readonly #time: MarkerTime;
   readonly #barrier: ReplicationBarrier;
   /**
-   * Claims in flight of this process, by digest. A second claim of a digest waits for the first claim, because a batch
-   * must not contain a digest twice.
+   * Claims in flight of this process, by digest. A second claim of a digest waits, because a batch must not contain a
+   * digest twice.
    */
   readonly #inFlight = new Map<string, Promise<unknown>>();
 
@@ -66,8 +63,8 @@ export class PostgresMarkers {
   /** Returns the state of an unexpired idempotency marker. */
   async find(digest: Uint8Array): Promise<MarkerState | undefined> {
     const found = await this.#lookups.add(digest);
-    // The response to a duplicate acknowledges the earlier delivery, so the earlier delivery must be on the standby
-    // first.
+    // The response to a duplicate acknowledges the earlier delivery. The earlier delivery must therefore be on the
+    // standby first.
     if (found?.state === 'done' && found.hasStandby) await this.#barrier.pass();
     return found?.state;
   }
@@ -86,7 +83,7 @@ export class PostgresMarkers {
       try {
         if (await inserting) return 'begun';
       } finally {
-        // The finished claim is removed before any waiting caller continues, so that only one caller claims next.
+        // The finished claim is removed before waiting callers continue, so that only one of the callers claims next.
         this.#inFlight.delete(name);
       }
       const held = await this.find(row.marker);
@@ -115,7 +112,7 @@ export class PostgresMarkers {
     return rowCount ?? 0;
   }
 
-  /** The query is planned at each call, because a plan that was made while the table was empty would scan the table. */
+  /** The query is planned at each call. A plan that was made for an empty table would scan the table. */
   async #read(digests: readonly Uint8Array[]): Promise<(FoundMarker | undefined)[]> {
     const { rows } = await this.#database.sql<FoundMarker & { digest: Buffer }>(
       `select digest, state, ${HAS_STANDBY} as "hasStandby" from svc.delivery_marker

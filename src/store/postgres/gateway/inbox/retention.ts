@@ -4,8 +4,7 @@ import { IS_OPEN, IS_UNHANDLED } from './schema.ts';
 /** Maximum body bytes that one call deletes, to keep the transaction short. */
 const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
 /**
- * Share of the store for records that no handler processed. If the store is full, such records get only a quarter of
- * this share.
+ * Share of the store for records that no handler processed. In a full store, the share is only a quarter of this value.
  */
 const UNHANDLED_SHARE = 0.1;
 /** Maximum size of a record that no handler processed. Such a record has no body, and its headers are truncated. */
@@ -19,7 +18,7 @@ interface Usage {
 }
 
 /**
- * Deletes deliveries past their retention time, and then the oldest deliveries until the total size is within its
+ * Deletes deliveries past their retention time. Then deletes the oldest deliveries until the total size is within its
  * limit. Several gateways can delete at the same time.
  */
 export class PostgresDeliveryRetention {
@@ -53,8 +52,8 @@ export class PostgresDeliveryRetention {
   }
 
   /**
-   * Returns the usage totals, and merges the usage rows of all batches into one row. Rows that another sweep has locked
-   * are counted but not merged.
+   * Returns the total usage and merges the usage rows into one row. Rows that another sweep has locked are counted but
+   * not merged.
    */
   async #usage(): Promise<Usage> {
     await this.#database.sql(`

@@ -6,7 +6,9 @@ export const POSITIONS_PER_TRANSACTION = 4096;
 /** SQL for the position of the first delivery of the current transaction. */
 export const FIRST_POSITION = `${TRANSACTION_ID} * ${POSITIONS_PER_TRANSACTION}`;
 
-/** SQL for the position before which all rows are complete, because no running transaction can still add a row. */
+/**
+ * SQL for a position. All rows below this position are final, because no running transaction can still add such a row.
+ */
 export const POSITION_HORIZON = `${OLDEST_RUNNING} * ${POSITIONS_PER_TRANSACTION}`;
 
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
@@ -17,7 +19,7 @@ const RECORD_BYTES = 700;
 
 /**
  * Tables of the inbox. A position starts with the transaction id, because transaction ids show which transactions can
- * still commit. `delivery_usage` has one row per batch, so that writers do not wait for each other.
+ * still commit.
  */
 export const WEBHOOK_INBOX = `
   create table svc.position_origin (added bigint not null);

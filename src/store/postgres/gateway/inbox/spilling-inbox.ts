@@ -23,7 +23,9 @@ export interface SpillOptions {
    * Whether the store accepts new deliveries. If false, only deliveries of earlier processes are moved to PostgreSQL.
    */
   accepts: boolean;
-  /** Whether this process moves the deliveries to PostgreSQL. Only one process per machine moves deliveries. */
+  /**
+   * Whether this process moves locally stored deliveries to PostgreSQL. Only one process per machine moves deliveries.
+   */
   moves: boolean;
 }
 
@@ -43,9 +45,8 @@ const MOVED: DeliveryEnd = {
 };
 
 /**
- * Inbox that stores async deliveries on the local disk while PostgreSQL is unreachable, and later moves the deliveries
- * to PostgreSQL. The loss of the disk loses the deliveries that are not moved yet. @spec
- * docs/scale-out.md "While PostgreSQL is away"
+ * Inbox that stores async deliveries on the local disk while PostgreSQL is unreachable, and moves the deliveries later.
+ * If the disk fails, deliveries that are not moved yet are lost. @spec docs/scale-out.md "While PostgreSQL is away"
  */
 export class SpillingInbox extends PostgresWebhookInbox {
   readonly #database: PostgresDatabase;
@@ -168,7 +169,8 @@ export class SpillingInbox extends PostgresWebhookInbox {
         await sleep(RETRY_MS);
       }
     }
-    // If PostgreSQL failed during the move, the local store can contain new deliveries, which the next move covers.
+    // If PostgreSQL failed during the move, the local store can contain new deliveries. The next move includes these
+    // deliveries.
     if (this.#failure === undefined && !this.#isClosed) this.#isFilled = false;
     if (moved === 0) return;
     this.#logger.info(`${moved} deliveries that this machine accepted alone are in PostgreSQL now`);

@@ -6,7 +6,7 @@ import type { PackedUnit, Recovered } from './protocol.ts';
 
 interface Applied {
   units: number;
-  /** True if a frame is missing from the sequence. Frames after the gap are not applied. */
+  /** Whether a frame is missing from the sequence. Frames after the gap are not applied. */
   hasHole: boolean;
 }
 
@@ -15,10 +15,7 @@ interface Applied {
  */
 const MAX_BATCH = 512;
 
-/**
- * Applies journal frames to the database in order. Each frame is applied exactly once, even if the process dies and the
- * journal is applied again.
- */
+/** Applies journal frames to the database in order. Each frame is applied exactly once, even after a crash. */
 export function createApplier(
   sqlite: Sqlite.Database,
   runBatch: (batch: Array<{ work: () => unknown }>) => unknown,

@@ -20,7 +20,7 @@ const GATHER_MS = 1;
 /** Minimum number of items, in the last batch and the queue combined, that counts as load. */
 const MIN_LOAD = 4;
 
-/** Collects items for the next batch while the current batch is written, so that batches grow with the load. */
+/** Collects items while the current batch is written, so that batches grow with the load. */
 export class Batches<Item, Result> {
   readonly #options: BatchesOptions<Item, Result>;
   #queue: Pending<Item, Result>[] = [];

@@ -7,13 +7,13 @@ import { type CommitterThread, endedError, errorOf } from './thread.ts';
 export interface Committer {
   /**
    * Commits a write and settles once the write is on disk. Concurrent writes share a transaction. Throws STORE_ERROR or
-   * the SQLite error of this write.
+   * an SQLite error.
    */
   write(unit: Unit): Promise<Written>;
   close(): Promise<void>;
 }
 
-/** Number of rows that the first step of a write changed, and the rowid that the step inserted. */
+/** Number of rows that the first step of a write changed, and the rowid that this step inserted. */
 interface Written {
   changes: number;
   rowid: number;
@@ -21,8 +21,8 @@ interface Written {
 
 const MAX_BATCH = 512;
 /**
- * Minimum batch size. Under load, the committer waits for more writes if a batch is smaller. Without this wait, small
- * commits took a sixth of the time spent per delivery.
+ * Size below which a batch waits for more writes under load. Without this wait, small commits took a sixth of the time
+ * per delivery.
  */
 const SMALL_BATCH = 8;
 
@@ -30,8 +30,7 @@ export function createCommitter(thread: Pick<CommitterThread, 'commit'>, file: s
   const batches = new Batches<Unit, Written>({
     async write(batch) {
       const { units, parts, length } = pack(batch.map(({ item }) => item));
-      // The buffer is transferred to the thread. The buffer must not come from Node's buffer pool, because a transfer
-      // would detach the whole pool.
+      // A transfer detaches the whole underlying memory. The buffer must therefore not come from Node's buffer pool.
       const bytes = new Uint8Array(length);
       layOut(parts, bytes, 0);
       settle(batch, await thread.commit({ units, bytes: bytes.buffer }), file);

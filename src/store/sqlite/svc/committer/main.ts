@@ -21,15 +21,9 @@ import {
   type Ready,
 } from './protocol.ts';
 
-/**
- * Maximum time to wait for a lock. A long wait is acceptable, because a backup can hold the lock for a long time and
- * this thread has no other work.
- */
+/** Maximum time to wait for a lock. The value is high, because a backup can hold the lock for a long time. */
 const LOCK_WAIT_MS = 10_000;
-/**
- * Length of one attempt to get the lock, in ms. SQLite cannot interrupt an attempt, so the thread checks for a shutdown
- * between attempts.
- */
+/** Time limit of one attempt to get the lock, in ms. The thread checks for a shutdown between attempts. */
 const LOCK_TRY_MS = 200;
 /**
  * WAL pages per checkpoint. SQLite's default is 1000. A higher value saves fsyncs, because checkpoints are less
@@ -37,14 +31,11 @@ const LOCK_TRY_MS = 200;
  */
 const CHECKPOINT_PAGES = 4000;
 
-/** Number of rows that the first step of a write changed, and the rowid that the step inserted. */
+/** Number of rows that the first step of a write changed, and the rowid that this step inserted. */
 type Result = readonly [changes: number, rowid: number];
 type Outcome = { value: unknown } | { error: unknown };
 
-/**
- * Entry point of the committer thread. The thread commits the writes of each request in one transaction, and applies
- * the journal.
- */
+/** Entry point of the committer thread, which commits batches of writes and applies the journal. */
 const { file, statements, recover, stopWaiting } = workerData as CommitterStart;
 const sqlite = new Sqlite(file, { timeout: LOCK_WAIT_MS });
 configureConnection(sqlite);
@@ -99,7 +90,7 @@ function commit(units: readonly PackedUnit[], bytes: Uint8Array): Outcome[] {
     try {
       return retryBusy(() => attempt(writes));
     } catch (error) {
-      // A locked database would also reject each write on its own, so the writes are not retried separately.
+      // A locked database would also reject each write on its own, so separate attempts are useless.
       if (units.length === 1 || isBusy(error)) return units.map(() => ({ error }));
     }
   }

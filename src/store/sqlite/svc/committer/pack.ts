@@ -1,6 +1,6 @@
 import type { PackedUnit, PackedValue, SqlValue, Unit } from './protocol.ts';
 
-/** Batch of writes in the form that is sent to the thread or appended to the journal. */
+/** Batch of writes, as sent to the thread or appended to the journal. */
 export interface Packed {
   /** JSON of an array of PackedUnit. */
   units: string;
@@ -26,7 +26,7 @@ export function pack(units: readonly Unit[]): Packed {
   return { units: JSON.stringify(packed), parts, length };
 }
 
-/** Copies the parts into `target`, one after another from `offset` on. */
+/** Copies the parts into `target` one after another, starting at `offset`. */
 export function layOut(parts: readonly Uint8Array[], target: Uint8Array, offset: number): void {
   let at = offset;
   for (const part of parts) {

@@ -6,10 +6,7 @@ export type SqlValue = string | number | null | Uint8Array;
  */
 export type Step = readonly [statement: string, values: readonly SqlValue[]];
 
-/**
- * An atomic write, as a list of steps. If `guarded` is set and the first step changes no row, the other steps are
- * skipped.
- */
+/** Atomic write. If `guarded` is set and the first step changes no row, the other steps are skipped. */
 export interface Unit {
   guarded: boolean;
   steps: readonly Step[];
@@ -20,17 +17,11 @@ export interface CommitterStart {
   statements: Readonly<Record<string, string>>;
   /** Folder of a journal to recover before the first request, or undefined if no journal is recovered. */
   recover: string | undefined;
-  /**
-   * Shared flag. A value other than 0 means that the process is stopping, so waiting for a locked database ends with an
-   * error.
-   */
+  /** Shared flag. A value other than 0 makes waits for a locked database fail, because the process is stopping. */
   stopWaiting: Int32Array;
 }
 
-/**
- * Value in the form that is sent to the thread. Byte values are copied into one buffer, and each is replaced by its
- * offset and length in the buffer.
- */
+/** SQL value, as sent to the thread. Byte values are copied into a buffer and replaced by their offset and length. */
 export type PackedValue = string | number | null | readonly [offset: number, length: number];
 
 /** Write as a flat list: `guarded` as 1 or 0, followed by pairs of a statement name and its parameter values. */
@@ -49,8 +40,8 @@ export interface JournalRange {
 }
 
 /**
- * Request to commit a batch, apply a journal range, read markers or shut down. `units` is JSON of an array of
- * PackedUnit, because cloning objects between threads is slower.
+ * Request to commit a batch, apply a journal range, read markers or shut down. `units` is JSON text, because cloning
+ * objects between threads is slower.
  */
 export type CommitterRequest =
   | { units: string; bytes: ArrayBuffer }
@@ -84,8 +75,8 @@ export interface Failure {
 }
 
 /**
- * Two numbers per write, in request order: the number of rows that the first step changed, and the rowid that this step
- * inserted.
+ * Two numbers per write. The first number is the count of rows that the first step changed. The second number is the
+ * rowid that this step inserted.
  */
 export interface BatchReply {
   results: number[];
@@ -102,13 +93,13 @@ export interface ApplyReply {
 export interface Recovered {
   units: number;
   /**
-   * Folder to which all journal files were moved, if data is missing or unreadable. An incomplete last write is
-   * ignored, because no client got a confirmation for that write.
+   * Folder to which all journal files were moved because data is missing or unreadable. An incomplete last write does
+   * not count, because that write was never acknowledged.
    */
   quarantine: string | undefined;
   /** Journal files in which one of the two header copies is damaged. */
   damagedHeaders: string[];
 }
 
-/** First message of the thread. Each later message answers one request, in order. */
+/** First message of the thread. Each later message answers one request, in the order of the requests. */
 export type Ready = { ready: Recovered } | { failure: Failure };

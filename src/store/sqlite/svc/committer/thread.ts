@@ -15,10 +15,7 @@ import type {
   Recovered,
 } from './protocol.ts';
 
-/**
- * Result of applying a journal range: the sequence number of the last applied frame, and the error if a frame could not
- * be applied.
- */
+/** Sequence number of the last applied frame, and the error if a frame could not be applied. */
 export interface Applied {
   applied: number;
   failure: unknown;
@@ -31,10 +28,7 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-/**
- * Client of the committer thread. Each commit waits one to three milliseconds for the disk. On the main thread, these
- * waits blocked a busy gateway for 40 % of the time.
- */
+/** Client of the committer thread. A commit waits one to three ms for the disk, which would block an event loop. */
 export class CommitterThread {
   readonly #start: Omit<CommitterStart, 'stopWaiting'>;
   readonly #stopWaiting = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
@@ -134,8 +128,8 @@ export class CommitterThread {
   }
 
   /**
-   * Converts a failure to an error. The message names the database file for SQLite errors, and the given journal path
-   * for all other errors.
+   * Converts a failure to an error. The message names the database file for SQLite errors, and the path `read` for
+   * other errors.
    */
   #errorIn(read: string, failure: Failure): unknown {
     return storeError(failure.code?.startsWith('SQLITE_') ? this.#start.file : read, errorOf(failure));

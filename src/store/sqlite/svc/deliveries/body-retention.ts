@@ -4,7 +4,7 @@ import type { InboxLog } from '../inbox-log.ts';
 import type { DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Number of rows that are read in one event-loop turn. Reading this many rows takes a few milliseconds. */
+/** Number of rows that one event-loop turn reads. A turn takes a few milliseconds. */
 const BATCH_ROWS = 200;
 
 export interface BodyRetention {
@@ -26,8 +26,8 @@ export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): 
   let bodilessUntil = noted.get()!;
 
   /**
-   * Scans rows after the position `after` until `bytes` or `limit` is reached. Returns the positions of the bodies to
-   * delete, and the last scanned position.
+   * Returns the positions of the bodies to delete, and the last scanned position. Scans rows after `after` until
+   * `bytes` or `limit` is reached.
    */
   async function find(after: number, bytes: number, limit: number) {
     const positions: number[] = [];
@@ -52,8 +52,7 @@ export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): 
     },
     async drop(bytes, limit) {
       let { positions, until } = await find(bodilessUntil, bytes, limit);
-      // Deliveries that an earlier scan skipped as unfinished might have ended, so a second scan starts at the first
-      // row.
+      // Deliveries that an earlier scan skipped might have ended. A second scan therefore starts at the first row.
       if (positions.length === 0 && bodilessUntil > 0) ({ positions, until } = await find(0, bytes, limit));
       bodilessUntil = until;
       if (positions.length === 0) return 0;

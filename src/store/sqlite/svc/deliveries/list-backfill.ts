@@ -10,13 +10,13 @@ const PAUSE_MS = 5;
 const RETRY_MS = 1000;
 
 /**
- * Adds the deliveries that earlier versions stored to the list tables, in the background and newest first. The returned
- * function stops the backfill.
+ * Adds deliveries of earlier versions to the list tables in the background, newest first. The returned function stops
+ * the backfill.
  */
 export function startListBackfill(db: Database, log: InboxLog, logger: Logger): () => Promise<void> {
   const listedFrom = db.prepare<[], number>('select listed_from from delivery_progress').pluck();
   /**
-   * Selects the first position of a batch by number of rows. A fixed range of positions would vary in size, because
+   * Selects the start of a batch with a fixed number of rows. A fixed range of positions would vary in size, because
    * deleted deliveries leave gaps.
    */
   const batchBefore = db

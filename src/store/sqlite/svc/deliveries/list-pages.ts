@@ -16,7 +16,7 @@ export interface ListOptions extends DeliveryFilter {
 const LISTING_POLL_MS = 50;
 
 /**
- * Reads pages of deliveries in time order. For a few minutes after an upgrade, the list tables lack older deliveries.
+ * Reads pages of deliveries in time order. After an upgrade, the list tables lack older deliveries for a few minutes.
  * Scans find these deliveries.
  */
 export class DeliveryPages {
@@ -46,7 +46,7 @@ export class DeliveryPages {
   async list(namespaceId: string, options: ListOptions): Promise<DeliveryPage> {
     const { limit, after, search } = options;
     const filter: WalkFilter = { ...options, namespaceId };
-    // The backfill adds the oldest rows last, so a page in oldest-first order must wait until the backfill is complete.
+    // The backfill adds the oldest rows last. A page that is sorted oldest first must therefore wait for the backfill.
     while (after && (await this.#db.read(this.#listedFrom)) > 0)
       await new Promise((resolve) => setTimeout(resolve, LISTING_POLL_MS));
     const candidates =

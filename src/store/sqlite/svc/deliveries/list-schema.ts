@@ -1,6 +1,6 @@
 /**
- * Tables that sort deliveries for lists, maintained by triggers. Creating indexes instead would block the first start
- * for minutes. `list-backfill.ts` adds rows before `listed_from` in the background.
+ * Tables that sort deliveries for lists. Triggers maintain the tables. Creating indexes instead would block the first
+ * start for minutes.
  */
 export const DELIVERY_LISTS = `
   create table delivery_by_time (

@@ -14,7 +14,7 @@ export interface WalkFilter extends Pick<DeliveryFilter, 'status' | 'pluginId' |
   namespaceId: string;
 }
 
-/** Positions in time order. A stream covers either one status of one endpoint, or a whole namespace. */
+/** Stream of deliveries in time order. The stream covers one status of one endpoint, or a whole namespace. */
 interface Stream {
   fetch(after: DeliveryCursor, limit: number): DeliveryCursor[];
   buffer: DeliveryCursor[];
@@ -29,8 +29,8 @@ export function compareNewest(a: DeliveryCursor, b: DeliveryCursor): number {
 }
 
 /**
- * Returns functions that read deliveries in time order, filtered by namespace, endpoints and statuses. Ranges of
- * primary keys are merged, so the cost of a page does not depend on the number of rows.
+ * Returns functions that read deliveries in time order. Primary key ranges are merged, so the cost of a page does not
+ * depend on the number of rows.
  */
 export function deliveryWalks(db: Database) {
   const sql = statements(db);

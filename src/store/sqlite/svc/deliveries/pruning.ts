@@ -7,7 +7,7 @@ import type { InboxLog } from '../inbox-log.ts';
 import type { DeliveryAge, DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
-/** Number of rows that are read in one event-loop turn. Reading this many rows takes a few milliseconds. */
+/** Number of rows that one event-loop turn reads. A turn takes a few milliseconds. */
 const BATCH_ROWS = 500;
 /**
  * Maximum number of retained rows that each call scans again. A larger number of rows is only scanned again after
@@ -36,9 +36,8 @@ interface Sweep {
 }
 
 /**
- * Deletes deliveries. Each call starts where the last call ended, so that the backlog of a paused webhook is not
- * scanned each time. From time to time, a scan starts at the first row to find deliveries that have ended since the
- * last scan.
+ * Deletes deliveries. Each call starts where the previous call ended. From time to time, a scan starts at the first row
+ * to find deliveries that ended later.
  */
 export function deliveryPruning(
   db: Database,

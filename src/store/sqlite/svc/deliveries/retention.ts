@@ -9,13 +9,13 @@ import type { DeliveryRows } from './rows.ts';
 import { SQL } from './statements.ts';
 
 /**
- * Maximum size of the bodies that one transaction deletes. The limit is needed because deleting a body reads all of its
- * pages.
+ * Maximum total size of the bodies that one transaction deletes. Deleting a body is slow, because all of its pages are
+ * read.
  */
 const MAX_DROPPED_BYTES = 16 * 1024 * 1024;
 /**
- * Maximum fraction of the store for deliveries that no handler processed. If the store is full, the maximum is a
- * quarter of this fraction.
+ * Maximum share of the store for deliveries that no handler processed. In a full store, the maximum is a quarter of
+ * this share.
  */
 const UNHANDLED_SHARE = 0.1;
 /**
@@ -59,8 +59,8 @@ export class DeliveryRetention {
     const surplus = await this.#unhandledSurplus(maxBytes, excess > 0);
     if (surplus > 0) return this.#pruneUnhandled(Math.min(limit, surplus));
     if (excess <= 0) return 0;
-    // Bodies in the journal cannot be deleted yet. Without this wait, the search might find no body to delete, and
-    // whole deliveries would be deleted instead.
+    // Bodies that are only in the journal cannot be deleted. Without this wait, whole deliveries might be deleted
+    // instead of bodies.
     await log.settled();
     const bytes = Math.min(excess, MAX_DROPPED_BYTES);
     return (await this.#bodies.drop(bytes, limit)) || (await this.#pruning.ended(limit));

@@ -5,7 +5,7 @@ import { compareNewest, type WalkFilter } from './list-walk.ts';
 import type { DeliveryFacts, DeliveryRows } from './rows.ts';
 
 /**
- * Number of rows scanned in one event-loop turn, when bodies are read (SEARCHED_ROWS) or not (SCANNED_ROWS). A turn
+ * Number of rows that one event-loop turn scans when bodies are read. Without bodies, a turn scans SCANNED_ROWS. A turn
  * takes a few milliseconds.
  */
 export const SEARCHED_ROWS = 250;
@@ -74,7 +74,7 @@ export class RowScan {
   }
 
   /**
-   * Finds by binary search the first row that was inserted after all deliveries received by `time`. The search works
+   * Returns the first position that was inserted after all deliveries received until `time`. Uses binary search,
    * because positions follow the order of insertion.
    */
   #firstWrittenAfter(time: number, end: number): number {

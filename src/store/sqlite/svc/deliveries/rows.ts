@@ -41,8 +41,8 @@ export function deliveryRows(db: Database) {
   return {
     find: (webhookId: string) => firstOf(sql.find.all(uuidBytes(webhookId))),
     /**
-     * Returns unfinished deliveries in order of position until `limit` or `budget` is reached, but at least one if any
-     * exists. `isAll` is true if no further unfinished delivery exists.
+     * Returns unfinished deliveries in order of position until `limit` or `budget` is reached. The first unfinished
+     * delivery is always returned. `isAll` is true if no further unfinished delivery exists.
      */
     unfinished(
       limit: number,
@@ -115,7 +115,7 @@ function recordOf({ webhookId, replayOf, replayedBy, ...row }: Row): DeliveryRec
 
 const firstOf = (rows: Row[]): DeliveryRecord | undefined => rows[0] && recordOf(rows[0]);
 
-/** Encodes a UUID as 16 bytes instead of 36 characters, so that more keys fit on an index page. */
+/** Encodes a UUID as 16 bytes instead of 36 characters to save space in the index. */
 function uuidBytes(text: string): Buffer {
   return Buffer.from(text.replaceAll('-', ''), 'hex');
 }

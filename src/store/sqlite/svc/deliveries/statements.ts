@@ -6,7 +6,7 @@ import { UNENDED_FENCES } from '../../members.ts';
  */
 export const IS_OPEN = `status in ('accepted', 'retrying', 'running')`;
 
-/** SQL condition for rows whose owner has ended, or that were written by an earlier version without owners. */
+/** SQL condition for rows without a live owner. Rows of earlier versions have no owner. */
 const HAS_NO_OWNER = `(owner is null or owner not in (${UNENDED_FENCES}))`;
 
 /** Columns of a delivery except its position and body. */
@@ -15,23 +15,20 @@ const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, receiv
      body_bytes, headers`;
 
 /**
- * Statements by name. Journals of earlier versions refer to these names, so a released statement must never change its
- * meaning or parameters. A changed statement needs a new name.
+ * Statements by name. A released statement must never change, because journals of earlier versions contain its name. A
+ * changed statement needs a new name.
  */
 const STATEMENTS = {
   /**
-   * Claims a dedupe marker if this is the only process that writes. The in-memory index has already checked that the
-   * marker is free. SQLite replaces a null id with the next free id.
+   * Claims a dedupe marker if only one process writes. The in-memory index has already shown that the marker is free.
+   * SQLite replaces a null id with the next free id.
    */
   claim: `insert into delivery_marker (id, digest, state, expires_at) values (?, ?, ?, ?)`,
   /** Claims a dedupe marker unless another process has claimed it since the last read. */
   claimAmongOthers: `insert into delivery_marker (digest, state, expires_at)
    select ?, ?, ? where not exists
      (select 1 from delivery_marker where id > ? and digest = ? and expires_at > ?)`,
-  /**
-   * Does nothing if the webhook id exists, because a delivery is written again if its first commit was reported as
-   * failed.
-   */
+  /** Does nothing if the webhook id exists. A delivery is written again if its first commit was reported as failed. */
   insert: `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id,
      mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, order_key, replay_of, body_bytes, headers,
      body)
@@ -60,8 +57,8 @@ const STATEMENTS = {
   releasePendingBetween: `delete from delivery_marker where id > ? and id <= ? and state = 'pending'`,
   interrupt: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running'`,
   /**
-   * Deletes `pending` markers of ended member processes, except markers that a running delivery of a live member
-   * process has claimed again.
+   * Deletes `pending` markers of ended processes, unless a running delivery of a live process has claimed the same
+   * marker.
    */
   releasePendingOfEnded: `delete from delivery_marker where state = 'pending'
       and digest in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null and ${HAS_NO_OWNER})
@@ -71,17 +68,14 @@ const STATEMENTS = {
   prune: `delete from delivery where status not in ('accepted', 'retrying')
      and position in (select value from json_each(?))`,
   /**
-   * Deletes expired markers. A `pending` marker stays for another hour, because the end of its delivery might be only
+   * Deletes expired markers. A `pending` marker stays for another hour, because the end of its delivery might still be
    * in the journal.
    */
   pruneMarkers: `delete from delivery_marker where expires_at + iif(state = 'pending', 3600000, 0) <= ?
      and id in (select id from delivery_marker order by id limit ?)`,
   pruneOldMarkers: `delete from delivery_marker_old where digest in (
      select digest from delivery_marker_old where expires_at <= ? order by expires_at limit ?)`,
-  /**
-   * Moves old markers to a separate table. The rows are inserted in key order, so that adjacent rows are on the same
-   * page.
-   */
+  /** Moves old markers to a separate table. Inserts rows in key order, so that adjacent rows are on the same page. */
   foldMarkers: `insert into delivery_marker_old (digest, expires_at)
      select digest, expires_at from delivery_marker
      where id in (select id from delivery_marker order by id limit ?) and state = 'done' order by digest

@@ -6,7 +6,7 @@ import { compareNewest, type WalkFilter } from './list-walk.ts';
 import { containing, matches, type RowScan, type ScanOptions } from './row-scan.ts';
 import type { DeliveryRows } from './rows.ts';
 
-/** Number of candidate deliveries whose texts one query compares with the search text. */
+/** Number of candidates that one query compares with the search text. */
 const VERIFIED_ROWS = 64;
 const MAX_TURN_MS = 5;
 
@@ -23,8 +23,8 @@ export class TextSearch {
   }
 
   /**
-   * Compares candidates with the search text, newest first. The candidates of an index segment are read only when all
-   * newer candidates have been compared.
+   * Compares candidates with the search text, newest first. Reads an index segment only after all newer candidates were
+   * compared.
    */
   async find(
     filter: WalkFilter,

@@ -22,7 +22,7 @@ export function createUnappliedEnds(log: Pick<InboxLog, 'applied'>): UnappliedEn
     add(webhookId, sequence) {
       dropPast();
       if (sequence <= log.applied) return;
-      // Deleting and setting an existing id moves the entry to the end of the map, which keeps the sequence numbers in
+      // Deleting the id first moves its entry to the end of the map. The sequence numbers in the map thus stay in
       // order.
       sequences.delete(webhookId);
       sequences.set(webhookId, sequence);

@@ -21,8 +21,8 @@ export class UnfinishedDeliveries {
   readonly #rows: DeliveryRows;
   readonly #unappliedEnds: UnappliedEnds;
   /**
-   * Journal sequence number of the latest delivery end with the status `retrying`. Until this frame is applied, the row
-   * has neither the status nor the retry time.
+   * Journal sequence number of the latest delivery end with the status `retrying`. Until this frame is applied, the
+   * delivery row is outdated.
    */
   #retriedAt = 0;
 
@@ -52,8 +52,8 @@ export class UnfinishedDeliveries {
   }
 
   /**
-   * Reads one page. Waits only for the journal frames that the page needs, because waiting for the whole journal would
-   * be slow in a burst.
+   * Reads one page. Waits only for the journal frames that the page needs, because the whole journal is long in a
+   * burst.
    */
   async #page(limit: number, after: number): Promise<{ records: DeliveryRecord[]; isAll: boolean }> {
     const last = this.#log.added;

@@ -9,17 +9,14 @@ export interface MarkerIndex {
 }
 
 const MIN_SLOTS = 1024;
-/**
- * Maximum number of slots per table. Growing a larger table would block the event loop for too long, so another table
- * is added instead.
- */
+/** Maximum number of slots per table. Growing a larger table would block the event loop for too long. */
 const MAX_SLOTS = 131_072;
 /** Maximum load factor of a table. A higher load factor saves little memory but makes lookups slower. */
 const FULL_AT = 0.6;
 
 /**
- * Hash tables with open addressing. A slot takes 16 bytes, compared to over 100 bytes in a Map. A table is dropped as a
- * whole when all of its ids are below `oldestId()`.
+ * Hash tables with open addressing. A slot needs 16 bytes, while a Map entry needs over 100 bytes. A table is dropped
+ * when all of its ids are below `oldestId()`.
  */
 export function createMarkerIndex(oldestId: () => number): MarkerIndex {
   let tables = [createTable(MIN_SLOTS)];

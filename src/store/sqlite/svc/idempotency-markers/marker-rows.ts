@@ -4,8 +4,8 @@ import type { MarkerState } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
 
 /**
- * Size of a digest: the first half of a SHA-256 hash. Forging the marker of another delivery requires a second preimage
- * of 128 bits.
+ * Size of a digest, which is the first half of a SHA-256 hash. To forge a marker, an attacker would need a second
+ * preimage of 128 bits.
  */
 const DIGEST_BYTES = 16;
 
@@ -27,7 +27,7 @@ export function digestOf(key: string): Buffer {
 export interface MarkerStatements {
   row: Statement<[number], MarkerRow>;
   since: Statement<[number], { id: number; digest: Buffer }>;
-  /** Selects the lowest marker id in the table, or the lowest id that was never assigned if the table is empty. */
+  /** Selects the lowest marker id. If the table is empty, selects the next id to assign. */
   oldest: Statement<[], { id: number }>;
   lastId: Statement<[], { id: number }>;
   anyOld: Statement<[]>;

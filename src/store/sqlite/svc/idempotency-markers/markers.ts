@@ -11,8 +11,8 @@ import { digestOf, type MarkerRow, markerStatements } from './marker-rows.ts';
 import { createPendingRelease, type MarkerLoad, type PendingRelease, startMarkerLoad } from './startup.ts';
 
 /**
- * Maximum number of markers in the in-memory index, which takes about 16 MB. Older markers move to a table that is
- * indexed by digest.
+ * Maximum number of markers in the in-memory index. The index then takes about 16 MB. Older markers move to a table
+ * that is indexed by digest.
  */
 const MAX_INDEXED = 500_000;
 /**
@@ -30,8 +30,8 @@ export interface MarkerOptions {
   logger: Logger;
   maxIndexed?: number;
   /**
-   * Whether other processes claim markers in the same file, true by default. If true, each claim checks for newer
-   * claims of other processes.
+   * Whether other processes claim markers in the same file, true by default. If so, each claim checks for newer claims
+   * of other processes.
    */
   shared?: boolean;
 }
@@ -42,8 +42,8 @@ interface Inserted {
 }
 
 /**
- * Append-only table of markers with an in-memory index. Each claim inserts a row, so that the end of an expired claim
- * cannot release a later claim of the same marker.
+ * Append-only table of markers with an in-memory index. Each claim has its own row, so that an expired claim cannot
+ * release a later claim.
  */
 export class Markers {
   readonly #db: Database;
@@ -56,8 +56,8 @@ export class Markers {
   readonly #load: MarkerLoad;
   readonly #pendingRelease: PendingRelease;
   /**
-   * Claims that are being written, by the first 48 bits of their digests. A concurrent claim waits for the outcome. The
-   * keys are numbers because strings are slower.
+   * Claims that are being written, by the first 48 bits of their digests. Concurrent claims wait for the outcome.
+   * Numbers are faster keys than strings.
    */
   readonly #inFlight = new Map<number, Promise<unknown>>();
   /** Marker ids of the sync deliveries that run in this process, by webhook id. */
@@ -104,8 +104,7 @@ export class Markers {
     const loading = this.#load.ready();
     if (loading) return loading.then(() => this.findDigest(digest, now));
     const mayBeOld = this.#shared && this.#clock.monotonic() - this.#caughtUpAt >= CATCH_UP_MS;
-    // Fast path: no query is needed if the marker is not indexed, the table of old markers is empty, and the markers of
-    // other processes were read recently.
+    // This fast path skips the query. The index is up to date and lacks the marker, and there are no old markers.
     const isIndexed = this.#index.find(digest).length > 0;
     if (!mayBeOld && !this.#hasOld && !isIndexed) return undefined;
     return this.#readBack(isIndexed, () => {
@@ -157,8 +156,8 @@ export class Markers {
       try {
         claimed = await writing;
       } finally {
-        // Waiting claims check this map again in the same event-loop turn. The waiting claims would loop forever if the
-        // entry were deleted later.
+        // The entry must be deleted before waiting claims check the map again. Otherwise, the waiting claims would loop
+        // forever.
         this.#inFlight.delete(name);
       }
       const { changes, rowid } = claimed;
@@ -234,8 +233,7 @@ export class Markers {
   }
 
   #addOwn(digest: Uint8Array, id: number): void {
-    // A gap in the ids means that another process has written rows in between. The next catch-up reads those rows and
-    // this row.
+    // A gap in the ids means that another process has written rows. The next catch-up reads those rows and this row.
     if (this.#shared && id !== this.#seen + 1) return;
     this.#index.add(digest, id);
     this.#seen = id;
@@ -262,8 +260,8 @@ export class Markers {
   }
 
   /**
-   * Returns the step that inserts a marker as `done`. An id that this process assigns is indexed before the row is
-   * written. Lookups ignore indexed ids that have no row.
+   * Returns the step that inserts a marker as `done`. Lookups ignore indexed ids without a row, so an id is indexed
+   * before its row is written.
    */
   #insertDone(digest: Uint8Array, expiresAt: number): Step {
     const id = this.#nextId();

@@ -5,18 +5,15 @@ import { SQL } from '../deliveries/statements.ts';
 import type { InboxLog } from '../inbox-log.ts';
 import type { MarkerIndex } from './marker-index.ts';
 
-/**
- * Number of markers that one request reads. Indexing this many markers takes one or two milliseconds of an event-loop
- * turn.
- */
+/** Number of markers that one request reads. Indexing these markers takes one or two milliseconds. */
 const LOADED_ROWS = 5000;
 /** Size of the id range in which one transaction releases the claims of dead processes. */
 const RELEASED_IDS = 20_000;
 
 export interface MarkerLoad {
   /**
-   * Returns undefined if all markers are indexed, otherwise a promise that resolves when the indexing ends. After a
-   * rejection with STORE_ERROR, the next call resumes the indexing.
+   * Resolves when all markers are indexed. Returns undefined if all markers are already indexed. After a rejection with
+   * STORE_ERROR, the next call resumes the indexing.
    */
   ready(): Promise<void> | undefined;
   close(): void;

@@ -39,15 +39,15 @@ const POLL_MS = 20;
  */
 const MAX_WAITING_BYTES = 192 * 1024 * 1024;
 /**
- * Maximum number of journal bytes that one request to the committer thread applies, so that other requests can run in
- * between.
+ * Maximum number of journal bytes per request to the committer thread. Other requests can run between two such
+ * requests.
  */
 const MAX_RANGE_BYTES = 2 * 1024 * 1024;
 const RETRY_MS = 1000;
 
 /**
- * Applies journal frames to the database within POLL_MS, or at once if a caller waits for them. During a burst, frames
- * are applied later, because responses to senders do not wait for the database.
+ * Applies journal frames to the database, usually within POLL_MS. During a burst, frames are applied later, because
+ * responses to senders do not wait for the database.
  */
 export class Checkpointer {
   readonly #deps: CheckpointerDeps;

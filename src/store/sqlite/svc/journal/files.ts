@@ -10,7 +10,7 @@ export const JOURNAL_FOLDER = 'inbox';
 
 const NAME = /^\d+\.log$/;
 /**
- * Names of files that contain no deliveries: new files whose header is not synced yet, and applied files that are kept
+ * Names of files without deliveries. These files are new files without a synced header, and applied files that are kept
  * for reuse.
  */
 const UNUSED_NAME = /^\d+\.log\.(?:new|spare)$/;
@@ -25,7 +25,7 @@ export function journalFile(folder: string, number: number): string {
 }
 
 /**
- * Returns the name that a new file has until its header is synced. A file with its final name but without a header is
+ * Returns the temporary name of a file whose header is not synced yet. A file with a final name but without a header is
  * therefore damaged.
  */
 export function unfinishedFile(file: string): string {
@@ -38,8 +38,8 @@ export function spareFile(file: string): string {
 }
 
 /**
- * Returns the name for a file that belongs to another database. The name contains the id of that database if the header
- * has one.
+ * Returns the new name for a file of another database. The name contains the id of that database if the header has an
+ * id.
  */
 export function foreignFile(file: string, database: Buffer | null): string {
   return `${file}.of-${database ? `database-${shortId(database)}` : 'unknown-database'}`;
@@ -74,8 +74,8 @@ function filesOf(folder: string, pattern: RegExp): string[] {
 export interface JournalFile {
   file: string;
   /**
-   * Id of the database to which the file belongs. The id is null if the file has no header, and undefined if the file
-   * is not a journal file.
+   * Id of the database to which the file belongs. Null for a file without a header. Undefined for a file that is not a
+   * journal file.
    */
   database: Buffer | null | undefined;
   first: number | undefined;
@@ -91,10 +91,7 @@ export function journalInOrder(folder: string): JournalFile[] {
     .sort((a, b) => (a.first ?? Number.MAX_VALUE) - (b.first ?? Number.MAX_VALUE));
 }
 
-/**
- * Reads a file. Returns an empty buffer for a missing file, because the writer might have removed the file after
- * applying its frames.
- */
+/** Reads a file. Returns an empty buffer for a missing file, because the writer removes applied files. */
 export function readWhole(file: string): Buffer {
   try {
     return readFileSync(file);
@@ -111,8 +108,8 @@ export function readWhole(file: string): Buffer {
 const MAX_READS = 5;
 
 /**
- * Reads a file to which another process might be writing. A half-written frame looks like damage, so a file that looks
- * damaged is read again.
+ * Reads a file to which another process might be writing. A file that looks damaged is read again, because its last
+ * frame might be half-written.
  */
 export function readWhileWritten(file: string): Buffer {
   for (let attempt = 1; ; attempt++) {
@@ -138,8 +135,8 @@ export function readRange({ fd, from, to }: JournalRange): Buffer {
 }
 
 /**
- * Whether files are opened with O_DSYNC, which makes each write durable without a separate sync call. On macOS, O_DSYNC
- * does not flush the drive's cache.
+ * Whether files are opened with O_DSYNC, which makes each write durable. On macOS, O_DSYNC does not flush the drive's
+ * cache.
  */
 const WRITES_SYNC = process.platform === 'linux';
 const FLAGS =

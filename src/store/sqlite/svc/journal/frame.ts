@@ -3,15 +3,12 @@ import { layOut, type Packed } from '../committer/pack.ts';
 
 /** Magic number at the start of a frame: the text "svcj". */
 const MAGIC = 0x6a637673;
-/**
- * Size of the head of a frame. The head consists of a magic number, a checksum, the sequence number, the salt, and the
- * lengths of the text and of the byte values.
- */
+/** Size of a frame head. A head contains a magic number, a checksum, the sequence number, the salt and two lengths. */
 export const HEAD_BYTES = 32;
 const SALT_AT = 16;
 export const SALT_BYTES = 8;
 /**
- * Size of the end mark, which consists of the salt and the sequence number of the last frame. The next frame overwrites
+ * Size of the end mark, which contains the salt and the sequence number of the last frame. The next frame overwrites
  * the end mark.
  */
 const END_BYTES = SALT_BYTES + 8;
@@ -32,8 +29,8 @@ export function maxFrameBytes({ units, length }: Packed): number {
 }
 
 /**
- * Writes a frame and its end mark to the start of `target`, which must be large enough. Returns the offsets at which
- * the frame and the end mark end.
+ * Writes a frame and its end mark to the start of `target`. Returns the offsets at which the frame and the end mark
+ * end.
  */
 export function writeFrame(
   target: Buffer,
@@ -100,8 +97,8 @@ export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer
 }
 
 /**
- * Finds the next complete frame with a number above `sequence`. If there is none, `marked` is the highest number for
- * which an end mark was found.
+ * Finds the next complete frame with a number above `sequence`. `marked` is the highest number in the end marks before
+ * that frame.
  */
 export function findNewerFrame(
   file: Buffer,
@@ -119,8 +116,8 @@ export function findNewerFrame(
 }
 
 /**
- * Returns the sequence number after a salt if the salt belongs to an end mark, otherwise 0. In the head of a broken
- * frame, the bytes after the salt never form a safe integer.
+ * Returns the sequence number of an end mark, or 0 if the salt belongs to a frame head. The bytes after the salt of a
+ * frame head never form a safe integer.
  */
 function markAt(file: Buffer, at: number): number {
   if (at + END_BYTES > file.length) return 0;

@@ -6,10 +6,7 @@ import { SALT_BYTES } from './frame.ts';
 export interface JournalHeader {
   /** Id of the database to which the file belongs, from `delivery_journal.id`. */
   database: Buffer;
-  /**
-   * Random bytes that every frame repeats. The bytes are secret, so that a sender cannot write a body that looks like a
-   * frame.
-   */
+  /** Random bytes that every frame repeats. The bytes are secret, so that no sender can forge a frame in a body. */
   salt: Buffer;
 }
 

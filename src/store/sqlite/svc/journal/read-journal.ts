@@ -3,8 +3,7 @@ import { FRAMES_AT, hasDamagedHeaderCopy, readHeader } from './header.ts';
 
 export interface JournalContent {
   /**
-   * Id of the database to which the file belongs. Null for files that were written with schema 6 of `svc.db`, which had
-   * no database ids.
+   * Id of the database to which the file belongs. Null for files of schema 6 of `svc.db`, which had no database ids.
    */
   database: Buffer | null;
   /**
@@ -12,19 +11,19 @@ export interface JournalContent {
    * missing.
    */
   frames: Frame[];
-  /** True if the data before the first frame is unreadable. In this case, frames might be lost. */
+  /** Whether the data before the first frame is unreadable. If so, frames might be lost. */
   isStartLost: boolean;
   /**
-   * Highest sequence number that was definitely written, even if the last frames are unreadable. The value is 0 if this
-   * number cannot be determined.
+   * Highest sequence number of an unreadable frame at the end of the file. The value is 0 if no such frame is missing,
+   * and infinite if the number is unknown.
    */
   writtenUntil: number;
   hasDamagedHeader: boolean;
 }
 
 /**
- * Reads a journal file and skips unreadable frames. Files are overwritten from the start, so older frames can follow
- * newer frames. Returns undefined if the file is not a journal file.
+ * Reads a journal file and skips unreadable frames. Returns undefined if the file is not a journal file. Older frames
+ * can follow newer frames, because files are overwritten from the start.
  */
 export function readJournal(file: Buffer): JournalContent | undefined {
   const header = readHeader(file);
@@ -65,8 +64,8 @@ export function readJournal(file: Buffer): JournalContent | undefined {
 }
 
 /**
- * Reads files of the former format, which had neither a header nor end marks. Each time a file was overwritten, the
- * frames got a new salt.
+ * Reads files of the former format, which had neither headers nor end marks. The salt changed each time a file was
+ * overwritten.
  */
 function readFirstFormat(file: Buffer): JournalContent | undefined {
   const salt = saltOf(file);

@@ -27,15 +27,15 @@ export interface JournalOwner {
   id: Buffer | null;
   /** Sequence number of the last applied frame. */
   readonly applied: number;
-  /** Applies frames until a frame is out of sequence. `hasHole` is true if such a frame was found. */
+  /** Applies frames up to the first gap in the sequence numbers. `hasHole` is true if there was a gap. */
   apply(frames: Iterable<Frame>): { units: number; hasHole: boolean };
   /** Assigns a new id to the database. The id is on disk when the call returns. */
   renew(): void;
 }
 
 /**
- * Applies the journal that an earlier process left, then removes its files. After a crash, the next start repeats the
- * recovery. If SQLite or the file system reports an error, throws and keeps the files.
+ * Applies the journal of an earlier process and removes the journal files. After an error or a crash, the next start
+ * repeats the recovery.
  */
 export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   for (const file of unusedFiles(folder)) rmSync(file);
@@ -46,7 +46,7 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   const recovered: Recovered = { units: 0, quarantine: undefined, damagedHeaders: [] };
   let isDamaged = false;
   for (const { file } of own) {
-    // The loop reads one file at a time to limit memory use, because files can be large.
+    // Only one file is read at a time to limit memory use.
     const content = readJournal(readWhole(file));
     if (content?.hasDamagedHeader) recovered.damagedHeaders.push(file);
     const { units, isMissing } = content ? applyReading(owner, content) : { units: 0, isMissing: true };
@@ -63,8 +63,8 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
 }
 
 /**
- * Returns true if a file belongs to another database. A file and a database that both have no id belong together,
- * because both were created before ids were introduced.
+ * Returns whether a file belongs to another database. A file and a database without ids belong together, because both
+ * are older than the ids.
  */
 function isForeign({ database, first }: JournalFile, id: Buffer | null): boolean {
   if (database) return id === null || !database.equals(id);
@@ -77,8 +77,7 @@ function applyReading(
 ): { units: number; isMissing: boolean } {
   const { applied } = owner;
   const { units, hasHole } = owner.apply(frames);
-  // If frames were applied, no frame before them was lost, because a lost frame would have left a gap in the sequence
-  // numbers.
+  // If frames were applied, no earlier frame was lost. A lost frame would have left a gap in the sequence numbers.
   const isUnknown = isStartLost && owner.applied === applied;
   // A database with an id only creates files with headers. A file without a header has therefore lost its start.
   const hasLostAll = database === null && owner.id !== null;

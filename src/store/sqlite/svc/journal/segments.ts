@@ -80,10 +80,7 @@ export class Segments {
     this.#trimmed = this.#trimmed.then(() => this.#keepSome(segments));
   }
 
-  /**
-   * Closes all files and removes the spare files. If `remove` is set, removes all files, and removes the folder if no
-   * files remain.
-   */
+  /** Closes all files and removes the spare files. With `remove`, also removes the other files and the empty folder. */
   async close({ remove }: { remove: boolean }): Promise<void> {
     await this.#trimmed;
     for (const segment of [...(this.#current ? [this.#current] : []), ...this.#full, ...this.#free])
@@ -105,8 +102,8 @@ export class Segments {
   }
 
   /**
-   * Removes and returns the last segment whose file is still in place. Frames written to a removed or replaced file
-   * would be lost.
+   * Removes the last segment with an existing file from the list, and returns the segment. Frames written to a removed
+   * or replaced file would be lost.
    */
   async #pick(segments: Segment[]): Promise<Segment | undefined> {
     for (let segment = segments.pop(); segment; segment = segments.pop()) {
@@ -182,8 +179,7 @@ async function moveTo(segment: Segment, file: string): Promise<void> {
 }
 
 /**
- * Returns false if the file was removed or replaced. Writing to the open descriptor would still succeed, but the next
- * start would not find the data.
+ * Returns false if the file was removed or replaced. Data written to such a file would be missing at the next start.
  */
 function isInPlace({ file, inode }: Segment): boolean {
   try {
@@ -194,8 +190,8 @@ function isInPlace({ file, inode }: Segment): boolean {
 }
 
 /**
- * Creates a file. The file gets its final name after its header is synced, so that a power failure cannot leave a file
- * without a header under that name.
+ * Creates a file under a temporary name. The file is renamed after its header is synced, so that no file without a
+ * header has the final name.
  */
 async function openWithHeader(file: string, header: JournalHeader): Promise<number> {
   const unfinished = unfinishedFile(file);

@@ -46,10 +46,7 @@ export class JournalWriter {
     });
   }
 
-  /**
-   * Appends a write. Resolves with the sequence number of its frame once the frame is on disk. Concurrent writes share
-   * a frame. Throws STORE_ERROR.
-   */
+  /** Appends a write. Resolves with the sequence number of its frame once the frame is on disk. Throws STORE_ERROR. */
   append(unit: Unit): Promise<number> {
     this.#load.begin();
     return this.#batches.add(unit);

@@ -38,7 +38,7 @@ export function factBucket(fact: 'namespace' | 'plugin' | 'event' | 'status', va
 
 const BITMAP_BYTES = SEGMENT_DOCS / 8;
 
-/** Encodes the deliveries of a bucket as a list of their numbers or as a bitmap, whichever is shorter. */
+/** Encodes the deliveries of a bucket as a list of numbers, or as a bitmap if the bitmap is shorter. */
 export function encodeDocs(docs: Uint32Array): Buffer {
   if (docs.length * 2 < BITMAP_BYTES) {
     const list = Buffer.allocUnsafe(docs.length * 2);

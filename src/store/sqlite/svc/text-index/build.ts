@@ -26,10 +26,7 @@ interface Row {
   body: Buffer | null;
 }
 
-/**
- * Maximum number of postings per segment, which takes 16 MB of memory. A segment with large bodies contains fewer
- * deliveries, because large bodies have many postings.
- */
+/** Maximum number of postings per segment. These postings take 16 MB of memory. */
 const MAX_POSTINGS = 4 * 1024 * 1024;
 const DOC_BITS = Math.log2(SEGMENT_DOCS);
 
@@ -49,8 +46,8 @@ export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean)
 
   return {
     /**
-     * Builds a segment from the deliveries after `after`, up to `until`. Returns undefined if there are no deliveries
-     * or if the worker was stopped.
+     * Builds a segment from the deliveries after `after`, up to `until`. Returns undefined if no deliveries were found
+     * or the worker was stopped.
      */
     build(after: number, until: number): BuiltSegment | undefined {
       let count = 0;
@@ -100,7 +97,7 @@ function* postingsOf(pairs: Uint32Array): Generator<readonly [number, Buffer]> {
   for (let bucket = 0; bucket < BUCKETS; bucket++) ends[bucket + 1]! += ends[bucket]!;
   const docs = new Uint32Array(pairs.length);
   for (const pair of pairs) docs[ends[pair >>> DOC_BITS]!++] = pair & (SEGMENT_DOCS - 1);
-  // After the sort, `ends[bucket]` is the end of the bucket, which is also the start of the next bucket.
+  // After the sort, `ends[bucket]` is the end of the bucket and the start of the next bucket.
   for (let bucket = 0, start = 0; bucket < BUCKETS; bucket++) {
     const end = ends[bucket]!;
     if (end > start) yield [bucket, encodeDocs(docs.subarray(start, end))];

@@ -4,8 +4,8 @@ import type { Migrations } from '../../migrate.ts';
 export const TEXT_INDEX_FILE = 'search.db';
 
 /**
- * A segment covers a range of deliveries. `places` contains the positions of these deliveries, followed by their
- * receive times. A `posting` row lists the deliveries of a bucket, as encoded in `buckets.ts`.
+ * Tables of the text index. A segment covers a range of deliveries. A `posting` row lists the deliveries of a bucket,
+ * which is the hash of a trigram or field value.
  */
 const TEXT_INDEX = `
   create table segment (

@@ -13,7 +13,7 @@ import { TextCandidates } from './search.ts';
 
 const POLL_MS = 2000;
 const REFRESH_POLLS = 30;
-/** Minimum length of a search text in bytes. The index needs at least one trigram, which has three bytes. */
+/** Minimum length of a search text in bytes. The index needs at least one trigram of three bytes. */
 const MIN_BYTES = 3;
 const HEAP_MB = 128;
 
@@ -53,8 +53,7 @@ export class TextIndex {
   }
 
   /**
-   * Returns the deliveries that might match a search. Returns undefined if there is no index or the text is too short.
-   * The caller must then scan rows.
+   * Returns the deliveries that might match a search. If the result is undefined, the caller must scan rows instead.
    */
   async search(
     namespaceId: string,
@@ -66,8 +65,8 @@ export class TextIndex {
   }
 
   /**
-   * Returns the size of the index in bytes. Segments whose bodies were deleted (up to `bodilessUntil`) are left out,
-   * because the worker rebuilds them much smaller.
+   * Returns the size of the index in bytes. Leaves out segments whose bodies were deleted, because the worker rebuilds
+   * these segments much smaller.
    */
   async bytes(bodilessUntil: number): Promise<number> {
     const db = await this.#openReader();
@@ -101,8 +100,8 @@ export class TextIndex {
   }
 
   /**
-   * Deletes an index that was built from another `svc.db`. After a restore, `svc.db` assigns positions to new
-   * deliveries that the index already contains.
+   * Deletes an index that was built from another `svc.db`. After a restore, new deliveries could get positions that the
+   * index already contains.
    */
   async #removeForeign(): Promise<void> {
     const given = this.#inbox

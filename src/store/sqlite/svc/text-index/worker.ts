@@ -29,7 +29,7 @@ async function openIndex(): Promise<Database> {
   try {
     return await open();
   } catch {
-    // A file that is damaged or has a newer schema is deleted. The index is rebuilt from `svc.db`.
+    // A damaged file or a file with a newer schema is deleted. The index is then rebuilt from `svc.db`.
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
     return open();
   }

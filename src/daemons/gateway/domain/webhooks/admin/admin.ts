@@ -54,8 +54,9 @@ export class WebhookAdmin {
   }
 
   /**
-   * Creates or rotates the secret of a webhook. Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND, VALIDATION_ERROR for an
-   * invalid instance id or secret, and CONFLICT if a generated secret would replace a secret of the provider.
+   * Creates or rotates the secret of a webhook. Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND if the webhook is unknown.
+   * Throws VALIDATION_ERROR if the instance id or the secret is invalid. Throws CONFLICT if a generated secret would
+   * overwrite a secret that the provider issued.
    */
   async provision(key: SecretKey, options: ProvisionOptions) {
     const target = this.#requireForAdmin(key);

@@ -40,8 +40,8 @@ const AUTHENTICATION_HEADER =
   /^(?:set-cookie|cookie2?|x-svc-service-key|.*(?:authorization|secret|passw(?:or)?d|token|signature|hmac|(?:api|access|private)[-_]?key|credential).*)$/;
 
 /**
- * Returns the headers of an unauthenticated request for its record, as JSON pairs of at most 2 KB. Truncates long
- * values, and masks all values that are not known to be harmless.
+ * Returns the headers to store in the record of an unauthenticated request. The result is a JSON array of name-value
+ * pairs of at most 2 KB. Masks all values except those of harmless headers.
  */
 export function maskedHeaders(rawHeaders: readonly string[]): string {
   const pairs: Array<[string, string]> = [];

@@ -74,8 +74,8 @@ export function createWebhookVerifier(
     validator: string,
     ...[target, rawHeaders, body, keys, context]: Parameters<WebhookVerifier['verify']>
   ): Promise<SignatureVerdict> {
-    // Without a secret, no delivery is valid. The validator is not called, because unauthenticated clients must not be
-    // able to run plugin code.
+    // Without a secret, every delivery is rejected before the validator runs. Otherwise, unauthenticated clients could
+    // run plugin code.
     if (!keys) return { valid: false, fault: 'unprovisioned' };
     const request = wholeRequestOf(rawHeaders, context.incoming.url);
     const input = { headers: request.headers, rawBody: body.toString('base64') };

@@ -63,8 +63,8 @@ export const signalStep: StepKind = {
 };
 
 /**
- * Runs another workflow as a child run and returns the output of the child. The timeout of the step limits the duration
- * of the child.
+ * Runs another workflow as a child run and returns its output. The timeout of the step limits the duration of the child
+ * run.
  */
 export const workflowStep: StepKind = {
   ...PURE,

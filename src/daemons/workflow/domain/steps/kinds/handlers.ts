@@ -153,8 +153,8 @@ function resultFailure({ error, exitCode }: CommandResult): StepFailure {
 }
 
 /**
- * Returns the failure of a handler call. The error details can set `errorClass` and `retryAfterMs`. The default error
- * class follows from the error code.
+ * Returns the failure of a handler call. The error details can set `errorClass` and `retryAfterMs`. By default, the
+ * error code determines the class.
  */
 function handlerFailure(error: RunError, code: unknown): StepFailure {
   const said = ErrorClass.safeParse(error.details.errorClass);

@@ -48,7 +48,7 @@ const CREDENTIAL_HEADERS = new Set([
 
 /**
  * Calls a URL and outputs `{status, url, headers, body}`. A status of 400 or above is a failure unless `expect` lists
- * the status. An idempotency key is sent as `Idempotency-Key`.
+ * the status.
  */
 export function httpStep(call: HttpCall, now: () => number): StepKind {
   return {
@@ -121,8 +121,8 @@ function requestOf({ input, idempotencyKey }: StepCall): HttpRequest {
 }
 
 /**
- * Throws a validation error for an invalid header. Without this check, the invalid header would count as a network
- * error and cause retries.
+ * Throws a validation error for an invalid header. Otherwise, the header would count as a network error and cause
+ * retries.
  */
 function requireHeader(name: string, value: string): void {
   try {
