@@ -168,10 +168,7 @@ export class Agent {
   }
 }
 
-/**
- * Loads the plugins in the folders named by the operator. Throws if a plugin is invalid, so that the agent does not
- * start.
- */
+/** Loads the plugins from `pluginFolders`. Throws if a plugin is invalid, so that the agent does not start. */
 async function loadLocal({ pluginFolders, home }: AgentOptions): Promise<readonly LoadedPlugin[]> {
   if (pluginFolders.length === 0) return [];
   const { plugins, broken } = await loadPlugins({ projectDir: home, patterns: pluginFolders });
@@ -252,7 +249,10 @@ function finalRefusal({ code, status }: ConnectionEnd, { hostId }: AgentIdentity
   );
 }
 
-/** Returns a random delay (full jitter), so that agents do not reconnect at the same time after an outage. */
+/**
+ * Returns a reconnect delay with full jitter, in ms. Jitter keeps agents from reconnecting at the same time after an
+ * outage.
+ */
 function retryMs(failures: number, random: Random): number {
   const ceiling = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 16));
   return FIRST_RETRY_MS / 5 + random.fraction() * ceiling;

@@ -28,8 +28,8 @@ const FLUSH_POLL_MS = 20;
 const MAX_LOG_BACKLOG = 4 * 1024 * 1024;
 
 /**
- * How a connection ended. `status` is the HTTP status of a refused upgrade. `code` is the WebSocket close code, or 1006
- * if the connection ended without a close frame.
+ * End of a connection. `status` is the HTTP status of a refused upgrade. `code` is the WebSocket close code, or 1006
+ * without a close frame.
  */
 export interface ConnectionEnd {
   status?: number;
@@ -51,7 +51,7 @@ export interface ConnectionDeps {
 
 /** One connection to the gateway. The connection fails if the gateway sends nothing for several heartbeat intervals. */
 export class Connection {
-  /** Resolves when the socket is closed; never rejects. */
+  /** Resolves when the socket is closed. Never rejects. */
   readonly ended: Promise<ConnectionEnd>;
   readonly #deps: ConnectionDeps;
   readonly #socket: WebSocket;
@@ -185,7 +185,7 @@ export class Connection {
       proof: answerChallenge(challenge, identity.keys, identity.hostId),
     };
     // The `hello` frame bypasses the outbox, because the outbox can split large frames. The gateway accepts split
-    // frames only after the gateway has verified the proof in `hello`.
+    // frames only after `hello` is verified.
     this.#socket.send(JSON.stringify(hello));
   }
 

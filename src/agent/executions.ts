@@ -14,7 +14,7 @@ import { PlatformCalls, tooLarge } from './platform-calls.ts';
 import type { PluginCache } from './plugin-cache.ts';
 
 /**
- * Number of execution ids kept to detect duplicates, because an execution must run only once, even after a reconnect.
+ * Number of recent execution ids kept to detect duplicates. An execution must run only once, even after a reconnect.
  */
 const MAX_ACCEPTED_IDS = 4096;
 const MAX_MESSAGE_CHARS = 8000;

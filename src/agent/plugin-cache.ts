@@ -30,8 +30,8 @@ export class PluginCache {
   }
 
   /**
-   * Returns the folder of this plugin version, or undefined if the version is not installed locally and no intact copy
-   * is cached.
+   * Returns the folder of a plugin version. Returns undefined if the version is not installed and no intact copy is
+   * cached.
    */
   async find({ id, version, integrity }: HostPlugin): Promise<string | undefined> {
     const { local, folder, logger } = this.#deps;

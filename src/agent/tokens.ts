@@ -16,8 +16,8 @@ export interface AgentToken {
 
 export interface AgentTokens {
   /**
-   * Returns the current token, or a new token if the current token is about to expire. Throws UNAUTHORIZED after the
-   * host is revoked.
+   * Returns the current token. Requests a new token if the current token is about to expire. Throws UNAUTHORIZED after
+   * the host is revoked.
    */
   current(): Promise<AgentToken>;
   /** Requests a new token, even if the current token is valid. */

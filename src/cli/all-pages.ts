@@ -15,10 +15,7 @@ export async function allPages<Item>(
   }
 }
 
-/**
- * Returns the query parameters for one page of a list. If `namespaceId` is set, the list is restricted to this
- * namespace.
- */
+/** Returns the query parameters for one page of a list. `namespaceId` restricts the list to one namespace. */
 export function pageQueryOf<Namespace>(namespaceId: Namespace | undefined, cursor: string | undefined) {
   return {
     limit: 500,

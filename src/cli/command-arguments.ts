@@ -3,8 +3,8 @@ import type { Argument } from './command-description.ts';
 import type { AnyCommand } from './define-command.ts';
 
 /**
- * Derives the arguments of a command from its schema. Required keys become positional arguments in schema order. Other
- * keys become flags unless `positionals` lists them.
+ * Derives command arguments from a schema. Required keys become positional arguments in schema order. Other keys become
+ * flags unless `positionals` lists the key.
  */
 export function argumentsOf({ args, positionals, short }: AnyCommand): Argument[] {
   return Object.entries(args.shape as Record<string, z.ZodType>).map(([key, schema]) => {

@@ -8,7 +8,7 @@ export interface Argument {
   /** Whether the argument is positional (`argument`) or named (`flag`). */
   kind: 'argument' | 'flag';
   type: 'string' | 'number' | 'boolean';
-  /** True when the argument accepts several values. */
+  /** Whether the argument accepts several values. */
   list: boolean;
   required: boolean;
   description: string;
@@ -31,7 +31,7 @@ export interface CommandDescription {
   group: Group;
   example: string;
   usage: string;
-  /** Cases in which `--json` prints one JSON document per line instead of a single envelope. */
+  /** Condition under which `--json` prints one JSON document per line. Otherwise, `--json` prints a single envelope. */
   streams: Streams | 'never';
   arguments: DescribedArgument[];
   flags: DescribedArgument[];

@@ -6,8 +6,8 @@ import { userConfigFolder } from '../kit/files/user-folder.ts';
 import { writePrivateFile } from '../supervisor/data-folder.ts';
 
 /**
- * Stores the gateways that `svc login` selected: one gateway per project, and one gateway for commands outside of
- * projects.
+ * Stores the gateways selected by `svc login`. Each project has one gateway. Commands outside of projects share one
+ * gateway.
  */
 export interface CurrentGateway {
   find(): string | undefined;

@@ -6,8 +6,8 @@ import type { RecordShape } from './json-records.ts';
 import type { Style } from './style.ts';
 
 /**
- * Definition of a command. Required keys of `args` are positional, in order. The remaining keys are flags (`instanceId`
- * is `--instance-id`) unless `positionals` lists the key. Only streaming commands write output themselves.
+ * Definition of a command. Required keys of `args` are positional, in order. Other keys are flags unless `positionals`
+ * lists the key. Only streaming commands write output themselves.
  */
 export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknown> extends RecordShape {
   /** Full name of the command, such as `webhooks provision`. */
@@ -21,14 +21,14 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   /** True for internal commands, which help does not list. */
   readonly hidden?: boolean;
   /**
-   * States when the command streams its output. With `--json`, a stream has one document per line. By default, a
-   * command never streams.
+   * Condition under which the command streams its output. With `--json`, a stream has one JSON document per line. By
+   * default, the command never streams.
    */
   readonly streams?: Streams;
   run(args: z.output<Args>, context: CommandContext): Promise<CommandResult<Result>>;
   /**
-   * Returns a command that is run in place of this command, for arguments known only at run time. If the result is
-   * undefined, this command runs.
+   * Returns a command to run instead of this command, for arguments known only at run time. If the result is undefined,
+   * this command runs.
    */
   expand?(argv: readonly string[], context: CommandContext): Promise<Expanded | undefined>;
   /** Formats the result for the terminal. Without this function, the CLI prints a generic view. */

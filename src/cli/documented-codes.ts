@@ -69,7 +69,7 @@ function refusals(text: string): Explanation[] {
   return codeItems(text).map((item) => ({ ...item, kind: 'refusal', remedy, page: WEBHOOKS_PAGE }));
 }
 
-/** Parses the reason codes of diagnostics. The page has one heading per domain. */
+/** Parses the diagnostic reason codes from a page with one heading per domain. */
 function diagnostics(text: string): Explanation[] {
   return text
     .split('\n### ')
@@ -85,7 +85,7 @@ function diagnostics(text: string): Explanation[] {
     });
 }
 
-/** Parses items such as "- `A`, `B`: Meaning" into one entry per code. */
+/** Parses list items such as "- `A`, `B`: Meaning" into one entry per code. */
 function codeItems(text: string): Array<{ code: string; meaning: string }> {
   return [...text.matchAll(/^- (`[^:]+`): (.+)$/gm)].flatMap(([, codes = '', meaning = '']) =>
     codes

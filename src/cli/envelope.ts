@@ -12,7 +12,7 @@ export function failureEnvelope(thrown: unknown): Envelope {
   return { ok: false, error: { code, message, details }, result: null, meta: {} };
 }
 
-/** Returns the envelope of a command that reported a failure in its result instead of throwing an error. */
+/** Returns the envelope for a failure that a command reported in its result instead of throwing an error. */
 export function declaredFailure({ exitCode, error, result, meta }: CommandResult): Envelope {
   const {
     code = 'EXECUTION_ERROR',

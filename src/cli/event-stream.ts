@@ -18,7 +18,7 @@ export interface FollowOptions {
   /** Id of the last event that was already received. If undefined, the endpoint decides where the stream starts. */
   after?: string | undefined;
   signal?: AbortSignal;
-  /** Handles one event. Events arrive in order. Returning `stop` ends the stream. */
+  /** Handles one event. Events arrive in order. The result `stop` ends the stream. */
   take(event: StreamEvent): TakeResult | Promise<TakeResult>;
   /** Called once when the connection is lost, not for each failed attempt to reconnect. */
   onLost?(reason: string): void;
@@ -34,8 +34,8 @@ const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 10_000;
 
 /**
- * Delivers events until `signal` aborts or `take` returns `stop`. Reconnects after a failure, but throws if the first
- * connection fails. Resolves with the id of the last handled event.
+ * Delivers events until `signal` aborts or `take` returns `stop`. Throws if the first connection fails, and reconnects
+ * after later failures. Resolves with the id of the last handled event.
  */
 export async function followEvents(
   context: CommandContext,

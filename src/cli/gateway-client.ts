@@ -26,8 +26,8 @@ interface CachedToken {
 }
 
 /**
- * Creates a client that logs in when needed. If the gateway rejects a cached token, the client logs in again and
- * retries once.
+ * Creates a client that logs in when needed. If the gateway rejects a cached token, the client logs in again. The
+ * request is then retried once.
  */
 export async function createGatewayClient(context: CommandContext): Promise<Client> {
   const { globals } = context;
@@ -52,7 +52,7 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await client.call(endpoint, input, options);
       } catch (error) {
-        // Only server errors get a request id, with which the user can find the cause of the error in the log.
+        // Only server errors include the request id. The user can find the cause of the error in the log by this id.
         const isServerError =
           error instanceof PlatformError && (error.status === 500 || error.code === 'STORE_ERROR');
         if (requestId !== null && isServerError) error.details.requestId ??= requestId;
@@ -70,8 +70,8 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await withToken(cached ?? (await freshToken())).call(endpoint, input, options);
       } catch (error) {
-        // The gateway rejects a cached token after the platform has changed its keys. A retry with a new token can
-        // succeed only after such a change.
+        // The gateway rejects a cached token after the platform has changed its keys. Only after such a change can a
+        // retry with a new token succeed.
         if (!cached || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
           throw withStartHint(error, context);
         return withToken(await freshToken()).call(endpoint, input, options);
@@ -81,8 +81,8 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
 }
 
 /**
- * Opens a stream, authenticated in the same way as requests of `createGatewayClient`. Throws the error of the gateway,
- * or UPSTREAM_UNAVAILABLE if the gateway does not answer.
+ * Opens a stream with the same authentication as `createGatewayClient`. Throws the error of the gateway. Throws
+ * UPSTREAM_UNAVAILABLE if the gateway does not answer.
  */
 export async function openGatewayStream(
   context: CommandContext,
@@ -104,8 +104,8 @@ export async function openGatewayStream(
 }
 
 /**
- * Returns the token from `--token` or SVC_TOKEN, or else the token of the login to the selected gateway. If no such
- * token exists, returns undefined, and the command uses the operator's credentials.
+ * Returns the token from `--token` or SVC_TOKEN, or else the token of the saved login. Returns undefined if no token
+ * exists. The command then uses the operator's credentials.
  */
 async function givenToken(context: CommandContext, url: string): Promise<string | undefined> {
   const { globals } = context;
@@ -164,8 +164,8 @@ export async function operatorToken(context: CommandContext, url: string): Promi
 }
 
 /**
- * Returns the access token of a login. Renews an access token that is about to expire. Throws UNAUTHORIZED if the login
- * has expired.
+ * Returns the access token of a login. Renews a token that is about to expire. Throws UNAUTHORIZED if the login has
+ * expired.
  */
 async function currentToken(context: CommandContext, url: string, login: SavedLogin): Promise<string> {
   if (login.expiresAt - RENEW_EARLY_MS > context.clock.now()) return login.accessToken;

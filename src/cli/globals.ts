@@ -3,7 +3,7 @@ export interface GlobalFlags {
   json: boolean;
   quiet: boolean;
   debug: boolean;
-  /** False if `--no-input` was given, which disables prompts. */
+  /** Whether prompts are allowed. False with `--no-input`. */
   input: boolean;
   yes: boolean;
   namespace?: string;

@@ -44,7 +44,7 @@ export function nounHelp(noun: string, width: number): string {
   ].join('\n');
 }
 
-/** Returns one row per single-word command and per noun, in the order of the command table. */
+/** Returns one row per single-word command and one row per noun, in the order of the command table. */
 function groupRows(entries: readonly CommandEntry[]): Array<[string, string]> {
   const firsts = [...new Set(entries.map(({ name }) => name.split(' ')[0]!))];
   return firsts.map((first) => {

@@ -7,10 +7,7 @@ export interface Interruption {
   exitCode(): number;
 }
 
-/**
- * Returns the interruption state for a command that runs until the user interrupts it, so that the command can clean
- * up.
- */
+/** Handles SIGINT and SIGTERM, so that a long-running command can clean up after an interruption. */
 export function interruption(): Interruption {
   const controller = new AbortController();
   let received: NodeJS.Signals | undefined;

@@ -7,7 +7,7 @@ export interface RecordShape {
    * `id`.
    */
   readonly idField?: string;
-  /** True if the result is an external document, which `--json` prints unchanged. */
+  /** Whether the result is an external document, which `--json` prints unchanged. */
   readonly verbatim?: true;
 }
 
@@ -32,8 +32,8 @@ const USER_DATA_FIELDS = new Set([
 ]);
 
 /**
- * Completes records for `--json`: adds `id` next to the id field of the command, and `<field>Iso` next to each time.
- * Existing fields are kept. @spec docs/cli.md "Output"
+ * Completes records for `--json`. Copies the id field of the command to `id`, and adds an ISO time `<field>Iso` for
+ * each time. Existing fields are kept. @spec docs/cli.md "Output"
  */
 export function completeRecords(data: unknown, { idField, verbatim }: RecordShape): unknown {
   if (verbatim) return data;

@@ -26,8 +26,8 @@ export interface ListPage<Item> {
 }
 
 /**
- * Returns one page of a complete list. The cursor is the id of the last item on the previous page. Throws UsageError if
- * the list does not contain that id.
+ * Returns one page of a complete list. The cursor is the id of the previous page's last item. Throws UsageError if the
+ * list does not contain that id.
  */
 export function pageOf<Item>(
   all: readonly Item[],
@@ -45,7 +45,7 @@ export function pageOf<Item>(
   return { items, nextCursor: isMore ? idOf(last) : null };
 }
 
-/** Returns the line with the next cursor, which is printed below every page except the last one. */
+/** Returns the line with the next cursor, which is printed below every page except the last page. */
 export function moreLine(nextCursor: string | null, style: Style): string {
   return nextCursor === null ? '' : `\n${style.dim(`more: --cursor ${nextCursor}`)}`;
 }

@@ -3,7 +3,10 @@ import { escapeAllControls } from '../kit/security/escape-controls.ts';
 import { LOG_LEVELS, type LogLevel } from '../kit/telemetry/logger.ts';
 import type { Style } from './style.ts';
 
-/** Fields that the formatted line shows in a different form, or that are of no use to readers. */
+/**
+ * Fields that are not printed as `key=value`. The line shows these fields in another form, or readers do not need these
+ * fields.
+ */
 const OMITTED_FIELDS = new Set([
   'level',
   'time',
@@ -23,8 +26,8 @@ const REQUEST_FIELDS = new Set(['method', 'route', 'status']);
 const NO_FIELDS = new Set<string>();
 
 /**
- * Returns a formatter of log records: `[12:03:04.123] INFO (gateway): message  key=value`. All texts are escaped,
- * because plugins write logs and pino-pretty keeps control characters.
+ * Returns a formatter that renders records as `[12:03:04.123] INFO (gateway): message key=value`. All texts are
+ * escaped, because plugins write logs and pino-pretty keeps control characters.
  */
 export async function loadRecordFormat(style: Style): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty');

@@ -44,7 +44,7 @@ function readNew(position: LogPosition & { rest: string }, take: (record: string
   const found = statSync(position.file, { throwIfNoEntry: false });
   if (!found) return;
   if (found.ino !== position.inode) {
-    // Lines that were written between the last read and the rotation are at the end of the rotated file.
+    // Lines written between the last read and the log rotation are at the end of the rotated file.
     const moved = `${position.file}.1`;
     if (statSync(moved, { throwIfNoEntry: false })?.ino === position.inode)
       readFrom({ ...position, file: moved }, position, take);

@@ -9,15 +9,15 @@ import { table } from './table.ts';
 
 /** A service of a node that shares the store. */
 export interface MemberView extends Omit<MemberOverview, 'leaseLeftMs'> {
-  /** True if the lease has expired, because the node is dead, stopped or cut off from the store. */
+  /** Time since the last renewal of the lease, in ms. Null without a lease. */
   leaseAgeMs: number | null;
-  /** True if the lease has expired: the node is dead, stopped or cut off from the store. */
+  /** Whether the lease has expired. The node is then dead, stopped or cut off from the store. */
   isExpired: boolean;
 }
 
 /**
- * Returns the services of all nodes, or an empty list if the cluster has only one node. Throws STORE_ERROR if the store
- * does not answer.
+ * Returns the services of all nodes, or an empty list for a single node. Throws STORE_ERROR if the store does not
+ * answer.
  */
 export async function readMembers({ config, env }: LoadedConfig): Promise<MemberView[]> {
   const url = postgresUrlOf(config.store, env);
@@ -52,7 +52,7 @@ export function membersText(members: readonly MemberView[], style: Style, width?
 
 /** Maximum length at which ids of nodes are shown. `--json` shows the full ids. */
 const MAX_NODE_CHARS = 24;
-/** Keeps the end of an id, because generated ids of nodes start with the time and thus look alike. */
+/** Keeps the end of a node id, because generated ids start with a similar timestamp. */
 const shortened = (id: string): string => {
   if (id.length <= MAX_NODE_CHARS) return id;
   const head = id.startsWith('node_') ? 'node_' : '';

@@ -10,8 +10,8 @@ export function isProject({ platform, folder }: Place): boolean {
 }
 
 /**
- * Returns a hint on how to start the platform. Outside of a project, the hint omits `svc up`, which would create
- * platform data in any folder.
+ * Returns a hint on how to start the platform. Outside of a project, the hint omits `svc up`, because that command
+ * would create platform data in any folder.
  */
 export function startHint(place: Place): string {
   return isProject(place)

@@ -42,7 +42,7 @@ export function renderHelp(help: string, json: boolean): string {
   return json ? jsonText({ ok: true, result: { help } }) : escapeControlsIn(help);
 }
 
-/** Renders the failure of a command that reported the failure in its result instead of throwing an error. */
+/** Renders a failure that a command reported in its result instead of throwing an error. */
 export function renderDeclaredFailure(outcome: CommandResult, style: Style, width: number): string {
   const { message, code = 'EXECUTION_ERROR' } = outcome.error ?? {};
   return escapeControls(
@@ -109,8 +109,8 @@ function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): E
 const MARGIN = 6;
 
 /**
- * Wraps text after a head such as `error`. All lines except list items are indented, so that untrusted text cannot
- * imitate the `hint` and `error` lines of the CLI.
+ * Wraps text after a head such as `error`. Lines other than list items are indented, so that untrusted text cannot
+ * imitate the CLI's `hint` and `error` lines.
  */
 function indented(head: string, text: string, width: number): string {
   const margin = ' '.repeat(MARGIN);
@@ -138,7 +138,7 @@ function stackOf(thrown: unknown): string {
   return parts.join('\ncaused by: ');
 }
 
-/** Formats a list of records as a table, and a single record as pairs of name and value. */
+/** Formats a list of records as a table. Formats a single record as name-value pairs. */
 function renderValue(value: unknown, style: Style): string {
   if (Array.isArray(value) && value.length > 0 && value.every(isRecord)) {
     const headings = [...new Set(value.flatMap((row) => Object.keys(row)))];

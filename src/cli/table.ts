@@ -3,8 +3,8 @@ import type { Style } from './style.ts';
 import { columnsOf, widthOf, wrap } from './wrap.ts';
 
 /**
- * Renders a table. On a narrow terminal, columns that do not fit are printed in full below their row, so that long
- * values can be copied.
+ * Renders a table. On a narrow terminal, columns that do not fit are printed below their row, so that long values can
+ * be copied.
  */
 export function table(
   headings: string[],
@@ -67,7 +67,7 @@ function fits(columns: number[], widths: number[], width: number): boolean {
 
 const isBlank = (cell: string | undefined): boolean => cell === undefined || cell === '' || cell === '-';
 
-/** Returns the width of the terminal. The width is infinite for pipes, so that programs get each row on one line. */
+/** Returns the terminal width. The width is infinite for pipes, so that each row stays on one line. */
 function terminalWidth(): number {
   return process.stdout.isTTY ? columnsOf(process.stdout) : Number.POSITIVE_INFINITY;
 }

@@ -20,7 +20,7 @@ export interface Ui {
   warnOf<Data>(data: Data, text: (data: Data, style: Style) => string): void;
   /** Prints one line of a stream to stdout. */
   line(text: string): void;
-  /** Prints one record of a stream to stdout: as JSON with `--json`, and otherwise as formatted by `text`. */
+  /** Prints one record of a stream to stdout. The output is JSON with `--json`, and the result of `text` otherwise. */
   record<Record extends object>(record: Record, text: (record: Record) => string): void;
   /** Prints whole lines of a stream to stdout. A buffer must contain NDJSON, whose values stay unchanged. */
   raw(lines: string | Buffer): void;

@@ -1,7 +1,4 @@
-/**
- * Returns the width of a terminal, or 80 if the width is unknown. Node reports a width of 0 under `docker run -t` in a
- * script.
- */
+/** Returns the terminal width, or 80 if the width is unknown. Node reports 0 under `docker run -t` in a script. */
 export function columnsOf({ columns }: { columns?: number }): number {
   return columns || 80;
 }
@@ -74,7 +71,10 @@ export function shellExample(example: string, width: number, indent = '  '): str
   return lines;
 }
 
-/** Splits a command line into parts that must stay on one line: quoted words, placeholders, a flag with its value. */
+/**
+ * Splits a command line into parts that must stay on one line. Such parts are quoted words, placeholders, and flags
+ * with their values.
+ */
 function partsOf(example: string): string[] {
   const words = example.match(/(?:[^\s'"<]|'[^']*'|"[^"]*"|<[^>]*>|<)+/g) ?? [];
   const parts: string[] = [];

@@ -6,8 +6,8 @@ const HttpUrl = z.url({ protocol: /^https?$/ });
 const Ms = PositiveInt;
 
 /**
- * Reference to a secret in the environment or in the `.env` beside the config. The config can be printed safely,
- * because the config never contains the secret.
+ * Reference to a secret in the environment or in the `.env` file beside the config. The config never contains the
+ * secret, so the config can be printed safely.
  */
 export const SecretRef = z.string().regex(
   /^\$\{[A-Za-z_]\w*\}$/,
@@ -54,7 +54,7 @@ const endpoint = {
   prices: z.record(z.string().min(1), Price).default({}),
 };
 
-/** The model tier that is used for calls that do not specify a tier. */
+/** Model tier for calls that do not specify a tier. */
 export const DEFAULT_TIER = 'default';
 
 const LanguageModel = z.strictObject({

@@ -2,8 +2,8 @@
 const BRAND = Symbol.for('svc.CancelledError');
 
 /**
- * Thrown into a workflow function when its run is ending. The `await` of the current or next step rejects with this
- * error. All later steps belong to the clean-up. @spec docs/workflows.md "Cancelling and clean-up"
+ * Error that rejects the current or next step of a workflow function whose run is ending. All later steps belong to the
+ * clean-up. @spec docs/workflows.md "Cancelling and clean-up"
  */
 export class CancelledError extends Error {
   readonly code = 'CANCELLED';

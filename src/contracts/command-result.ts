@@ -7,7 +7,7 @@ export const CommandError = z.object({
   details: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** Result of every handler call; `exitCode` 0 means success. @spec Command result */
+/** Result of every handler call. `exitCode` 0 means success. @spec Command result */
 export const CommandResult = z.object({
   exitCode: z.number().int(),
   result: z.unknown().optional(),

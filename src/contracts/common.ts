@@ -98,7 +98,8 @@ export const HEADERS = {
   namespace: 'x-svc-namespace',
   webhookId: 'x-webhook-id',
   /**
-   * Authenticates one service to another. The value is a key derived from the internal secret, never the secret itself.
+   * Header for authentication between services. The value is a key derived from the internal secret, never the secret
+   * itself.
    */
   serviceKey: 'x-svc-service-key',
   /** Marks the response of a dispatch as a stream. The value is the execution id. */

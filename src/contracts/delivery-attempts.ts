@@ -30,8 +30,8 @@ export const runDeliveryAttempt = endpoint({
 });
 
 /**
- * Announces a new scheduler. The reply lists the running attempts that an earlier scheduler started, so that the new
- * scheduler does not start these attempts again.
+ * Announces a new scheduler. The reply lists running attempts that an earlier scheduler started. The new scheduler must
+ * not start these attempts again.
  */
 export const announceScheduler = endpoint({
   method: 'POST',

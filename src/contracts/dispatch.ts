@@ -10,8 +10,8 @@ import { Permissions, SchemaRef } from './plugin-manifest.ts';
 const Id = z.string().min(1).max(128);
 
 /**
- * A request to execute a plugin's handler. The gateway adds the folder, version and config of the plugin. `permissions`
- * only selects one of the sets that the manifest declares. @spec Internal dispatch; docs/decisions/0041
+ * Request to execute a plugin's handler. The gateway adds the plugin's folder, version and config. `permissions`
+ * selects one of the permission sets in the manifest. @spec Internal dispatch; docs/decisions/0041
  */
 export const DispatchRequest = z.object({
   executionId: Id.optional().describe('Generated if omitted; an id runs only once'),
@@ -51,7 +51,7 @@ export type DispatchRequest = z.infer<typeof DispatchRequest>;
 
 /**
  * Executes a handler for a platform service. Callers authenticate with the internal secret instead of a Bearer token.
- * Callers without the internal secret get 403. @spec Authentication 6
+ * Callers without this secret get 403. @spec Authentication 6
  */
 export const internalDispatch = endpoint({
   method: 'POST',

@@ -4,7 +4,7 @@ import type { PlatformCode } from './errors.ts';
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * An HTTP operation that services mount and clients call. `status` defaults to 200. `accepted` is the schema of a 202
+ * HTTP operation that services mount and clients call. `status` defaults to 200, and `accepted` is the schema of a 202
  * body. `headers` are not validated. The API description lists operations with `tags`, unless `hidden` is set. @spec
  * Health, metrics, specification (visibility)
  */

@@ -53,7 +53,7 @@ export const RestHostContext = z.object({
 });
 export type RestHostContext = z.infer<typeof RestHostContext>;
 
-/** A call of a handler, in the same format for all kinds of callers and all execution backends. */
+/** Call of a handler. The format is the same for all callers and all execution backends. */
 export const ExecutionRequest = z.object({
   executionId: z.string(),
   plugin: z.object({ id: z.string(), version: z.string(), root: z.string() }),

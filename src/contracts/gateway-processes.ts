@@ -10,7 +10,10 @@ export const rereadInProcess = endpoint({
   errors: ['FORBIDDEN'],
 });
 
-/** Sent by a gateway process to the other processes of its node, so that each process can report all metrics. */
+/**
+ * Returns the metrics of one gateway process. Each process reads the metrics of the other processes on its node, so
+ * that each process can report all metrics.
+ */
 export const processMetrics = endpoint({
   method: 'GET',
   path: '/internal/processes/metrics',

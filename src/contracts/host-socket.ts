@@ -15,7 +15,7 @@ export const HOST_SOCKET = {
   /** Maximum size of one WebSocket message in bytes. */
   messageBytes: 1024 * 1024,
   /**
-   * Maximum number of characters of one part of a frame (at most 192 KiB in UTF-8). Longer frames are split into parts.
+   * Maximum size of one part of a frame, in characters (at most 192 KiB in UTF-8). Longer frames are split into parts.
    */
   partChars: 64 * 1024,
   /** Maximum total size of a frame from the agent, in bytes. Frames of runner processes have the same limit. */
@@ -61,8 +61,8 @@ export const HelloFrame = z.object({
 export type HelloFrame = z.infer<typeof HelloFrame>;
 
 /**
- * Part of a frame's text. The parts of a frame arrive in order, and only one frame is split at a time. Unsplit frames
- * can arrive between the parts.
+ * Part of the text of a split frame. Parts arrive in order, and only one frame is split at a time. Unsplit frames can
+ * arrive between the parts.
  */
 export const PartFrame = z.object({
   type: z.literal('part'),
@@ -131,8 +131,8 @@ export type AgentFrameType = keyof typeof AGENT_FRAMES;
 export type AgentFrame = { [Type in AgentFrameType]: z.infer<(typeof AGENT_FRAMES)[Type]> }[AgentFrameType];
 
 /**
- * An execution as sent to an agent. The plugin is identified by id, version and digest. The path of the plugin's folder
- * on the gateway is omitted.
+ * Execution as sent to an agent. The plugin is identified by id, version and digest. The plugin's folder on the gateway
+ * is omitted.
  */
 export const HostExecution = ExecutionRequest.omit({ executionId: true, plugin: true }).extend({
   plugin: HostPlugin,
@@ -177,7 +177,7 @@ export const GATEWAY_FRAMES = {
   /** Allows the agent to send `bytes` more bytes of a stream. Without this credit, the agent sends no chunks. */
   pull: z.object({ type: z.literal('pull'), executionId: ExecutionId, bytes: z.number().int().positive() }),
   part: PartFrame,
-  /** Cancels the remaining parts of a frame that is no longer needed. */
+  /** Cancels the remaining parts of a split frame that is no longer needed. */
   drop: z.object({ type: z.literal('drop'), frame: z.number().int().nonnegative() }),
   cancel: z.object({ type: z.literal('cancel'), executionId: ExecutionId, reason: z.string() }),
   reply: z.object({ type: z.literal('reply'), callId: z.number().int(), outcome: ReplyOutcome }),

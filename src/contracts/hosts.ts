@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { DisplayName, NamespaceId, PluginId } from './ids.ts';
 
 const Label = z.string().max(256);
-/** Maximum number of labels of one host. The limit keeps a page of 1,000 hosts small. */
+/** Maximum number of labels per host. The limit keeps a page of 1,000 hosts small. */
 const MAX_LABELS = 64;
 const hasFewLabels = (labels: Record<string, string>): boolean => Object.keys(labels).length <= MAX_LABELS;
 const Capability = z.string().min(1).max(64);
@@ -109,9 +109,7 @@ export const revokeHost = endpoint({
   errors: ['UNAUTHORIZED', 'FORBIDDEN', 'HOST_NOT_FOUND'],
 });
 
-/**
- * A gzip stream of the plugin's files. Each file is a line of JSON with name and size, followed by the file's bytes.
- */
+/** Gzip stream of a plugin's files. Each file is a JSON line with name and size, followed by the file's bytes. */
 export const pluginPackage = endpoint({
   method: 'GET',
   path: '/api/v1/marketplace/plugins/:pluginId/package',

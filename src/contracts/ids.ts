@@ -11,7 +11,7 @@ export const PluginId = z
   .brand('PluginId');
 export type PluginId = z.infer<typeof PluginId>;
 
-/** The event name of a webhook, which is one URL segment. */
+/** Event name of a webhook. The name is one URL segment. */
 export const EventName = z
   .string()
   .min(1)
@@ -21,8 +21,8 @@ export const EventName = z
 export type EventName = z.infer<typeof EventName>;
 
 /**
- * Id of an instance of a webhook that has multiple instances. Any text except `.` and `..` is valid. The id is
- * percent-encoded in the URL.
+ * Id of one instance of a webhook with several instances. Any text except `.` and `..` is valid. The id is
+ * percent-encoded in URLs.
  */
 export const InstanceId = z
   .string()

@@ -38,7 +38,7 @@ const JobHandler = z
 
 /**
  * Submits a job. `handler` is `<plugin id>/<job id>`. The `Idempotency-Key` header is equivalent to `idempotencyKey`.
- * If both are set, their values must be equal.
+ * The two values must be equal if both are set.
  */
 export const submitJob = endpoint({
   method: 'POST',

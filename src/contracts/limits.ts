@@ -6,7 +6,7 @@ export const LIMITS = {
   webhookListsPerMinute: 60,
   /** Maximum difference between the gateway's clock and a signed timestamp, in either direction. */
   webhookToleranceSeconds: 300,
-  /** Maximum number of invalid signatures per minute from one address, counted across all webhooks. */
+  /** Maximum number of invalid signatures per minute from one IP address, counted across all webhooks. */
   webhookFailuresPerMinute: 120,
   idempotencyWindowMs: 7 * 24 * 3600_000,
   secretGraceMs: 24 * 3600_000,
@@ -24,7 +24,7 @@ export const LIMITS = {
   /** Maximum size of a client's message on a proxied WebSocket, in bytes on the wire. */
   webSocketMessageBytes: 1024 * 1024,
   jsonDepth: 512,
-  /** Maximum size of a body that is read before authentication, such as a login or a registration. */
+  /** Maximum size of a body that is read before authentication, in bytes. An example is the body of a login request. */
   openBodyBytes: 64 * 1024,
   requestIdChars: 128,
   tokenChars: 8192,
@@ -33,8 +33,8 @@ export const LIMITS = {
   stateValueBytes: 256 * 1024,
 
   /**
-   * Maximum size of an object in `ctx.storage`. The base64 form of an object of this size fits into one message between
-   * a plugin process and its service.
+   * Maximum size of an object in `ctx.storage`, in bytes. An object of this size fits as base64 into one message
+   * between a plugin process and its service.
    */
   storageObjectBytes: 5 * 1024 * 1024,
 

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { PluginId } from './ids.ts';
 
 /**
- * Origin of a plugin. `installed` is a managed copy, `linked` is a development folder, and `project` is a folder
- * matched by `plugins` in the config.
+ * Origin of a plugin. `installed` plugins are managed copies. `linked` plugins are development folders. `project`
+ * plugins are folders that match `plugins` in the config.
  */
 export const PluginOrigin = z.enum(['installed', 'linked', 'project']);
 export type PluginOrigin = z.infer<typeof PluginOrigin>;
@@ -17,9 +17,7 @@ export const LockEntry = z.strictObject({
   source: z.string(),
   /** The exact version to which `source` was resolved: a tarball URL with its integrity, a commit or a path. */
   resolved: z.string(),
-  /**
-   * The folder name below `.svc/plugins` for an installed plugin, or the absolute path of a linked or project plugin.
-   */
+  /** Folder name below `.svc/plugins` for an installed plugin. Absolute path for a linked or project plugin. */
   folder: z.string().min(1),
   /** Hash over all files. Null for linked and project plugins, because their files can change at any time. */
   integrity: z.string().startsWith('sha512-').nullable(),

@@ -27,7 +27,7 @@ export const LogRecord = z
   .meta({ id: 'LogRecord' });
 export type LogRecord = z.infer<typeof LogRecord>;
 
-/** Returns the schema of one page of an offset-paginated list, as used by logs and analytics. */
+/** Returns the page schema of an offset-paginated list, such as logs or analytics. */
 export function offsetPage<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),

@@ -234,8 +234,8 @@ export const unlinkPlugin = endpoint({
 });
 
 /**
- * Reloads the plugins in every service. Linked plugins need a reload after each change, because changes to their files
- * do not change the lock file.
+ * Reloads the plugins in every service. Linked plugins need a reload after each change, because their changes do not
+ * change the lock file.
  */
 export const reloadPlugins = endpoint({
   method: 'POST',
@@ -247,7 +247,7 @@ export const reloadPlugins = endpoint({
 });
 
 /**
- * Reloads the plugins of one service. The marketplace service calls this endpoint of all other services after each
+ * Reloads the plugins of one service. The marketplace service calls this endpoint of every other service after a
  * change. The gateway does not forward requests to this path.
  */
 export const rereadPlugins = endpoint({

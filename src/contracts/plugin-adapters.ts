@@ -98,9 +98,8 @@ export interface LlmPiece {
 }
 
 /**
- * The language model configured in `adapters.llm`. Transient failures are retried. Calls reject with PERMISSION_DENIED,
- * ADAPTER_NOT_CONFIGURED, VALIDATION_ERROR, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE or UPSTREAM_UNAVAILABLE.
- * `details.errorClass` of UPSTREAM_UNAVAILABLE is `network`, `rate_limit`, `server`, `auth` or `malformed`.
+ * Language model configured in `adapters.llm`. Transient failures are retried. The `details.errorClass` of
+ * UPSTREAM_UNAVAILABLE is `network`, `rate_limit`, `server`, `auth` or `malformed`.
  */
 export interface LlmAccess {
   complete(prompt: string, options?: LlmOptions): Promise<LlmReply>;
@@ -143,16 +142,15 @@ export interface VectorMatch {
 }
 
 /**
- * Vectors by collection (by default `default`), separate for each plugin and tenant. The first vector of a collection
- * sets its number of dimensions, at most 4,096. Vectors with another number of dimensions are rejected with
- * VALIDATION_ERROR. Calls also reject with PERMISSION_DENIED, ADAPTER_NOT_CONFIGURED and QUOTA_EXCEEDED.
+ * Vectors by collection, separate for each plugin and tenant. The first vector of a collection sets its number of
+ * dimensions, at most 4,096. Throws VALIDATION_ERROR if a vector has another number of dimensions.
  */
 export interface VectorStoreAccess {
   /** Inserts or replaces items atomically. A call accepts at most 500 items and 8 MiB of JSON. */
   upsert(items: VectorItem[], options?: { collection?: string }): Promise<{ written: number }>;
   /**
-   * Returns the vectors nearest to the query, nearest first. Returns 10 vectors by default, and at most 1,000. `filter`
-   * lists required metadata values.
+   * Returns the vectors nearest to the query, nearest first. The default number of results is 10, and the maximum is
+   * 1,000. `filter` lists required metadata values.
    */
   search(
     vector: number[] | Float32Array,

@@ -10,23 +10,22 @@ export interface EntryOptions {
 
 /**
  * Key-value entries of one plugin and one tenant. Keys have 1 to 512 characters, and values are JSON. Each method is
- * atomic, so concurrent handlers need no lock. All methods reject with PERMISSION_DENIED if the manifest disables the
- * service in `permissions.platform`.
+ * atomic. Throws PERMISSION_DENIED if `permissions.platform` disables the service.
  */
 export interface KeyValueAccess {
   /** Returns the value of an entry, or undefined if the entry does not exist. */
   get<Value = unknown>(key: string): Promise<Value | undefined>;
   set(key: string, value: unknown, options?: EntryOptions): Promise<void>;
   /**
-   * Writes the entry unless the key already exists. Resolves to true if this call wrote the entry. If several calls run
-   * concurrently, only one call writes the entry.
+   * Writes the entry unless the key already exists. Resolves to true if this call wrote the entry. Of several
+   * concurrent calls, only one call writes the entry.
    */
   setIfAbsent(key: string, value: unknown, options?: EntryOptions): Promise<boolean>;
   /** Deletes an entry. Resolves to true if the entry existed. */
   delete(key: string): Promise<boolean>;
   /**
-   * Adds `by` (default 1) to a counter and returns the new value. If `windowMs` is set, the counter restarts from 0
-   * that many ms after its first increment.
+   * Adds `by` (default 1) to a counter and returns the new value. With `windowMs`, the counter restarts from 0 when
+   * this time has passed since the first increment.
    */
   increment(key: string, by?: number, options?: { windowMs?: number }): Promise<number>;
   /**
@@ -56,9 +55,8 @@ export const PLUGIN_EVENT_NAME = /^[A-Za-z][\w.:-]{0,127}$/;
  */
 export interface PluginAnalytics {
   /**
-   * Emits an event and returns immediately. The platform adds the source, tenant and run. `name` starts with a letter,
-   * followed by letters, digits and `. _ : -`. `payload` has at most 16 KB of JSON. Each plugin can emit 100 events per
-   * second; further events are dropped.
+   * Emits an event and returns immediately. `name` starts with a letter, followed by letters, digits and `. _ : -`.
+   * `payload` has at most 16 KB of JSON. Events above 100 per second for one plugin are dropped.
    */
   track(name: string, payload?: unknown): void;
 }
@@ -109,8 +107,7 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly fetch: typeof globalThis.fetch;
   /**
    * Runs a command of another plugin for the same tenant and user. Resolves with the command's `result`, or rejects
-   * with its error. `permissions.invoke` must list the command as `<plugin>/<command>`, or all commands of the plugin
-   * as `<plugin>`.
+   * with its error. `permissions.invoke` must list `<plugin>/<command>`, or `<plugin>` for all commands.
    */
   readonly invoke: <Result = unknown>(command: string, input?: unknown) => Promise<Result>;
   /** Access to registered workflows and their runs. Requires `permissions.platform.workflows`. */
@@ -128,8 +125,8 @@ export type RouteContext = PluginContextV3<RestHostContext>;
 export type HandlerKind = 'command' | 'route' | 'webhook' | 'job' | 'validator' | 'workflow';
 
 /**
- * Host kinds under which each handler kind is allowed to run. The host kind is the origin of the call, such as `cli` or
- * `rest`. Handlers that are plain functions can run under every host kind. @spec Plugin routes 7
+ * Host kinds under which each handler kind is allowed to run. A host kind is the origin of the call, such as `cli` or
+ * `rest`. Plain functions can run under every host kind. @spec Plugin routes 7
  */
 export const HOSTS_OF_KIND: Readonly<Record<HandlerKind, readonly HostKind[]>> = {
   command: ['cli', 'workflow', 'plugin'],
@@ -159,9 +156,8 @@ export type StandardResult<Output> =
     };
 
 /**
- * Handler with an `execute` function. A returned object with a numeric `exitCode` becomes the CommandResult itself. Any
- * other return value becomes the `result` of a successful CommandResult. @spec Command result; docs/plugins.md
- * "Handlers"
+ * Handler with an `execute` function. A returned object with a numeric `exitCode` becomes the CommandResult. Any other
+ * return value becomes the `result` of a successful CommandResult. @spec Command result; docs/plugins.md "Handlers"
  */
 export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, Result = unknown> {
   readonly kind: HandlerKind;
@@ -169,7 +165,7 @@ export interface HandlerDefinition<Context = PluginContextV3, Input = unknown, R
   readonly '~result'?: Result;
   /** HTTP method of a route. A call with a different method fails with HOST_MISMATCH. */
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Input schema that is defined in code. An input schema in the manifest takes precedence. */
+  /** Input schema defined in code. An input schema in the manifest takes precedence. */
   readonly input?: StandardSchema<Input>;
   readonly output?: StandardSchema;
   execute(ctx: Context, input: Input): unknown;

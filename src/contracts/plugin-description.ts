@@ -1,6 +1,6 @@
 /**
- * Built-in runner handlers that return descriptions of a plugin. Their names cannot collide with handlers of the
- * plugin, because a manifest that references a missing file is rejected.
+ * Built-in runner handlers that return descriptions of a plugin. Plugin handlers cannot have these names, because every
+ * plugin handler must reference an existing file.
  */
 export const DESCRIBE_HANDLERS = {
   manifest: 'svc:describe#manifest',
@@ -11,7 +11,7 @@ export const DESCRIBE_HANDLERS = {
   input: 'svc:describe#input',
 } as const;
 
-/** Zod schema of a plugin to convert to JSON Schema, either as an input schema or as an output schema. */
+/** Zod schema of a plugin. The schema is converted to JSON Schema, as an input schema or as an output schema. */
 export interface SchemaToDescribe {
   zod: string;
   io: 'input' | 'output';
@@ -21,7 +21,7 @@ export type DescribedSchema =
   | { schema: Record<string, unknown>; fault?: undefined }
   | { schema?: undefined; fault: string };
 
-/** Kind of a handler and the schemas that it declares in code, or the reason why the handler is invalid. */
+/** Kind of a handler and its schemas from code, or the reason why the handler is invalid. */
 export type DescribedHandler =
   | {
       kind: string | null;

@@ -127,8 +127,8 @@ export const RestDecl = z.strictObject({
 type RestDecl = z.infer<typeof RestDecl>;
 
 /**
- * Returns the authentication methods of a route, or the plugin's default methods if the route declares none. If the
- * result is undefined, every caller with a token is accepted.
+ * Returns the authentication methods of a route, or the plugin's default methods. If neither exists, returns undefined,
+ * and every caller with a token is accepted.
  */
 export function routeSecurity(
   { defaults, security }: RestDecl,

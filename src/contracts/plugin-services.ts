@@ -8,8 +8,7 @@ import type { RunStatus, WorkflowRun } from './workflow-records.ts';
 export interface StartOptions {
   /**
    * Key that prevents duplicate starts. A repeated call returns the existing run or job, or rejects with CONFLICT if
-   * the input differs. Keys have at most 256 characters and are scoped to the plugin, the tenant, and the workflow or
-   * job.
+   * the input differs. Keys have at most 256 characters. Each plugin, tenant, workflow and job has separate keys.
    */
   idempotencyKey?: string;
   /** Priority from -100 to 100, default 0. Runs and jobs with a higher priority start first. */
@@ -39,9 +38,8 @@ export interface Cancelled {
 }
 
 /**
- * Access to registered workflows and to the runs of the call's tenant. Methods reject with PERMISSION_DENIED,
- * WORKFLOW_NOT_FOUND, WORKFLOW_RUN_NOT_FOUND, WORKFLOW_ALREADY_CANCELLED, VALIDATION_ERROR (invalid input), CONFLICT,
- * QUOTA_EXCEEDED or CONCURRENT_LIMIT_EXCEEDED.
+ * Access to registered workflows and to the tenant's runs. Throws PERMISSION_DENIED if the plugin lacks the permission.
+ * Throws WORKFLOW_NOT_FOUND or WORKFLOW_RUN_NOT_FOUND if the id is unknown. docs/errors.md describes further errors.
  */
 export interface WorkflowsAccess {
   /** Resolves once the run is stored, without waiting for the run to finish. */
@@ -56,7 +54,7 @@ export interface WorkflowsAccess {
   }): Promise<ServicePage<PluginRun>>;
   cancel(runId: string): Promise<Cancelled>;
   /**
-   * Sends a signal, which is stored until a step waits for this signal. Within a run, repeated calls with the same
+   * Sends a signal, which is stored until a step waits for this signal. Within a run, calls with the same
    * `idempotencyKey` send the signal only once.
    */
   signal(
@@ -76,10 +74,8 @@ export interface JobOptions extends StartOptions {
 }
 
 /**
- * Access to background jobs for the tenant and user of the call. A plugin can submit its own jobs (`sync`) and the jobs
- * of other plugins that `permissions.invoke` lists (`@acme/mail/send`). Methods reject with JOB_NOT_FOUND for an
- * unknown handler or job, and with PERMISSION_DENIED, VALIDATION_ERROR, CONFLICT, QUOTA_EXCEEDED or
- * CONCURRENT_LIMIT_EXCEEDED.
+ * Access to background jobs for the tenant and user of the call. `sync` is a job of this plugin. `@acme/mail/send` is a
+ * job of another plugin, which `permissions.invoke` must list. Throws JOB_NOT_FOUND if the handler or job is unknown.
  */
 export interface JobsAccess {
   /** Resolves once the job is stored, without waiting for the job to finish. */

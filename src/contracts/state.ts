@@ -34,10 +34,7 @@ export const getState = endpoint({
   errors: ['NOT_FOUND'],
 });
 
-/**
- * Writes an entry. If `ifAbsent` is true and the entry already exists, the existing entry is kept and `written` is
- * false.
- */
+/** Writes an entry. If `ifAbsent` is true, an existing entry is kept and `written` is false. */
 export const putState = endpoint({
   method: 'PUT',
   path: '/api/v1/state/:namespace/:key',

@@ -130,8 +130,8 @@ export const revokeWebhookInstance = endpoint({
 const endpointBody = z.strictObject({ ...target, instanceId: InstanceId.optional() });
 
 /**
- * Pauses a webhook. During the pause, async deliveries are accepted and queued, and sync deliveries get 503 with
- * Retry-After. Without an instance id, all instances are paused.
+ * Pauses a webhook. Without an instance id, all instances are paused. During the pause, async deliveries are queued.
+ * Sync deliveries get 503 with Retry-After.
  */
 export const pauseWebhook = endpoint({
   method: 'POST',

@@ -35,8 +35,8 @@ export const ChallengeConfig = z.strictObject({ bodyPath: DotPath, value: z.stri
 export type ChallengeConfig = z.infer<typeof ChallengeConfig>;
 
 /**
- * Exponential backoff. The delay starts at `initialMs`, is multiplied by `factor` after each attempt, and is at most
- * `maxMs`. Each delay is randomly shortened by up to 20 %.
+ * Exponential backoff. The delay starts at `initialMs` and is multiplied by `factor` after each attempt, up to `maxMs`.
+ * Each delay is randomly shortened by up to 20 %.
  */
 export const WebhookRetry = z.strictObject({
   /** Maximum number of executions, including the first execution. */
@@ -68,7 +68,7 @@ export const WebhookHandlerDecl = z
     async: z.boolean().default(false),
     challenge: ChallengeConfig.optional(),
     /**
-     * Location of the idempotency key, either a dot path into the body or `header:<name>`. The header form is an
+     * Location of the idempotency key, as a dot path into the body or as `header:<name>`. The header form is an
      * extension of the spec.
      */
     idempotencyKey: z

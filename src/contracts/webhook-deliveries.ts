@@ -4,9 +4,8 @@ import { endpoint } from './endpoint.ts';
 import { EventName, InstanceId, PluginId } from './ids.ts';
 
 /**
- * Deliveries with the status `refused`, `challenge` or `duplicate` never reach a handler. `accepted` means queued,
- * `retrying` means waiting for the next attempt, `dead` means that no attempts are left, and `interrupted` means that
- * the gateway died while the handler was running.
+ * Status of a delivery. `refused`, `challenge` and `duplicate` deliveries never reach a handler. `dead` means that no
+ * attempts are left. `interrupted` means that the gateway died while the handler was running.
  */
 export const DeliveryStatus = z.enum([
   'refused',
@@ -170,10 +169,7 @@ export const replayDeliveries = endpoint({
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED'],
 });
 
-/**
- * Delivers a sample that is signed with the current secret, so that the sample passes the same checks as a real
- * delivery.
- */
+/** Delivers a sample that is signed with the current secret. The sample passes the same checks as a real delivery. */
 export const sendSample = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/send',
@@ -194,9 +190,8 @@ export const sendSample = endpoint({
 });
 
 /**
- * Streams deliveries as server-sent events. `delivery` is a new record with its body, `ended` is the outcome of a
- * delivery, `passed` is a record that the query excludes, and `ping` is sent when the stream is idle. `Last-Event-ID`
- * or `?cursor=` resumes the stream after an event.
+ * Streams deliveries as server-sent events. `delivery` is a new record, `ended` is an outcome, and `passed` is a record
+ * that the query excludes. `Last-Event-ID` or `?cursor=` resumes the stream.
  */
 export const streamDeliveries = endpoint({
   method: 'GET',

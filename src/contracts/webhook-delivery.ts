@@ -12,7 +12,7 @@ const target = { pluginId: PluginId, event: EventName };
 
 /**
  * Endpoint definition for the API description only. `mount` does not serve this endpoint, because the gateway must run
- * the first checks before it reads the body.
+ * the first checks before reading the body.
  */
 const delivery = {
   method: 'POST',

@@ -20,8 +20,8 @@ export const CodeStepOptions = z.strictObject({
 export const EnterStep = z.strictObject({
   id: z.string().min(1).max(200),
   /**
-   * Branch of the function ('' for the main branch). Together with `place`, the index of the step in the branch, this
-   * value reveals code changes between replays.
+   * Branch of the function, or '' for the main branch. `place` is the index of the step in the branch. Both values
+   * reveal code changes between replays.
    */
   branch: z.string().max(500),
   place: z.number().int().min(0),
@@ -34,8 +34,8 @@ export const EnterStep = z.strictObject({
    */
   inheritsRetry: z.literal(true).optional(),
   /**
-   * Set for an item of `ctx.all` that has no function of its own, such as a sleep. The next replay starts only after
-   * all items of `ctx.all` have ended.
+   * Set for an item of `ctx.all` without its own function, such as a sleep. The next replay starts only after all items
+   * of `ctx.all` have ended.
    */
   joint: z.literal(true).optional(),
   /** Set for a clean-up step, which runs even after the run was cancelled or timed out. */
@@ -65,8 +65,8 @@ export type SettleStep = z.infer<typeof SettleStep>;
 const ended = { order: z.number().int().positive(), at: EpochMs };
 
 /**
- * Reply to a step request. `run` means that the caller must execute the step's function now. `wait` means that the
- * caller must request the step again when `ReadySteps` lists the step, or in the next replay.
+ * Reply to a step request. For `run`, the caller must execute the step's function now. For `wait`, the caller must
+ * repeat the request when `ReadySteps` lists the step, or in the next replay.
  */
 export const StepAnswer = z.discriminatedUnion('state', [
   z.object({ state: z.literal('done'), output: AnyJson, ...ended }),
@@ -93,8 +93,8 @@ export const RecalledSteps = z.object({ steps: z.array(RecalledStep), next: z.nu
 export type RecalledSteps = z.infer<typeof RecalledSteps>;
 
 /**
- * `ready` lists the waiting steps that the function must request again. `stop` lists the running steps to abort. Both
- * lists are empty if the request timed out.
+ * `ready` lists waiting steps that the function must request again. `stop` lists running steps to abort. Both lists are
+ * empty after a timeout of the request.
  */
 export const ReadySteps = z.object({ ready: z.array(z.string()), stop: z.array(z.string()) });
 export type ReadySteps = z.infer<typeof ReadySteps>;
@@ -129,15 +129,15 @@ export interface ReplayContext {
   /** Initial value of `ctx.now`, in epoch ms. */
   startedAt: number;
   /**
-   * Number of steps that have finished before this replay. Log lines and events are suppressed until the function has
+   * Number of steps that finished before this replay. Log lines and events are suppressed until the function has
    * reached these steps again.
    */
   remembered: number;
   /** Set if earlier replays have recorded steps. The runner then fetches these steps in advance. */
   recalls?: true;
   /**
-   * Set if an earlier execution of the function might have crashed the service. The start of the replay must then be
-   * stored before the function runs.
+   * Set if an earlier execution of the function might have crashed the service. The start of this replay must be stored
+   * before the function runs.
    */
   marksBegin?: true;
 }

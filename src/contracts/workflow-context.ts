@@ -4,9 +4,9 @@ import type { CodeStepOptions } from './workflow-code.ts';
 import type { WorkflowHostContext } from './workflow-records.ts';
 
 /**
- * Options of a step. A step with its own `retry` can be repeated after an interruption. A step with an inherited
- * `retry` can be repeated only if the step is `idempotent` or has an `idempotencyKey`. `timeoutMs` limits each attempt
- * (default 5 minutes, maximum 1 hour).
+ * Options of a step. A step with its own `retry` can be repeated after an interruption. With an inherited `retry`, the
+ * step must also set `idempotent` or `idempotencyKey`. `timeoutMs` limits each attempt (default 5 minutes, maximum 1
+ * hour).
  */
 export type StepOptions = z.input<typeof CodeStepOptions>;
 
@@ -16,7 +16,7 @@ export interface StepInfo {
   readonly id: string;
   /** Number of the attempt, starting at 1. */
   readonly attempt: number;
-  /** Key that is the same for all attempts of the step. Receivers can use the key to deduplicate the effect. */
+  /** Key that is the same for all attempts of the step. The key lets receivers deduplicate the effect. */
   readonly idempotencyKey: string;
   /** Aborts when the step times out or the run is cancelled. */
   readonly signal: AbortSignal;
@@ -65,15 +65,15 @@ type BranchResult<One> = One extends () => Promise<infer Result>
     : never;
 
 /**
- * Context of a workflow function. Whenever the run resumes, the function is replayed from its start, and finished steps
- * return their stored results. Effects and non-deterministic code must be inside steps. A step starts when it is
- * awaited. Steps run concurrently only inside `all`. @spec docs/workflows.md "Workflows in code"
+ * Context of a workflow function. Each resume replays the function from its start, and finished steps return their
+ * stored results. Effects and non-deterministic code must therefore be inside steps. Steps run concurrently only inside
+ * `all`. @spec docs/workflows.md "Workflows in code"
  */
 export interface WorkflowContext<Signals extends SignalSchemas = Record<never, never>>
   extends Omit<PluginContextV3<WorkflowHostContext>, 'invoke'> {
   /**
-   * Runs a function and stores its result as JSON. Replays return the stored result. Repeated names are numbered, as in
-   * `charge` and `charge:2`.
+   * Runs a function and stores its result as JSON. Replays return the stored result. Repeated step names are numbered,
+   * as in `charge` and `charge:2`.
    */
   step<Result>(
     name: string,
@@ -104,25 +104,23 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
     options?: StepOptions & { name?: string },
   ): Promise<Result>;
   /**
-   * Runs another workflow as a child run and returns the output of the child run. With `retry`, a failed child run is
-   * replaced by a new child run.
+   * Runs another workflow as a child run and returns the child's output. With `retry`, a failed child run is replaced
+   * by a new child run.
    */
   runWorkflow<Output = unknown>(id: string, input?: unknown, options?: ChildOptions): Promise<Output>;
   /**
-   * Runs branches concurrently. A branch is a step or a function that contains steps. Waits for all branches, and
-   * rejects with the first failure if a branch failed.
+   * Runs branches concurrently and waits for all branches. Rejects with the first failure. A branch is a step or a
+   * function that contains steps.
    */
   all<const Branches extends readonly Branch[]>(
     branches: Branches,
   ): Promise<{ -readonly [Index in keyof Branches]: BranchResult<Branches[Index]> }>;
   /**
-   * Runs steps as a clean-up that a cancellation does not interrupt. If the run is cancelled during the clean-up, the
-   * first step after the clean-up rejects.
+   * Runs clean-up steps that a cancellation does not interrupt. If the run is cancelled during the clean-up, the first
+   * step after the clean-up rejects.
    */
   nonCancellable<Result>(work: () => Promise<Result>): Promise<Result>;
-  /**
-   * Returns the time at which the latest step of this branch ended, in epoch ms. The value is the same in each replay.
-   */
+  /** Returns the end time of the latest step in this branch, in epoch ms. The value is the same in each replay. */
   now(): number;
   /**
    * Returns a number in [0, 1) that is the same in each replay. The number is predictable and must not be used for

@@ -43,9 +43,9 @@ const backoff = {
 };
 
 /**
- * Retries failures whose class is in `on`. docs/workflows.md describes the default classes. The delay before attempt
- * n+1 is `initialMs * factor^(n-1)`, at most `maxMs`. `jitter` "full" uses a random part of the delay. A longer
- * `Retry-After` takes precedence. No attempt starts later than `deadlineMs` after the first attempt.
+ * Retries failures whose class is in `on`, by default the classes in docs/workflows.md. The delay before attempt n+1 is
+ * `initialMs * factor^(n-1)`, at most `maxMs`. A longer `Retry-After` takes precedence. No attempt starts later than
+ * `deadlineMs` after the first attempt.
  */
 export const RetryPolicy = z.strictObject({
   maxAttempts: backoff.maxAttempts.default(3),
@@ -84,7 +84,7 @@ export const StepDefinition = z.strictObject({
   /** Whether the step is safe to execute twice. If true, the step is repeated after a crash. */
   idempotent: z.boolean().optional(),
   /**
-   * Key that is passed to the handler, or sent by an `http` step, so that a repeated execution has no second effect.
+   * Key that prevents a second effect of a repeated execution. Handlers receive the key, and `http` steps send the key.
    */
   idempotencyKey: z.string().min(1).max(1024).optional(),
 });
@@ -112,8 +112,8 @@ export const JobDefinition = z.strictObject({
 export type JobDefinition = z.infer<typeof JobDefinition>;
 
 /**
- * Schedule of a workflow. `overlap` is the policy for a start while the previous run is unfinished. `catchUp` is the
- * policy for missed start times.
+ * Schedule of a workflow. `overlap` applies to a start while the previous run is unfinished. `catchUp` applies to
+ * missed start times.
  */
 export const ScheduleDefinition = z.strictObject({
   // The field has no default value, because a default would change the hashes of existing definitions.
@@ -139,8 +139,8 @@ export const WebhookTrigger = z.strictObject({
   instanceId: z.string().min(1).max(256).optional(),
   if: Condition.optional(),
   /**
-   * Input of the run, in which expressions can use `delivery {payload, event, webhookId, instanceId, receivedAt}`. The
-   * default is the payload of the delivery.
+   * Input of the run. Defaults to the payload of the delivery. Expressions can use `delivery`, which has `payload`,
+   * `event`, `webhookId`, `instanceId` and `receivedAt`.
    */
   input: AnyJson.optional(),
 });

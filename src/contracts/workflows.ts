@@ -188,8 +188,8 @@ export const decideApproval = endpoint({
 });
 
 /**
- * Sends a signal, which is stored until a step waits for this signal. The `Idempotency-Key` header is equivalent to the
- * `idempotencyKey` field. A repeated key has no effect for as long as the run is retained.
+ * Sends a signal, which is stored until a step waits for this signal. The `Idempotency-Key` header is equivalent to
+ * `idempotencyKey`. A repeated key has no effect while the run is retained.
  */
 export const sendSignal = endpoint({
   method: 'POST',
@@ -207,10 +207,7 @@ export const sendSignal = endpoint({
   errors: ['VALIDATION_ERROR', 'WORKFLOW_RUN_NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'CONFLICT'],
 });
 
-/**
- * Resolves a step that a crash interrupted. The platform cannot determine whether the effect of such a step has
- * happened.
- */
+/** Resolves a step that a crash interrupted. The platform cannot determine whether the step's effect has happened. */
 export const decideStep = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs/:runId/steps/:stepId/decision',

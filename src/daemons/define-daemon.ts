@@ -45,8 +45,8 @@ export interface Resources {
   /** Set if several processes share the service's port. */
   portShare?: PortShare | undefined;
   /**
-   * Whether other processes of this service may use the same store. Always true with PostgreSQL, and if several
-   * processes share the port. Tests also set it, to start two services on one SQLite store.
+   * Whether other processes of this service can use the same store. True with PostgreSQL and with a shared port. Tests
+   * also set this option, to start two services on one SQLite store.
    */
   sharesStore?: boolean | undefined;
   /** Whether other nodes may use the same store. */
@@ -76,7 +76,7 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   defaultPort: number;
   /**
    * Creates the components of the service. Each component with a `close` method must be added to `stack` as soon as the
-   * component is open. The stack is disposed in reverse order when the service closes or fails to start.
+   * component is open. The stack is disposed when the service closes or fails to start.
    */
   services: (resources: Resources, stack: AsyncDisposableStack) => Services | Promise<Services>;
   routes: ReadonlyArray<(http: Http, services: Services) => void>;
@@ -89,8 +89,8 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
   /** Called as soon as the server listens. */
   ready?: (services: Services, resources: Resources) => void | Promise<void>;
   /**
-   * Waits for background work during shutdown, in parallel with the last requests and for at most the service's
-   * `drainMs`.
+   * Waits for background work during shutdown, at most for the service's `drainMs`. Runs in parallel with the last
+   * requests.
    */
   drain?: (services: Services) => Promise<void>;
   /** Called after the last request was answered, before the stack of `services` is disposed. */

@@ -3,7 +3,7 @@ import { findSupervisor } from '../../supervisor/control-client.ts';
 import { defineCommand, ok } from '../define-command.ts';
 
 export interface DownResult {
-  /** True if the platform was running and has been stopped. */
+  /** Whether the platform was running and has been stopped. */
   stopped: boolean;
   pid: number | null;
 }

@@ -10,7 +10,7 @@ interface Migrated {
    * Host, port and database without credentials. Null for SQLite, whose files are migrated when a service opens them.
    */
   server: string | null;
-  /** Schema version before the command; 0 means that the platform had no tables. */
+  /** Schema version before the command. 0 means that no tables existed. */
   before: number | null;
   after: number | null;
 }

@@ -9,7 +9,7 @@ import { requireStopped, whileStopped } from './restore/replace-data.ts';
 
 interface Reset {
   dataDir: string;
-  /** True if data existed and was removed. */
+  /** Whether data existed and was removed. */
   removed: boolean;
 }
 

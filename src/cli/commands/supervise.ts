@@ -9,10 +9,7 @@ import { onStopSignals } from '../../supervisor/stop-signals.ts';
 import { defineCommand, streamed } from '../define-command.ts';
 import { parsePortFlags } from './up/ports.ts';
 
-/**
- * Runs the platform that `svc up -d` starts. Reports events to `svc up -d` until all services are ready, then runs
- * independently of that command.
- */
+/** Runs the platform that `svc up -d` starts. Reports events to `svc up -d` until all services are ready. */
 export const supervise = defineCommand({
   name: 'supervise',
   summary: 'Run the platform for the `svc up -d` that started this process',

@@ -18,7 +18,7 @@ const FILE_ARGUMENTS = new Set([
   'source',
 ]);
 
-/** Returns candidates for the argument that is being typed. `rest` contains the preceding arguments. */
+/** Returns the completion candidates for the argument at the cursor. `rest` contains the preceding arguments. */
 export async function argumentCandidates(
   command: AnyCommand,
   rest: readonly string[],

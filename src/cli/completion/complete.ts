@@ -4,8 +4,8 @@ import { GLOBAL_FLAGS, splitWords } from '../globals.ts';
 import { type Candidate, FILES, globalFlags } from './candidate.ts';
 
 /**
- * Prints the candidates for the last word, one per line: value, tab, description. Called on each Tab key, so commands
- * are loaded only when needed, and errors are silent.
+ * Prints the completion candidates for the last word. Each line is a value, a tab and a description. Commands are
+ * loaded lazily and errors are silent, because each Tab key press runs this function.
  */
 export async function complete(argv: readonly string[]): Promise<number> {
   try {

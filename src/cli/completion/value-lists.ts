@@ -23,7 +23,7 @@ export interface List {
 /** Page size of lists that grow without bound. Only the newest items are offered as completions. */
 const MAX_SHOWN = 50;
 
-/** Values of arguments, each fetched with one request to a list endpoint of the API. */
+/** Completion values of arguments. Each list is fetched with one request to an API endpoint. */
 export const LISTS: Readonly<Record<string, List>> = {
   plugins: list(async (client, signal) => {
     const { items } = await client.call(listPlugins, {}, { signal });

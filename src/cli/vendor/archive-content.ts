@@ -5,7 +5,7 @@ import { readTarGz, textOf } from '../../kit/files/tar/read.ts';
 const MANIFEST = 'package/package.json';
 const MAX_MANIFEST_BYTES = 1024 * 1024;
 
-/** Name and version of the package in an npm archive, or the reason why the archive is unreadable. */
+/** Package name and version in an npm archive, or the reason why the archive is unreadable. */
 export type ArchiveContent = { name: unknown; version: unknown } | { fault: string };
 
 /** Reads the whole archive, so that its checksums reveal truncated or modified files. */

@@ -3,14 +3,14 @@ import { basename, dirname, join } from 'node:path';
 import { publicParts } from '../../kit/files/paths.ts';
 
 /**
- * File with the path of a suitable Node binary. bin/svc uses that binary if the Node on PATH is too old. `npm install`
- * does not delete this file.
+ * File with the path of a suitable Node binary, which bin/svc uses if the Node on PATH is too old. `npm install` does
+ * not delete this file.
  */
 const NODE_PATH_FILE = join('.cache', 'svc-node');
 
 /**
- * Links this platform into the `node_modules` of a plugin, so that tests and editors work before `npm install`. Only
- * public parts are linked, because the package folder can contain platform data.
+ * Links this platform into a plugin's `node_modules`, so that tests and editors work before `npm install`. Only public
+ * parts are linked, because the package folder can contain platform data.
  */
 export async function linkPlatform(folder: string): Promise<void> {
   const modules = join(folder, 'node_modules');

@@ -28,7 +28,7 @@ const ENTRY_PREFIX = 'package/';
 /** Modification time of all entries, in epoch seconds. A fixed time makes archives reproducible. */
 const MODIFIED_AT = 499_162_500;
 /**
- * Platforms whose prebuilt binaries are included, in addition to the platform of this machine. Each platform adds one
+ * Platforms whose prebuilt binaries are included in addition to this machine's platform. Each platform adds one
  * megabyte.
  */
 const COMMON_PLATFORMS = ['linux-x64', 'linux-arm64', 'darwin-arm64'];
@@ -94,8 +94,8 @@ function isNeededAtRuntime(path: string): boolean {
 }
 
 /**
- * Returns the files of the current build. In a checkout, `dist` can also contain chunks of older builds, for programs
- * that still run.
+ * Returns the files of the current build. In a checkout, `dist` can also contain chunks of older builds that running
+ * programs need.
  */
 function programs(): string[] {
   const dist = join(packageRoot, 'dist');
@@ -129,7 +129,7 @@ function bundledFiles(folder: string): TarSource[] {
 }
 
 /**
- * Returns true for code, types, licences and prebuilt binaries, and false for sources to compile and CommonJS
+ * Returns true for code, types, licences and prebuilt binaries. Returns false for sources to compile and for CommonJS
  * duplicates.
  */
 function isUsed(folder: string, path: string): boolean {

@@ -10,8 +10,8 @@ export type ProjectSchema = (typeof PROJECT_SCHEMAS)[number];
 export const CONFIG_SCHEMA: ProjectSchema = 'svc.schema.json';
 
 /**
- * Returns the path of a schema copy, relative to the project. The copy is committed, so that editors find the copy in
- * every clone.
+ * Returns the project-relative path of a schema copy. The copy is committed, so that editors find the schema in every
+ * clone.
  */
 export function schemaCopy(name: ProjectSchema): string {
   return `vendor/${name}`;

@@ -14,8 +14,8 @@ const PACKAGE = 'svc-platform';
 const ARCHIVE = `${PACKAGE}-${version}.tgz`;
 
 /**
- * Returns the folder of the platform archive, which is `vendor` in the project, or `vendor` in the plugin if the plugin
- * is outside of a project.
+ * Returns the `vendor` folder of the platform archive. The folder is in the project, or in the plugin if the plugin is
+ * outside of a project.
  */
 export function vendorFolderOf(plugin: string): string {
   for (let folder = dirname(plugin); ; folder = dirname(folder)) {
@@ -102,8 +102,8 @@ async function sha512Of(path: string): Promise<string> {
 }
 
 /**
- * Changes `package.json` to refer to the platform archive. Removes the old archive from `package-lock.json`. All
- * further content and the indentation of the two files are kept.
+ * Makes `package.json` refer to the platform archive. Removes the old archive from `package-lock.json`. Keeps all other
+ * content and the indentation of both files.
  */
 export async function pointAtArchive(plugin: string, vendor: string): Promise<void> {
   await editJson(join(plugin, 'package.json'), (value) => {

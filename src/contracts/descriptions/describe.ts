@@ -1,6 +1,6 @@
 /**
- * Descriptions of schema keys by dotted path. `*` matches every key of a map or item of a list. Descriptions are added
- * only when a schema is printed, because `.describe()` calls would slow down every start.
+ * Descriptions of schema keys by dotted path. `*` matches every map key or list item. Descriptions are added only when
+ * a schema is printed, because `.describe()` calls would slow down every start.
  */
 export type Descriptions = Readonly<Record<string, string>>;
 

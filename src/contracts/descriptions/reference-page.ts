@@ -11,7 +11,7 @@ interface Node extends SchemaNode {
   maximum?: number;
 }
 
-/** Documentation of one key of a schema. */
+/** Documentation of one schema key. */
 interface Row {
   path: string;
   /** The default value or the type, followed by the bounds. */
@@ -54,8 +54,8 @@ function boundsOf({ minimum, exclusiveMinimum, maximum }: Node): string {
 }
 
 /**
- * Returns the default value, followed by the type if the default value does not show the type. For objects and strings,
- * returns only the default value.
+ * Returns the default value, followed by the type if the default value does not show the type. Returns only the default
+ * value for objects and strings.
  */
 function shownValue(node: Node): string {
   const [types, preset] = [typesOf(node).filter((type) => type !== 'null'), defaultOf(node)];
@@ -72,7 +72,7 @@ function rowOf(path: string, node: Node): Row {
   return { path, value: shownValue(node), meaning: node.description ?? '' };
 }
 
-/** Returns one row per key, except for keys described on another page. */
+/** Returns one row per key. Omits keys that another page describes. */
 function rowsOf(schema: object, stop: (path: string) => boolean): Row[] {
   const rows = new Map<string, Row>();
   walkSchema(schema as SchemaNode, (path, node) => {
@@ -117,7 +117,7 @@ function list(rows: readonly Row[]): string {
     .join('\n');
 }
 
-/** Replaces keys that an earlier section describes with one line that refers to the earlier section. */
+/** Returns one line per earlier section that already describes some of these keys. The line refers to that section. */
 function references(rows: readonly Row[], described: ReadonlyMap<string, string>): string[] {
   const repeated = rows.filter((row) => described.has(identity(row)));
   const parent = (path: string): string => path.slice(0, path.lastIndexOf('.'));
@@ -129,7 +129,7 @@ function references(rows: readonly Row[], described: ReadonlyMap<string, string>
 const identity = ({ path, value, meaning }: Row): string =>
   JSON.stringify([path.slice(path.lastIndexOf('.') + 1), value, meaning]);
 
-/** Renders one section per top-level key: its description, then the keys below it. */
+/** Renders one section per top-level key. A section contains the key's description and the keys below the key. */
 function sections(rows: Row[]): string {
   const described = new Map<string, string>();
   return [...Map.groupBy(withoutRepeats(rows), ({ path }) => path.split('.')[0]!)]
@@ -144,7 +144,7 @@ function sections(rows: Row[]): string {
     .join('\n\n');
 }
 
-/** Returns true if a key only groups other keys, so that its description would only repeat the name. */
+/** Returns true if a key only groups other keys. The description of such a key only repeats its name. */
 function isGroup({ path, value, meaning }: Row, rows: readonly Row[]): boolean {
   return (
     (value === '' || value === 'object list') &&
@@ -165,7 +165,7 @@ function serviceKeys(rows: readonly Row[]): string[] {
     .filter((key) => others.every((service) => paths.has(`${service}.${key}`)));
 }
 
-/** Merges a common key into one row. Defaults that differ are listed by service. */
+/** Merges a key that all services have into one row. Lists the values by service if the values differ. */
 function serviceRow(rows: readonly Row[], key: string): Row {
   const ofEach = SERVICE_NAMES.map((service) => rows.find(({ path }) => path === `${service}.${key}`)!);
   const [{ value, meaning }] = ofEach as [Row];

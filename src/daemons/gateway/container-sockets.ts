@@ -13,8 +13,8 @@ import type { PortShare } from '../process-protocol.ts';
 import { requireCallbackRight } from './domain/hosts/callback-rights.ts';
 
 /**
- * Maximum length of a Unix socket address, including the terminating NUL byte. The limit is 104 on macOS and 108 on
- * Linux, and the lower value applies.
+ * Maximum length of a Unix socket address in bytes, including the terminating NUL byte. The limit is 104 on macOS and
+ * 108 on Linux.
  */
 const MAX_ADDRESS_BYTES = 104;
 const MAX_CONNECTIONS = 32;
@@ -35,9 +35,8 @@ export interface ContainerSocketsDeps {
 }
 
 /**
- * Creates a Unix socket for each container, because containers cannot reach the gateway's loopback port. A socket
- * accepts only the token of its own execution.
- * @spec Authentication 7; Container execution JWT
+ * Creates one Unix socket per container, because containers cannot reach the gateway's loopback port. A socket accepts
+ * only the token of its own execution. @spec Authentication 7; Container execution JWT
  */
 export class ContainerSockets {
   readonly #deps: ContainerSocketsDeps;
@@ -67,7 +66,7 @@ export class ContainerSockets {
       server.once('error', reject);
       server.listen(path, resolve);
     });
-    // Containers run as another user, so the socket must be writable for all users. The mode of the folder prevents
+    // Containers run as another user, so all users must be able to write to the socket. The folder's mode prevents
     // access by other users of this machine.
     chmodSync(path, 0o666);
     return {

@@ -40,10 +40,7 @@ export const install = defineCommand({
   text: ({ unit, file }: { unit: string; file: string | null }) => file ?? unit.trimEnd(),
 });
 
-/**
- * Returns the text of the systemd unit. Exit code 4 means that the gateway refused the host, so systemd does not
- * restart the agent.
- */
+/** Returns the text of the systemd unit. Exit code 4 prevents a restart, because the gateway has refused the host. */
 function unitText(home: string, user: boolean): string {
   const program = [process.execPath, join(packageRoot, 'bin', 'svc'), 'agent', 'run', '--home', home];
   const who = user ? '' : `User=${userInfo().username}\n`;

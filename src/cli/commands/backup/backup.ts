@@ -23,7 +23,7 @@ interface BackedUp {
   createdAt: number;
   files: number;
   databases: string[];
-  /** True if the backup includes keys.json and credentials.json. */
+  /** Whether the backup includes keys.json and credentials.json. */
   withKeys: boolean;
   /** Paths of links and devices, which a backup does not include. */
   skipped: string[];

@@ -52,21 +52,21 @@ interface DatabaseSnapshot {
 
 /**
  * Maximum number of snapshots per backup. A snapshot is repeated if the master key changed. A key rotation changes
- * `keys.json` twice, once at the start and once at the end.
+ * `keys.json` twice.
  */
 const MAX_KEY_CHANGES = 5;
 
 /** Subfolders of the data folder that a restored platform does not need. */
 const TRANSIENT_FOLDERS = ['run', 'logs'];
 /**
- * Temporary files at the top of the data folder and in the write-ahead log folder. In other folders, files with such
- * names can belong to plugins, for example `yarn.lock`.
+ * Matches temporary files at the top of the data folder and in the write-ahead log folder. In other folders, such names
+ * can belong to plugins, for example `yarn.lock`.
  */
 const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
 
 /**
- * Creates a consistent copy of the data folder. Files are linked both before and after the database snapshot, because
- * each file is written before its database row is inserted and deleted after the row is deleted.
+ * Creates a consistent copy of the data folder. Files are linked before and after the database snapshot. A file is
+ * written before its database row and deleted after its database row.
  */
 export async function stageData(options: StageOptions): Promise<Staged> {
   const skipped = new Set<string>();
@@ -83,8 +83,8 @@ export async function stageData(options: StageOptions): Promise<Staged> {
 }
 
 /**
- * Takes the snapshot and links the files. Repeats the two steps if the master key changed, because the linked
- * `keys.json` might not decrypt the snapshot. Throws CONFLICT after MAX_KEY_CHANGES attempts.
+ * Takes the snapshot and links the files. Retries if the master key changed, because the linked `keys.json` might not
+ * decrypt the snapshot. Throws CONFLICT after MAX_KEY_CHANGES attempts.
  */
 function snapshotWithKeys(
   options: StageOptions,
@@ -129,8 +129,8 @@ function closeAll(snapshots: readonly DatabaseSnapshot[]): void {
 }
 
 /**
- * Copies acknowledged deliveries that are not yet in a database, oldest file first. Runs before the database snapshot,
- * because deliveries move from these files to the database.
+ * Copies acknowledged deliveries that are not yet in a database, oldest file first. Must run before the database
+ * snapshot, because deliveries move from these files to the database.
  */
 function copyJournal({ dataDir, stage }: StageOptions): void {
   const target = join(stage, JOURNAL_FOLDER);
@@ -170,8 +170,8 @@ function* walk(root: string, below = ''): Generator<{ name: string; entry: Diren
 }
 
 /**
- * Creates a hard link, which keeps the content if the original is deleted. Copies the file if the file system supports
- * no hard links.
+ * Creates a hard link, which keeps the content if the original is deleted. Copies the file if hard links are not
+ * supported.
  */
 function linkOrCopy(from: string, to: string): void {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });

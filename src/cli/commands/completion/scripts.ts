@@ -8,13 +8,13 @@ export interface CompletionScript {
 }
 
 /**
- * Completion scripts. Each script calls `svc complete` with the words up to the cursor. Each output line is a
- * candidate: value, tab, description. The value `:files` stands for file names.
+ * Completion scripts. Each script calls `svc complete` with the words up to the cursor. Each output line is a value, a
+ * tab and a description. The value `:files` stands for file names.
  */
 export const SCRIPTS: Readonly<Record<Shell, CompletionScript>> = {
   bash: {
     install: "# To make it permanent: echo 'source <(svc completion bash)' >> ~/.bashrc",
-    // Bash also splits words at `:`, `=` and `@`, and replaces only the text after the last of these characters.
+    // Bash also splits words at `:`, `=` and `@`. Bash replaces only the text after the last of these characters.
     script: `# Completion of svc for bash: source <(svc completion bash)
 _svc() {
   local line=\${COMP_LINE:0:COMP_POINT} current kept candidate
@@ -80,8 +80,8 @@ complete -c svc -f -k -a '(__svc_complete)'
   },
   powershell: {
     install: '# To make it permanent: svc completion powershell >> $PROFILE',
-    // PowerShell treats `@` and `,` in unquoted arguments as syntax, so values with these characters are quoted.
-    // Versions before 7.3 drop an empty last argument.
+    // PowerShell treats unquoted `@` and `,` as syntax, so values with these characters are quoted. Versions before 7.3
+    // drop an empty last argument.
     script: `# Completion of svc for PowerShell 7.3 and newer: svc completion powershell | Out-String | Invoke-Expression
 Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)

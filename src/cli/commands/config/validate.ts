@@ -10,7 +10,7 @@ interface Validated {
 }
 
 /**
- * Checks all profiles. Throws one error that lists every problem with its path. @spec
+ * Checks the configuration in all profiles. Throws one error that lists every problem with its path. @spec
  * docs/operations.md "Configuration"
  */
 export const validate = defineCommand({

@@ -11,13 +11,13 @@ export interface Finding {
   message: string;
   /** How to solve the problem. Null if there is no problem. */
   remedy: string | null;
-  /** True if `--fix` solved the problem. */
+  /** Whether `--fix` solved the problem. */
   fixed: boolean;
 }
 
 /**
- * A result of a check before `--fix` is applied. `fix` solves the problem without data loss and returns a description
- * of the change.
+ * Result of a check before `--fix` is applied. `fix` solves the problem without data loss and returns a description of
+ * the change.
  */
 export interface Fact {
   status: Finding['status'];

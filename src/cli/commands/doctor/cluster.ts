@@ -4,7 +4,7 @@ import { readMembers } from '../../members.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
 /**
- * Checks the settings that nodes must share, and the state of each node. Returns no facts for a single node with
+ * Checks the settings that nodes must share, and the state of each node. Returns an empty list for a single node with
  * `cluster.enabled` set to false.
  */
 export async function checkCluster(target: CheckTarget): Promise<Fact[]> {

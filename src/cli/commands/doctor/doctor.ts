@@ -109,7 +109,7 @@ async function inspectTarget(context: CommandContext): Promise<CheckTarget> {
   return { context, loaded, env: loaded.env, folder, running, now: context.clock.now() };
 }
 
-/** Returns one failure per problem of the configuration. Rethrows errors that do not concern the configuration. */
+/** Converts a configuration error to one failure per problem. Rethrows all other errors. */
 function configFaults(error: unknown): Fact[] {
   if (!(error instanceof PlatformError)) throw error;
   const { problems, hint } = error.details as {
@@ -153,8 +153,7 @@ function diagnosisText({ checks, failed, warned, fixed }: Diagnosis, style: Styl
     if (isFixed || status === 'ok') return style.green('✓');
     return status === 'warn' ? style.yellow('!') : style.red('✗');
   };
-  // Lines are wrapped here, because terminals break long lines within words. In output to a pipe, each finding is one
-  // line.
+  // Terminals break long lines within words, so lines are wrapped here. Piped output has one line per finding.
   const width = process.stdout.isTTY ? helpWidth(process.stdout) - MARGIN : Number.POSITIVE_INFINITY;
   const column = (head: string, text: string): string[] =>
     wrap(text, width).map((line, index) => `${index === 0 ? head : ' '.repeat(MARGIN)}${line}`);

@@ -48,8 +48,8 @@ export function checkDisk({ folder }: CheckTarget): Fact[] {
 }
 
 /**
- * Checks the clock, on which tokens, signatures and schedules depend. A file with a modification time in the future
- * shows that the clock was set back.
+ * Checks the clock, because tokens, signatures and schedules depend on the clock. A file modification time in the
+ * future shows that the clock was set back.
  */
 export function checkClock({ folder, now }: CheckTarget): Fact[] {
   const remedy = 'Set the clock and enable time synchronization (timedatectl set-ntp true).';

@@ -4,7 +4,7 @@ import { codeOf } from '../../../kit/errors/errors.ts';
 import { findPortOwner } from '../../../supervisor/port-owner.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
-/** Checks that each configured port is free, or in use by the service for which the port is configured. */
+/** Checks that each configured port is free or already used by its own service. */
 export async function checkPorts({ loaded, running }: CheckTarget): Promise<Fact[]> {
   const held = new Map(running?.services.map(({ name, port }) => [name, port]));
   const facts = await Promise.all(

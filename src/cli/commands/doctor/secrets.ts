@@ -90,8 +90,8 @@ function unauthenticatedServices({ loaded }: CheckTarget): Fact[] {
 }
 
 /**
- * Reports webhook secrets that are encrypted with a different master key. Returns a warning for a previous key, and a
- * failure for an unknown key.
+ * Reports webhook secrets that are encrypted with another master key. Returns a warning if that key is a previous key.
+ * Returns a failure if that key is unknown.
  */
 function secretsOfOtherKeys({ folder, env }: CheckTarget): Fact[] {
   const file = join(folder.root, 'svc.db');

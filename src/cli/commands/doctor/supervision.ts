@@ -73,7 +73,10 @@ function ofStopped({ folder }: CheckTarget): Fact[] {
   ];
 }
 
-/** Reports temporary folders that killed backups, restores and resets left next to the data folder or in `run/`. */
+/**
+ * Reports temporary folders left by killed backups, restores and resets. These folders are next to the data folder or
+ * in `run/`.
+ */
 function orphanedFiles({ folder }: CheckTarget): Fact[] {
   const [parent, own] = [dirname(folder.root), basename(folder.root)];
   const isOrphanedSibling = (name: string): boolean => {

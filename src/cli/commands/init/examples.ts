@@ -19,8 +19,7 @@ export const EXAMPLES = [
 export type ExampleName = (typeof EXAMPLES)[number]['value'];
 
 /**
- * Returns the id of the example's plugin, which is also the name of the plugin's folder. Returns null if the example
- * has no plugin.
+ * Returns the example's plugin id, which is also the plugin's folder name. Returns null if the example has no plugin.
  */
 export function pluginOf(example: ExampleName): string | null {
   if (example === 'none') return null;

@@ -29,8 +29,8 @@ interface Draft extends ProjectFile {
 }
 
 /**
- * Writes the files of a project. On failure, removes the written files. Writes the config last, because the config
- * marks a folder as a project. Keeps existing secrets. Throws CONFLICT for an existing project unless `force` is set.
+ * Writes the files of a project. Removes the written files on failure. Writes the config last, because the config marks
+ * a folder as a project. Throws CONFLICT for an existing project unless `force` is set.
  */
 export async function createProject(
   options: ProjectOptions,

@@ -25,8 +25,8 @@ export function jobPairs(job: Job, style: Style): string {
 }
 
 /**
- * Describes why a job waits. A job is stored as a run with the single step `job.run`, so the decide command names this
- * step.
+ * Describes why a job waits. A job is stored as a run with the single step `job.run`. The decide command therefore
+ * names this step.
  */
 function waitRows({ id, waitingFor }: Job): Array<[string, string]> {
   if (!waitingFor) return [];

@@ -17,7 +17,7 @@ export interface OpenSecrets {
 
 /**
  * Opens the encrypted secrets of a stopped platform. No service can start until `stack` is disposed. Throws CONFLICT if
- * a service is running on this or another node.
+ * a service is running on any node.
  */
 export function openSecrets(
   folder: DataFolder,

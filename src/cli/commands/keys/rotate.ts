@@ -25,7 +25,7 @@ interface Rotated {
   replacedKeyIds: string[];
   /** Number of values that this command encrypted again. */
   values: number;
-  /** True if the command completed an interrupted rotation of the key in `keys.json`. */
+  /** Whether the command completed an interrupted rotation of the key in `keys.json`. */
   resumed: boolean;
   /** Number of values encrypted with each unknown key. These values cannot be decrypted and are left unchanged. */
   unreadable: Array<{ keyId: string; values: number }>;
@@ -74,10 +74,7 @@ export const rotate = defineCommand({
 
 const countedValues = (values: number): string => (values === 1 ? '1 value' : `${values} values`);
 
-/**
- * Throws CONFLICT if the only known key comes from the environment, because only the operator can change the
- * environment.
- */
+/** Throws CONFLICT if the only known key comes from the environment. Only the operator can change the environment. */
 function requireNewKey({ from, id, previous }: CurrentMasterKey): void {
   if (from === 'keys.json' || previous.length > 0) return;
   throw new PlatformError('CONFLICT', `SVC_MASTER_KEY gives the master key (${id}); svc cannot change it.`, {

@@ -27,8 +27,8 @@ export function toQuery({ services, since, ...fields }: LogChoice): LogQuery {
 }
 
 /**
- * Returns a function that tests whether a line of the log files meets the conditions. Stored records need no such test,
- * because the query applies the conditions.
+ * Returns a filter for lines of log files. Stored log records need no filter, because the database query applies the
+ * conditions.
  */
 export function toFilter(choice: LogChoice): (line: string) => boolean {
   const { services: _, since, level, search, runId, ...ids } = choice;

@@ -105,7 +105,8 @@ async function showStored(
 }
 
 /**
- * Returns true if the query failed because the local platform does not answer, so that the local log files can be read.
+ * Returns whether the local log files are read after a failed query. The fallback applies only to the local platform,
+ * not to a selected gateway.
  */
 function canFallBack(error: unknown, context: CommandContext): boolean {
   const { globals } = context;

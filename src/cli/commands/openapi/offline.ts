@@ -12,8 +12,8 @@ import { systemClock } from '../../../kit/time/clock.ts';
 const MERGED: readonly ServiceName[] = ['rest', 'workflow', 'gateway'];
 
 /**
- * Starts a service in this process with a temporary data folder, and reads its OpenAPI description. Without `service`,
- * starts all services whose descriptions the gateway merges.
+ * Reads the OpenAPI description of a service. Starts the service in this process with a temporary data folder. Without
+ * `service`, starts all services whose descriptions the gateway merges.
  */
 export async function describeOffline<Document>(
   service: ServiceName | undefined,

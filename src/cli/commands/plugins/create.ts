@@ -46,7 +46,7 @@ export const create = defineCommand({
 });
 
 /**
- * Writes the files of a plugin. On failure, removes the written files, because an incomplete plugin would break the
+ * Writes the files of a plugin. Removes the written files on failure, because an incomplete plugin would break the
  * project. Throws STORE_ERROR if writing fails.
  */
 async function writeOrRemove(folder: string, template: TemplateName, id: string): Promise<string[]> {

@@ -34,7 +34,7 @@ export const dev = defineCommand({
     const folder = resolve(context.cwd, given);
     const known = await knownAt(folder, context);
     const { id } = known ?? (await context.client.call(linkPlugin, { body: { folder } }));
-    // A plugin that is already loaded is reloaded, because the services might have loaded an older state of the folder.
+    // A loaded plugin is reloaded, because the services might have loaded older files of the folder.
     let manifest = known
       ? await reload(folder, context)
       : (await checkFolder(folder, context)).plugin?.manifest;
@@ -50,9 +50,7 @@ export const dev = defineCommand({
   },
 });
 
-/**
- * Returns the plugin that is already loaded from this folder, either as a linked plugin or as a part of the project.
- */
+/** Returns the loaded plugin of this folder, which is either a linked plugin or a project plugin. */
 async function knownAt(folder: string, { client }: CommandContext): Promise<PluginRecord | undefined> {
   const { items } = await client.call(listPlugins);
   return items.find(({ root, origin }) => root === folder && origin !== 'installed');
@@ -103,8 +101,8 @@ async function reload(folder: string, context: CommandContext): Promise<Manifest
 }
 
 /**
- * Calls `changed` after each burst of changes until `signal` aborts. Calls never overlap. Polling the path also detects
- * a folder that was removed and created again, for example by `git checkout`.
+ * Calls `changed` after each burst of file changes until `signal` aborts. Calls never overlap. The path is polled to
+ * detect a folder that was removed and created again, for example by `git checkout`.
  */
 async function watchFolder(
   folder: string,

@@ -13,7 +13,7 @@ import {
 import type { CommandContext } from '../../context.ts';
 
 /**
- * Returns the paths that a manifest must not grant to its plugin. Outside of a project, returns undefined, because no
+ * Returns the paths that a manifest must not grant to its plugin. Returns undefined outside of a project, because no
  * data needs protection.
  */
 export function guardedBy({ platform }: CommandContext, root: string): ValidateOptions['guarded'] {
@@ -23,8 +23,8 @@ export function guardedBy({ platform }: CommandContext, root: string): ValidateO
 }
 
 /**
- * Calls `use` with a describer that evaluates plugin code in a sandbox on this machine, without a running platform. The
- * processes of the sandbox end after the call.
+ * Calls `use` with a describer that evaluates plugin code in a local sandbox. No running platform is needed. The
+ * sandbox processes end after the call.
  */
 export async function withDescriber<Result>(
   { platform }: CommandContext,
@@ -38,7 +38,7 @@ export async function withDescriber<Result>(
     logger: silentLogger,
     clock: systemClock,
     secrets: configFile === null ? [] : projectSecrets(loaded),
-    // Outside of a project, the default data folder does not exist, and its path can be inside the plugin folder.
+    // Outside of a project, the default data folder does not exist. Its path can also be inside the plugin folder.
     dataDir: configFile === null ? join(tmpdir(), 'svc-without-data') : dataDir,
   });
   try {

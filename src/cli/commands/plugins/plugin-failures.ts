@@ -4,7 +4,7 @@ import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';
 
 /**
- * Delivers warnings and errors that a plugin logs, until `signal` aborts. Resolves once the stream is established, so
+ * Delivers a plugin's logged warnings and errors until `signal` aborts. Resolves once the stream is established, so
  * that no later failure is missed.
  */
 export async function followFailures(

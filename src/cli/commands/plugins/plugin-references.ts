@@ -18,7 +18,9 @@ import { loadProjectPlugins } from './project-plugins.ts';
 
 type Fault = Pick<PluginFault, 'path' | 'message'>;
 
-/** Checks the references of a plugin to other plugins, which belong to the project or to the selected gateway. */
+/**
+ * Checks a plugin's references to other plugins. The other plugins belong to the project or to the selected gateway.
+ */
 export class PluginReferences {
   readonly #context: CommandContext;
   readonly #project: PluginRegistry | undefined;
@@ -71,8 +73,8 @@ export class PluginReferences {
   }
 
   /**
-   * Returns the ids of all workflows. Returns undefined if a remote gateway is selected, or if some plugins or workflow
-   * files cannot be read.
+   * Returns the ids of all workflows. Returns undefined if a remote gateway is selected. Also returns undefined if some
+   * plugins or workflow files cannot be read.
    */
   async #workflowIds(): Promise<Set<unknown> | undefined> {
     if (selectedGateway(this.#context) !== undefined || !this.#isComplete()) return undefined;
@@ -94,8 +96,8 @@ export class PluginReferences {
   }
 
   /**
-   * Returns true if the installed plugins of the project are available. A fresh clone has no data folder and thus lacks
-   * installed plugins.
+   * Returns whether the installed plugins of the project are available. A fresh clone has no data folder and therefore
+   * no installed plugins.
    */
   #isComplete(): boolean {
     return this.#project !== undefined && existsSync(this.#context.folder().root);
@@ -149,7 +151,7 @@ function invoked({ permissions, commands, rest }: ManifestV3): Array<{ path: str
 
 /**
  * Returns references to commands and jobs that an existing plugin does not define. References to missing plugins are
- * allowed, because such a plugin can be optional.
+ * allowed, because these plugins can be optional.
  */
 function invokeFaults(manifest: ManifestV3, find: FindPlugin): Fault[] {
   return invoked(manifest).flatMap(({ path, ref }) => {

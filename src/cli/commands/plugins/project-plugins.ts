@@ -6,7 +6,7 @@ import {
 } from '../../../plugins/index.ts';
 import type { CommandContext } from '../../context.ts';
 
-/** Loads the plugins of the project in the same way as the services, but without a running platform. */
+/** Loads the plugins of the project without a running platform. The services load plugins in the same way. */
 export function loadProjectPlugins(
   { platform, folder }: Pick<CommandContext, 'platform' | 'folder'>,
   { manifest }: Pick<PluginDescriber, 'manifest'>,

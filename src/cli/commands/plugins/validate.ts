@@ -40,7 +40,7 @@ export const validate = defineCommand({
   text: ({ id, version }: Validation, style) => `${style.green('valid')} ${id} ${version}`,
 });
 
-/** Returns an error with one line per problem. Each line contains the path of the problem in the manifest. */
+/** Returns an error that lists one problem per line, each with its path in the manifest. */
 function invalid(folder: string, faults: readonly PluginFault[]): PlatformError {
   const lines = faults.map(({ path, message }) => `  ${path === '' ? '(manifest)' : path}: ${message}`);
   const count = faults.length === 1 ? 'One problem' : `${faults.length} problems`;

@@ -45,8 +45,8 @@ export async function whileStopped<T>(
 }
 
 /**
- * Moves the data folder to `aside` (or to `aside-2` and so on), then moves `next` to the old path. Undoes the first
- * move if the second move fails. Returns the new path of the old data, or null if no data existed.
+ * Moves the data folder to `aside`, then moves `next` to the data folder's path. Undoes the first move if the second
+ * move fails. Returns the new path of the old data, or null if no data existed.
  */
 export async function swapIn(folder: DataFolder, next: string, aside: string): Promise<string | null> {
   const { root } = folder;
@@ -72,8 +72,8 @@ export async function swapIn(folder: DataFolder, next: string, aside: string): P
 }
 
 /**
- * Returns `path`, with a number appended if the path already exists. Two restores within one second would otherwise use
- * equal paths.
+ * Returns `path`, with a number appended if the path already exists. Otherwise, two restores within one second would
+ * use the same path.
  */
 function unusedPath(path: string): string {
   for (let n = 1; ; n++) {

@@ -23,7 +23,7 @@ interface Restored {
   /** Version of svc that created the backup. */
   version: string;
   files: number;
-  /** True if the available master keys can decrypt all secrets in the backup. */
+  /** Whether the available master keys can decrypt all secrets in the backup. */
   secretsOpen: boolean;
 }
 

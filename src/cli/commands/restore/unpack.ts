@@ -17,8 +17,8 @@ export interface OpenArchive {
 }
 
 /**
- * Opens a backup and reads the manifest. Throws VALIDATION_ERROR if the file is not a backup, is damaged or has a newer
- * format.
+ * Opens a backup and reads its manifest. Throws VALIDATION_ERROR if the file is not an intact backup. Throws
+ * VALIDATION_ERROR if the backup format is too new.
  */
 export async function openArchive(file: string): Promise<OpenArchive> {
   const entries = readTarGz(file);
@@ -68,9 +68,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/**
- * Unpacks the archive. Throws unless the archive contains each file of the manifest exactly once and no further file.
- */
+/** Unpacks the archive. Throws unless the archive contains exactly the files of the manifest, each file once. */
 async function unpackAll(
   { files }: BackupManifest,
   entries: AsyncGenerator<TarEntry, undefined>,
@@ -104,7 +102,8 @@ async function unpackFile(
   const path = join(folder, name);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const hash = createHash('sha256');
-  // With `wx`, opening fails for an existing path, such as a link or a file whose name differs only in case.
+  // The `wx` flag makes opening fail for an existing path. The existing path can be a link, or a file whose name
+  // differs only in case.
   const target = await open(path, 'wx', mode & 0o755);
   try {
     for await (const chunk of content) {

@@ -32,8 +32,8 @@ const INPUT_FLAG = 'input';
 const RESERVED = new Set([...GLOBAL_FLAGS.map(({ name }) => camel(name)), INPUT_FLAG, 'help']);
 
 /**
- * Creates a flag for each property of an object schema. Properties whose names are invalid or reserved as flags, and
- * inputs that are not objects, can be set only with `--input`.
+ * Creates a flag for each property of an object schema. Properties with invalid or reserved flag names can be set only
+ * with `--input`. The same applies to inputs that are not objects.
  */
 export function flagsOf(schema: JsonSchema | null): Flags {
   const root = follow(schema ?? {}, schema ?? {});

@@ -16,8 +16,8 @@ import { flagsOf, inFlags, inputOf } from './flags.ts';
 const HINT = 'Run svc run <plugin> --help to list its commands.';
 
 /**
- * Runs a command of a plugin in the REST service. The flags are derived from the input schema of that command at run
- * time. @spec docs/plugins.md "Commands"
+ * Runs a plugin command in the REST service. The flags are derived from the command's input schema at run time. @spec
+ * docs/plugins.md "Commands"
  */
 export const run = defineCommand({
   name: 'run',
@@ -35,7 +35,7 @@ export const run = defineCommand({
     const { words, rest } = splitWords(argv, () => 2);
     const [plugin, command] = words;
     if (plugin === undefined) return undefined;
-    // The first `--` is removed, because the arguments before and after `--` are all flags of the plugin's command.
+    // Removes the first `--`, because all arguments before and after `--` are flags of the plugin's command.
     const flags = rest.filter((_, index) => index !== rest.indexOf('--'));
     const pluginId = PluginId.safeParse(plugin);
     if (!pluginId.success) throw new UsageError(`"${plugin}" is not a valid plugin id.`, { hint: HINT });

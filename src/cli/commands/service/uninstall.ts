@@ -5,7 +5,7 @@ import { removeServiceFile, serviceManagerOf } from './service-manager.ts';
 
 interface Uninstalled {
   file: string;
-  /** True if the unit was installed and has been removed. */
+  /** Whether the unit was installed and has been removed. */
   removed: boolean;
 }
 

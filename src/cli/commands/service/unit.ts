@@ -11,7 +11,7 @@ export interface UnitOptions {
   dataDir: string;
   configFile: string | null;
   profile: string;
-  /** True when SVC_HOME sets the data folder. */
+  /** Whether SVC_HOME sets the data folder. */
   ownHome: boolean;
   /** True for a user unit, false for a system unit. */
   user: boolean;
@@ -20,8 +20,8 @@ export interface UnitOptions {
 }
 
 /**
- * Returns the time limit for stopping the platform, in ms. Services stop one after another. Each service drains and is
- * killed after a deadline.
+ * Returns the time limit for stopping the platform, in ms. The time limits of all services are added, because services
+ * stop one after another.
  */
 export function stopMsOf(config: PlatformConfig): number {
   return SERVICE_NAMES.reduce(
@@ -38,8 +38,8 @@ function program({ configFile, profile }: Pick<UnitOptions, 'configFile' | 'prof
 }
 
 /**
- * Returns a systemd unit that restarts a crashed supervisor. The sandbox of plugins needs namespaces and the data
- * folder, so RestrictNamespaces and ProtectSystem=strict are not set.
+ * Returns a systemd unit that restarts a crashed supervisor. RestrictNamespaces and ProtectSystem=strict are not set,
+ * because the plugin sandbox needs namespaces and the data folder.
  */
 export function systemdUnit(options: UnitOptions): string {
   const home = options.ownHome ? `Environment=${quote(`SVC_HOME=${options.dataDir}`)}\n` : '';
@@ -112,13 +112,13 @@ ${home}  <key>RunAtLoad</key>
 `;
 }
 
-/** Quotes an argument of a command line in a systemd unit, where `%`, `$`, quotes and spaces are special. */
+/** Quotes a command line argument of a systemd unit. In such arguments, `%`, `$`, quotes and spaces are special. */
 export function quote(word: string): string {
   const escaped = word.replace(/%/g, '%%').replace(/\$/g, '$$$$').replace(/["\\]/g, '\\$&');
   return /[\s"'\\;]/.test(word) ? `"${escaped}"` : escaped;
 }
 
-/** Escapes a path in a setting that is not a command line. In such settings of a systemd unit, only `%` is special. */
+/** Escapes a path in a systemd setting that is not a command line. Only `%` is special in such settings. */
 const specifier = (text: string): string => text.replace(/%/g, '%%');
 
 const escapeXml = (text: string): string =>

@@ -18,7 +18,7 @@ export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'>
   hint: string | null;
   pid: number | null;
   uptimeMs: number | null;
-  /** Services of all nodes. Absent if the cluster has only one node, or if the store does not answer. */
+  /** Services of all nodes. Absent for a single node, or if the store does not answer. */
   members?: MemberView[];
 }
 

@@ -16,7 +16,7 @@ export interface StatusView {
   services: ServiceStatus[];
 }
 
-/** Returns a list with the time of the next restart, or an empty list if no restart is scheduled. */
+/** Returns a list with the time of the next restart. The list is empty if no restart is scheduled. */
 export function nextStartOf({ nextStartAt }: Pick<ServiceStatus, 'nextStartAt'>): string[] {
   return nextStartAt === null ? [] : [`restarts at ${new Date(nextStartAt).toISOString()}`];
 }

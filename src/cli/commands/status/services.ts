@@ -27,8 +27,8 @@ export async function queryServices(children: RunFile['children']): Promise<Answ
 }
 
 /**
- * Returns the degradations of the running services. Stopped services are omitted, because the table of services already
- * shows the state of each service.
+ * Returns the degradations of the running services. Stopped services are omitted, because the service table already
+ * shows their state.
  */
 export function degradedServices(answers: Answers, services: readonly ServiceStatus[]): ServiceDegradation[] {
   return services.flatMap(({ name, state, url }) => {

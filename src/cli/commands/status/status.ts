@@ -63,8 +63,8 @@ export const status = defineCommand({
 type AnyStatus = StatusResult | RemoteStatus | EnvironmentLines;
 
 /**
- * Returns the URL of the selected gateway if that gateway is remote. While a platform runs on this machine, only
- * `--url` or SVC_GATEWAY_URL can select a remote gateway.
+ * Returns the URL of the selected gateway if that gateway is remote. If a platform runs on this machine, only `--url`
+ * or SVC_GATEWAY_URL can select a remote gateway.
  */
 function remoteGateway(context: CommandContext): string | undefined {
   const own = runningUrl(context.folder(), 'gateway');
@@ -127,8 +127,7 @@ async function localCounts(context: CommandContext): Promise<Counts> {
 }
 
 /**
- * Returns the counts of hosts and plugins. A count is null if the request for the count fails, so that the status can
- * still be shown.
+ * Returns the host and plugin counts. A count is null if its request fails, so that the rest of the status is shown.
  */
 async function countsOf(client: Client): Promise<Counts> {
   const [hosts, plugins] = await Promise.allSettled([countHosts(client), countPlugins(client)]);

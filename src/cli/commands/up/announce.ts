@@ -7,7 +7,7 @@ import {
 } from '../../../supervisor/control-protocol.ts';
 import type { Ui } from '../../ui.ts';
 
-/** Prints one line per supervisor event. */
+/** Prints a supervisor event as one line. */
 export function announce(event: SupervisorEvent, ui: Ui): void {
   if (event.type === 'waiting') ui.noteOf(event, ({ reason }, { dim }) => `${dim('…')} waiting: ${reason}`);
   else if (event.type === 'ready')

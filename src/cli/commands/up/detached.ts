@@ -19,10 +19,7 @@ const POLL_MS = 25;
 /** File for the output of Node when the supervisor crashes. Log records of the supervisor are in `supervisor.log`. */
 const CRASH_OUTPUT_FILE = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
-/**
- * Time limit for failed or stopped services to become ready. A supervisor that is stopping exits within this time
- * limit.
- */
+/** Time limit for failed or stopped services to become ready. A stopping supervisor exits within this limit. */
 const OTHER_STOP_DEADLINE_MS = seconds(3);
 
 /** Starts a detached supervisor, or finds a running supervisor. Resolves when all services are ready. */
@@ -51,8 +48,8 @@ async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpRe
 }
 
 /**
- * Returns the platform that runs on the data folder, or null if no platform is running. Throws CONFLICT if the platform
- * uses other ports than requested.
+ * Returns the platform that runs on the data folder, or null if no platform is running. Throws CONFLICT if the running
+ * platform does not use the requested ports.
  */
 async function findRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
   const supervisor = findSupervisor(context.folder());
@@ -78,10 +75,7 @@ async function findRunning(ports: Ports, context: CommandContext): Promise<UpRes
   return { ...status, firstStart: false, alreadyRunning: true, brokenPlugins: [] };
 }
 
-/**
- * Resolves with the status when all services are ready. Throws if some services are not ready in time, for example
- * after a failed restart.
- */
+/** Resolves with the status when all services are ready. Throws if some services are not ready in time. */
 async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus> {
   for (let waited = 0; ; waited += POLL_MS) {
     const status = await supervisor.status();

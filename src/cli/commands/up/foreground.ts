@@ -11,7 +11,7 @@ import type { Ports } from './ports.ts';
 
 /**
  * Runs the platform in this process until a signal or `svc down`. Prints logs to stdout, as NDJSON unless stdout is a
- * terminal. Resolves with the exit code, which is 128 + n after signal n.
+ * terminal. Resolves with the exit code. After signal n, the exit code is 128 + n.
  */
 export async function runForeground(ports: Ports, context: CommandContext): Promise<number> {
   const { cwd, env, globals, ui } = context;
@@ -59,8 +59,8 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
 const codeOfSignal = (signal: NodeJS.Signals): number => 128 + constants.signals[signal];
 
 /**
- * Stops the platform on EPIPE (`svc up | head`), because no process reads the output any more. On other errors, such as
- * a full disk, only log lines are lost.
+ * Stops the platform on EPIPE, because no process reads the output (`svc up | head`). After other errors, such as a
+ * full disk, only log lines are lost.
  */
 function onOutputError(ui: Ui, stop: () => void): void {
   let hasWarned = false;

@@ -8,10 +8,7 @@ import { parseHeader } from './header-args.ts';
 
 /** Time limit of a forwarded request. The limit is long because the local program might be paused in a debugger. */
 const FORWARD_TIMEOUT_MS = 60_000;
-/**
- * Statuses of deliveries that are not forwarded, because the delivery is not authentic, is a challenge, or is a
- * duplicate.
- */
+/** Deliveries with these statuses are not forwarded to the local program. */
 const NOT_FORWARDED = new Set(['refused', 'challenge', 'duplicate']);
 const MASKED = '[masked]';
 /** Headers that belong to the connection of the sender and must not be forwarded. */
@@ -76,8 +73,8 @@ export const listen = defineCommand({
 type Forwarded = { status: number; error?: undefined } | { status?: undefined; error: string };
 
 /**
- * Forwards the original request. Stored signatures are masked, so the gateway adds a fresh signature, which the local
- * program can verify with the secret of the webhook.
+ * Forwards the original request to the local program. The gateway signs the request again, because stored signatures
+ * are masked.
  */
 async function forwardTo(
   url: string,

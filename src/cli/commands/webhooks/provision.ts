@@ -28,8 +28,8 @@ async function readSecret(): Promise<string> {
 }
 
 /**
- * Returns the name of the provider that generates the secret of this webhook, if any. Errors are ignored, because only
- * a hint depends on the name.
+ * Returns the provider that generates the secret of this webhook, if any. Errors are ignored, because the name is used
+ * only for a hint.
  */
 async function secretProvider(client: Client, plugin: string, event: string): Promise<string | undefined> {
   const items = await client.call(listWebhooks, {}).then(

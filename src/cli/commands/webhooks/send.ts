@@ -23,7 +23,7 @@ export const send = defineCommand({
       headers: Object.fromEntries(header.map(parseHeader)),
     };
     const reply = await client.call(sendSample, { body });
-    // The exit code depends on the HTTP status that a sender would get, so that scripts notice a refusal.
+    // The exit code reflects the HTTP status that a sender would get, so that scripts can detect a refusal.
     return reply.status < 300 ? ok(reply) : { exitCode: 1, result: reply, error: refusalOf(reply) };
   },
   text: ({ status, webhookId, body }: ReplyOf<typeof sendSample>, style) =>

@@ -50,8 +50,8 @@ export const decide = defineCommand({
 });
 
 /**
- * Applies a decision (retry, succeed or fail) to all matching steps, one page per request. If a request fails, the
- * decisions of earlier pages stay in effect.
+ * Applies a decision (retry, succeed or fail) to all matching steps, one page per request. Earlier pages keep their
+ * decisions if a later request fails.
  */
 async function decideAll(
   client: Pick<CommandContext['client'], 'call'>,

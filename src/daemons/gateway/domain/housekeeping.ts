@@ -10,7 +10,7 @@ const EVERY_MS = minutes(1);
  * again.
  */
 const FEED_MS = hours(1);
-/** Maximum number of rows deleted per write, so that new deliveries do not wait long for their commit. */
+/** Maximum number of rows deleted per write. Small batches keep the commit delay of new deliveries short. */
 const CHUNK = 500;
 
 export interface HousekeepingDeps {

@@ -17,8 +17,8 @@ type Components = Record<string, Record<string, unknown>>;
 
 /**
  * Merges the descriptions of all services behind the gateway. If two services have the same path, the earlier service
- * takes precedence. Components with the same name but different content are renamed to `<service>_<name>`. @spec
- * Health, metrics, specification: /openapi-merged.json
+ * takes precedence. Different components with the same name are renamed to `<service>_<name>`. @spec Health, metrics,
+ * specification: /openapi-merged.json
  */
 export function mergeOpenApi(
   info: OpenApiDocument['info'],

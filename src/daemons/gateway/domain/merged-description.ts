@@ -23,7 +23,8 @@ export interface MergedDescriptionDeps {
 export type MergedDescription = (own: OpenApiDocument) => Promise<OpenApiDocument>;
 
 /**
- * Cache TTL, which limits the requests to upstream services, because clients need no token to request the description.
+ * Cache TTL of the merged description, in ms. The cache limits upstream requests, because clients need no token to
+ * request the description.
  */
 const FRESH_MS = seconds(5);
 

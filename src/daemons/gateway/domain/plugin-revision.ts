@@ -20,14 +20,14 @@ export interface PluginRevisionDeps {
 }
 
 /**
- * Notifies the other nodes of a store of plugin changes, so that these nodes load the plugins before their next poll.
+ * Notifies nodes that share the store about plugin changes. These nodes then load the plugins before their next poll.
  */
 export class PluginRevision {
   readonly #deps: PluginRevisionDeps;
 
   constructor(deps: PluginRevisionDeps) {
     this.#deps = deps;
-    // The feed does not wait for the reload, because a reload can take seconds and would delay revocations.
+    // The feed does not wait for the reload. A reload can take seconds and would delay revocations.
     deps.feed.follow('plugins', () => {
       deps.reload().catch((error) => deps.logger.error('The plugins could not be reloaded', { error }));
     });

@@ -3,7 +3,7 @@ export const REPEATED = Symbol('repeated');
 
 /**
  * Returns a header's value from Node's flat list of names and values. Values of a repeated header are not joined,
- * because it is unclear which value is valid.
+ * because the valid value is unclear.
  */
 export function singleHeader(
   rawHeaders: readonly string[],

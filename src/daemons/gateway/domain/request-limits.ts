@@ -8,22 +8,28 @@ import { tokenText } from './identity/bearer.ts';
 
 /** Rate limit keys of a request, which are its token, its namespace and its IP address. */
 export interface Counted {
-  /** The token without its scheme, or a key derived from the client's address if the request has no token. */
+  /**
+   * Token without its scheme, or a key derived from the client's IP address. The derived key is used for requests
+   * without a token.
+   */
   token: string;
   namespaceId: string;
   ip: string;
 }
 
-/** `RateLimit-*` headers of the limit with the fewest remaining requests, as a flat list of names and values. */
+/**
+ * Flat list of names and values of the `RateLimit-*` headers. The headers describe the limit with the fewest remaining
+ * requests.
+ */
 export type LimitHeaders = string[];
 
 /**
- * Counts a request and returns the rate limit headers, or null if no limit applies. Returns a promise if several
- * processes share the counters. Throws RATE_LIMIT_EXCEEDED if a limit is exceeded.
+ * Counts a request and returns the rate limit headers, or null if no limit applies. Throws RATE_LIMIT_EXCEEDED if a
+ * limit is exceeded. The result is a promise if several processes share the counters.
  */
 export type LimitRequests = (request: Counted) => LimitHeaders | null | Promise<LimitHeaders | null>;
 
-/** Returns the rate limit keys of a request, which are its token, its namespace and the address `ip`. */
+/** Returns the rate limit keys of a request, which are its token, namespace and IP address. */
 export function countedOf(
   { authorization }: IncomingHttpHeaders,
   { namespaceId }: Caller,
@@ -41,7 +47,7 @@ interface Rule {
 }
 
 /**
- * Creates the rate limits per token, tenant and address, which are disabled by default. A tenant's own
+ * Creates the rate limits per token, tenant and IP address. Returns null if no limit is configured. A tenant's own
  * `requestsPerMinute` replaces the common tenant limit. @spec Limits: gateway-wide limits
  */
 export function createRequestLimits(

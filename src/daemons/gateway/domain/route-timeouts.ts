@@ -1,8 +1,6 @@
 import type { PluginRouteLookup } from './plugin-route-lookup.ts';
 
-/**
- * Time in ms that is added to a route's timeout, because the timeout starts only when a plugin process is available.
- */
+/** Time added to a route's timeout, in ms. The timeout starts only when a plugin process is available. */
 const MARGIN_MS = 30_000;
 
 /** Returns the response timeout in ms for a method and a percent-encoded path. */

@@ -4,8 +4,8 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 type Right = 'workflows' | 'dispatch';
 
 /**
- * API path prefixes that containers are allowed to call, each with the permission that is required in
- * `permissions.platform`. Jobs require `dispatch`, because the HTTP API can submit jobs of any plugin.
+ * API path prefixes that containers are allowed to call, with the required permission of each prefix. Jobs require
+ * `dispatch`, because the HTTP API can submit jobs of any plugin.
  */
 const AREAS: ReadonlyArray<[prefix: string, right: Right]> = [
   ['/api/v1/workflows', 'workflows'],

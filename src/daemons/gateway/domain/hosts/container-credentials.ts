@@ -9,7 +9,10 @@ import type { Jwts } from '../identity/jwt.ts';
 import type { Revocations, RevokedToken } from '../identity/revocations.ts';
 import { PLATFORM_SCOPE } from '../identity/static-tokens.ts';
 
-/** Time for which a token stays valid after the execution's timeout, so that the container can finish its last call. */
+/**
+ * Time for which a token stays valid after the execution's timeout, in seconds. The container can finish its last call
+ * in this time.
+ */
 const EXTRA_SECONDS = 60;
 /** Cache key prefix of active tokens. */
 const KEY_PREFIX = 'container-pass:';
@@ -22,7 +25,7 @@ interface ActiveToken {
   owner?: number;
 }
 
-/** Credentials of the container of one execution, for calls to the platform. */
+/** Credentials of one execution's container, for calls to the platform. */
 export interface ContainerCredential {
   /** A JWT that identifies the execution. */
   token: string;
@@ -52,9 +55,9 @@ export interface ContainerCredentialsDeps {
 }
 
 /**
- * Issues credentials for containers. Each execution gets its own internal secret, which is derived from the platform's
- * secret. With the platform's secret itself, a container could omit its token and dispatch for any namespace. @spec
- * Authentication 6, 7; docs/decisions/0040
+ * Issues credentials for containers. Each execution gets its own internal secret, derived from the platform's secret.
+ * The platform's secret would let a container dispatch for any namespace without a token. @spec Authentication 6, 7;
+ * docs/decisions/0040
  */
 export function createContainerCredentials(deps: ContainerCredentialsDeps): ContainerCredentials {
   const { jwts, revocations, cache, members, fence, clock, logger } = deps;
@@ -63,8 +66,8 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
     createHmac('sha256', key).update(executionId).digest('base64url');
 
   /**
-   * Revokes tokens before their cache entries are deleted, so that after a crash between the two steps, the next
-   * gateway repeats the revocation.
+   * Revokes tokens before their cache entries are deleted. After a crash between the two steps, the next gateway
+   * repeats the revocation.
    */
   async function revoke(tokens: readonly RevokedToken[]): Promise<void> {
     await revocations.revokeTokens(tokens);
@@ -82,7 +85,7 @@ export function createContainerCredentials(deps: ContainerCredentialsDeps): Cont
         ttlSeconds: Math.ceil(timeoutMs / 1000) + EXTRA_SECONDS,
       });
       const refusedUntil = expiresAt + LIMITS.jwtClockToleranceSeconds * 1000;
-      // The token is stored before the container receives the token, so that a gateway can revoke the token after a
+      // The token is stored before the container receives the token. A gateway can therefore revoke the token after a
       // crash.
       const entry: ActiveToken = { refusedUntil, owner };
       await cache.set(PLATFORM_SCOPE, KEY_PREFIX + jti, { ...entry }, refusedUntil - clock.now());

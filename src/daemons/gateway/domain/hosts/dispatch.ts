@@ -94,16 +94,14 @@ function namespaceOf({ tenantId }: DispatchRequest, { namespaceId }: Dispatcher)
   );
 }
 
-/**
- * Returns the user of the request, or null if a container sent the request, because containers must not act for users.
- */
+/** Returns the user of the request. Returns null for a container, because containers must not act for users. */
 function userOf({ user }: DispatchRequest, { namespaceId }: Dispatcher): DispatchRequest['user'] {
   return namespaceId === null ? user : null;
 }
 
 /**
- * Returns the permissions that the manifest declares for the handler. If the manifest declares the handler several
- * times with different permissions, the request must contain one of these permission sets.
+ * Returns the permissions that the manifest declares for the handler. If the manifest declares several permission sets
+ * for the handler, the request must contain one of these sets.
  */
 function permissionsOf(manifest: ManifestV3, { handler, host, permissions }: DispatchRequest): Permissions {
   requireDeclaredHost(manifest, handler, host);

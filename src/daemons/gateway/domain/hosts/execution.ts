@@ -24,11 +24,11 @@ import type { AgentFrameOf } from './frames.ts';
 
 /** Time that the gateway waits for the agent's result after the handler's timeout, which the agent enforces. */
 const GRACE_MS = seconds(2);
-/** Time for the agent to fetch a missing plugin and to start a process, in addition to the handler's timeout. */
+/** Time for the agent to fetch a missing plugin and to start a process. This time is added to the handler's timeout. */
 const PREPARE_MS = seconds(60);
 /**
- * Maximum time that an execution waits in the queue of the host. The limit applies only if the caller is notified when
- * the handler starts.
+ * Maximum time that an execution waits in the host's queue. The limit applies only if the caller is notified when the
+ * handler starts.
  */
 const QUEUE_MS = days(1);
 /** Assumed minimum transfer rate in bytes per ms, used to extend timeouts for large inputs and results. */
@@ -228,8 +228,8 @@ export class HostExecution {
   #takeResult(frame: AgentFrameOf<'result'>): void {
     try {
       const result = readResult({ result: frame.result });
-      // Agents of earlier releases do not send `begun` frames, so the caller is notified here if no such frame has
-      // arrived.
+      // Agents of earlier releases do not send `begun` frames. In this case, the caller is notified when the result
+      // arrives.
       this.#onBegun?.();
       const drained = this.#stream?.drained;
       if (!drained) this.#resolve(result);

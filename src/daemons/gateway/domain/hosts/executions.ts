@@ -6,12 +6,12 @@ import { alreadySent, lost, tooLarge } from './failures.ts';
 import { createLateReports, type ReportLate } from './late-answers.ts';
 
 /**
- * Maximum number of ended executions that are kept, to distinguish late results from results with unknown execution
- * ids.
+ * Maximum number of ended executions that are kept. The list distinguishes late results from results with unknown
+ * execution ids.
  */
 const MAX_ENDED = 1024;
 
-/** The executions of one host session. All in-flight executions fail when the session ends. */
+/** Executions of one host session. All in-flight executions fail when the session ends. */
 export class HostExecutions {
   readonly #deps: HostExecutionDeps;
   readonly #live = new Map<string, HostExecution>();
@@ -89,7 +89,7 @@ export class HostExecutions {
   #takeLate(frame: ExecutionFrame): void {
     const { services, link } = this.#deps;
     const request = this.#ended.get(frame.executionId);
-    // Log messages of a cancelled handler are written too, because the messages can explain why the handler stopped.
+    // Log messages of a cancelled handler are also written, because these messages can explain why the handler stopped.
     if (frame.type === 'log' && request) writeLog(services, frame, request, AbortSignal.abort());
     if (frame.type === 'result' || frame.type === 'error')
       this.#reportLate(frame.type, frame.executionId, request !== undefined);

@@ -13,7 +13,7 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { createFrameJoiner, parseUntrusted } from '../../../../plugins/index.ts';
 
 export type AgentFrameOf<Type extends AgentFrameType> = z.infer<(typeof AGENT_FRAMES)[Type]>;
-/** Complete frame, received as one message or joined from several part frames. */
+/** Complete frame, which arrived as one message or was joined from part frames. */
 export type WholeFrame = Exclude<AgentFrame, PartFrame>;
 
 export interface FrameReaderDeps {
@@ -31,15 +31,13 @@ export interface FrameReaderDeps {
 }
 
 export interface FrameReader {
-  /**
-   * Monotonic time at which the latest part of an incomplete frame arrived, or null if there is no incomplete frame.
-   */
+  /** Monotonic time at which the latest part of an incomplete frame arrived. Null if no frame is incomplete. */
   readonly latestPartAt: number | null;
   /** Reads one text message of the agent. Never throws. */
   read(text: string): void;
 }
 
-/** Creates a reader for the frames of one agent, which are untrusted input. */
+/** Creates a reader for the frames of one agent. The frames are untrusted input. */
 export function createFrameReader({
   clock,
   onFrame,

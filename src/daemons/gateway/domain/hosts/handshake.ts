@@ -19,7 +19,10 @@ export function protocolFault({ protocol }: Hello): HelloFault | undefined {
   };
 }
 
-/** Returns a fault if the host is revoked, or if the agent does not prove possession of the host's private key. */
+/**
+ * Returns a fault if the host is revoked. Also returns a fault if the agent does not prove possession of the host's
+ * private key.
+ */
 export function identityFault(
   { proof }: Hello,
   found: HostRecord,

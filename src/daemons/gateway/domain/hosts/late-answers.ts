@@ -2,10 +2,10 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { createTokenBucket } from '../../../../plugins/index.ts';
 
-/** Rate limit of diagnostics for each session, because an agent could send thousands of invalid results per second. */
+/** Rate limit of diagnostics per session, because an agent could send thousands of invalid results per second. */
 const RATE = { perSecond: 1, atOnce: 20 };
 
-/** Reports a result for an execution that has ended (`late`) or that was never sent to the host. */
+/** Reports a result of an ended execution (`late` is true), or of an execution that was never sent to the host. */
 export type ReportLate = (type: string, executionId: string, late: boolean) => void;
 
 export function createLateReports(hostId: string, clock: Clock, logger: Logger): ReportLate {

@@ -12,8 +12,8 @@ import { fitsTarget } from './fits-target.ts';
 import type { HostSessions } from './sessions.ts';
 
 /**
- * Maximum number of candidate hosts to read from the store. More candidates are not needed, because any matching host
- * can run the execution.
+ * Maximum number of candidate hosts to read from the store. Any matching host can run the execution, so more candidates
+ * are not needed.
  */
 const MAX_CANDIDATES = 1000;
 
@@ -24,7 +24,7 @@ export interface OwnerCallsDeps {
   dispatch: DispatchClient;
 }
 
-/** A host that is connected to another gateway, and the URL of that gateway. */
+/** Host that is connected to another gateway, with the URL of that gateway. */
 interface Owned {
   hostId: string;
   url: string;
@@ -44,8 +44,8 @@ export class OwnerCalls {
   }
 
   /**
-   * Returns a function that runs the execution on a matching host of another gateway, or undefined if no host matches.
-   * The function sends the execution only once, because the handler might have run even if the connection failed.
+   * Returns a function that runs the execution on a matching host of another gateway. Returns undefined if no host
+   * matches. The function does not retry, because the handler might have run even if the connection failed.
    */
   async find(
     request: ExecutionRequest,
@@ -77,8 +77,8 @@ export class OwnerCalls {
 }
 
 /**
- * Returns a function that runs an execution on a host of this gateway if a host is available, and otherwise on a host
- * of another gateway.
+ * Returns a function that runs an execution on an available host of this gateway. If no host is available, the function
+ * uses a host of another gateway.
  */
 export function runOnAnyGateway(sessions: HostSessions, owners: OwnerCalls | undefined): HostSessions['run'] {
   return async (request, plugin, target, options) => {

@@ -40,7 +40,7 @@ export interface HostSessionDeps {
   store: HostStore;
   /** Returns the fence token of this gateway, which owns the session. Throws if the gateway has lost its lease. */
   owner(): number;
-  /** Resolves once the other gateways have read the changes so far. */
+  /** Resolves once the other gateways have read all changes made before the call. */
   spread(): Promise<void>;
   services: PlatformServices;
   clock: Clock;
@@ -142,12 +142,15 @@ export class HostSession {
     this.#reader.read(text);
   }
 
-  /** Closes the session if a time limit (hello, heartbeat or token expiry) has passed, or if the host was revoked. */
+  /**
+   * Closes the session if the host was revoked or a time limit has passed. Time limits exist for hello, heartbeat and
+   * token expiry.
+   */
   tick(): void {
     const { clock, isRevoked } = this.#deps;
     const now = clock.monotonic();
     if (this.#isOver) return;
-    // The revocation is also checked before `hello`, so that a revoked host is disconnected without waiting for the
+    // The revocation is also checked before `hello`. A revoked host is then disconnected without waiting for the
     // `hello` timeout.
     if (isRevoked(this.#principal)) this.close(HOST_CLOSE.revoked, 'revoked');
     else if (clock.now() >= this.#principal.expiresAt)
@@ -248,7 +251,7 @@ export class HostSession {
     // registered.
     this.#capabilities = new Set(found.capabilities);
     const isElsewhere = await store.connect(this.hostId, this.sessionId, clock.now(), this.#deps.owner());
-    // Until the other gateway closes the previous session, it may send executions there.
+    // The other gateway can send executions to the host's previous session until that gateway has closed the session.
     if (isElsewhere) await this.#deps.spread();
     if (this.#isOver) return this.#noteDisconnected();
     this.#welcome(hello, found);

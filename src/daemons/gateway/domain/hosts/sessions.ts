@@ -14,7 +14,8 @@ import { fitsTarget } from './fits-target.ts';
 import type { HostSession } from './session.ts';
 
 /**
- * Interval at which one timer checks all sessions. Separate timers for five thousand sessions would cost more CPU time.
+ * Interval at which one timer checks all sessions. A separate timer for each of five thousand sessions would cost more
+ * CPU time.
  */
 const SWEEP_MS = seconds(1);
 /** Maximum time for in-flight executions to finish when the gateway stops. */
@@ -52,7 +53,7 @@ export class HostSessions {
     this.#greeting.add(session);
   }
 
-  /** Makes this session the current session of its host, and closes the previous session of the host with code 4409. */
+  /** Makes this session the current session of its host. Closes the host's previous session with code 4409. */
   adopt(session: HostSession): void {
     this.#greeting.delete(session);
     const former = this.#byHost.get(session.hostId);
@@ -68,7 +69,7 @@ export class HostSessions {
 
   /**
    * Runs an execution on the least loaded matching host of the namespace. Throws HOST_UNAVAILABLE if no matching host
-   * is connected or the connection is lost, and SERVICE_UNAVAILABLE if all matching hosts are busy.
+   * is connected or the connection is lost. Throws SERVICE_UNAVAILABLE if all matching hosts are busy.
    */
   async run(
     request: ExecutionRequest,
@@ -81,7 +82,7 @@ export class HostSessions {
     return session.executions.run(request, plugin, options);
   }
 
-  /** Returns whether a matching host of the namespace is connected to this process and can take an execution now. */
+  /** Returns whether a matching host that is connected to this process can take an execution now. */
   canRun(request: ExecutionRequest, target: HostTarget): boolean {
     return this.#search(request, target).best !== undefined;
   }

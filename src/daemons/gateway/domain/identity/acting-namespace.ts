@@ -4,7 +4,7 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Admins } from './admins.ts';
 
 /**
- * Returns the caller with the namespace for which it acts. Administrators can select another namespace with the
+ * Returns the caller with the namespace of the request. Administrators can select another namespace with the
  * `x-svc-namespace` header. Other callers get 403 if the header names another namespace.
  */
 export function actingNamespace<Who extends Caller>(

@@ -10,8 +10,8 @@ export interface Admins {
   /** Throws FORBIDDEN unless the caller is an administrator. */
   require(caller: Caller): void;
   /**
-   * Returns the requested namespace `asked`, or the caller's own namespace by default. Throws FORBIDDEN if `asked` is
-   * another namespace and the caller is not an administrator.
+   * Returns the requested namespace `asked`, or the caller's own namespace by default. Throws FORBIDDEN if a caller who
+   * is not an administrator requests another namespace.
    */
   scope(caller: Caller, asked: string | undefined): string;
   /**

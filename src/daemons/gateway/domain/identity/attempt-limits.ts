@@ -14,15 +14,15 @@ const MAX_CONCURRENT_ATTEMPTS = 4;
 
 export interface AttemptLimits {
   /**
-   * Runs a login attempt. Failures count for the IP address and for the client at this address, so that other senders
-   * cannot lock out a client. Throws RATE_LIMIT_EXCEEDED without running the attempt if a limit is reached.
+   * Runs a login attempt. Failures of a client are counted per IP address, so that other senders cannot lock out the
+   * client. Throws RATE_LIMIT_EXCEEDED without running the attempt if a limit is reached.
    */
   guard<T>(ip: string, clientId: string | null, attempt: () => Promise<T>): Promise<T>;
 }
 
 /**
- * Creates limits that slow down password guessing and bound the CPU time that unauthenticated clients can spend on
- * scrypt. @spec docs/security.md "Guessing"
+ * Creates limits that slow down password guessing. The limits also bound the CPU time that unauthenticated clients can
+ * spend on scrypt. @spec docs/security.md "Guessing"
  */
 export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits {
   const failures = createLimiter('login attempts', { windowMs: minutes(1) });
@@ -49,8 +49,8 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 
   return {
     guard(ip, clientId, attempt) {
-      // The client's limit is checked first, so that one misconfigured client does not exhaust the limit of all clients
-      // at its address.
+      // The client's limit is checked first. One misconfigured client then cannot exhaust the limit of all clients at
+      // its address.
       const keys: Array<[string, number]> = [[ip, PER_ADDRESS]];
       if (clientId !== null) keys.unshift([`${ip} ${clientId}`, PER_CLIENT_AND_ADDRESS]);
       return concurrency.run(ip, () => counted(keys, attempt));
@@ -59,8 +59,8 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
 }
 
 /**
- * Limits concurrent attempts per key and queues further attempts. Attempts in flight count as failures, so without this
- * limit fifty agents that log in at the same time would exceed the failure limit.
+ * Limits concurrent attempts per key and queues further attempts. Attempts in flight count as failures. Without this
+ * limit, fifty agents that log in at the same time would exceed the failure limit.
  */
 class ConcurrencyPerKey {
   readonly #keys = new Map<string, { limit: LimitFunction; users: number }>();

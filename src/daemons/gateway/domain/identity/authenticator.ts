@@ -32,8 +32,8 @@ export interface Subject {
 
 export interface Authenticator {
   /**
-   * Authenticates the caller. Returns synchronously if the token is cached. If the authentication fails, throws or
-   * rejects with UNAUTHORIZED and logs the reason.
+   * Authenticates the caller. Returns synchronously if the token is cached. If the authentication fails, logs the
+   * reason and throws or rejects with UNAUTHORIZED.
    */
   authenticate(subject: Subject): Principal | Promise<Principal>;
   /** Clears the cache, so that each token is verified again at its next use. */
@@ -54,7 +54,8 @@ export interface AuthenticatorDeps {
 
 const REMEMBERED_TOKENS = 10_000;
 /**
- * Cache TTL for credentials that can be revoked out of band, which are static tokens and the keys of an OAuth issuer.
+ * Cache TTL for credentials that can be revoked out of band, in ms. Such credentials are static tokens and the keys of
+ * an OAuth issuer.
  */
 const RECHECK_MS: Partial<Record<Principal['kind'], number>> = { static: seconds(30), oauth: minutes(1) };
 
@@ -66,7 +67,7 @@ interface Remembered {
 
 /**
  * Authenticates callers by static token or JWT. Verified tokens are cached by header value, so that repeated calls need
- * no signature check. Each cache hit checks the expiry, and revocations clear the cache. @spec Authentication 1
+ * no signature check. Cache hits check the expiry, and revocations clear the cache. @spec Authentication 1
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { staticTokens, jwts, revocations, requireFresh, verifyOAuth, clock, logger } = deps;
@@ -86,7 +87,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (token === undefined) throw refused('MALFORMED_AUTHORIZATION', subject);
     const principal = await resolve(token);
     if (typeof principal === 'string') throw refused(principal, subject);
-    // There must be no `await` between this check and the caching, because a revocation in between would be missed.
+    // There must be no `await` between this check and the caching. Otherwise, a revocation in between would be missed.
     if (revocations.isRevoked(principal)) throw refused('TOKEN_REVOKED', subject, principal);
     const recheckMs = RECHECK_MS[principal.kind];
     const recheckAt = recheckMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + recheckMs;

@@ -17,14 +17,14 @@ export type AuthFault =
 const SCHEME = 'bearer ';
 
 /**
- * Returns the value of the Authorization header, or REPEATED if the header occurs more than once. Two servers could
- * read different values of a repeated header, because Node hides all values except the first.
+ * Returns the value of the Authorization header, or REPEATED if the header occurs more than once. Node hides all values
+ * except the first. Two servers could therefore read different values of a repeated header.
  */
 export function authorizationOf(rawHeaders: readonly string[]): string | undefined | typeof REPEATED {
   return singleHeader(rawHeaders, 'authorization');
 }
 
-/** Returns the token without its scheme, so that requests with `Bearer` and `bearer` count for the same rate limit. */
+/** Returns the token without its scheme. Requests with `Bearer` and `bearer` then count for the same rate limit. */
 export function tokenText(authorization: string): string {
   return authorization.slice(SCHEME.length);
 }
@@ -39,7 +39,7 @@ export function isCanonicalJwt(token: string): boolean {
 
 /**
  * Returns the token of `Bearer <token>`, or undefined if the header is malformed. Exactly one space must follow the
- * scheme. The token itself can contain spaces.
+ * scheme. The token can contain spaces.
  */
 export function bearerToken(authorization: string): string | undefined {
   if (authorization.length > LIMITS.tokenChars + SCHEME.length) return undefined;
@@ -49,8 +49,8 @@ export function bearerToken(authorization: string): string | undefined {
 }
 
 /**
- * Returns whether the token starts or ends with a space or tab. Other whitespace is not checked, because in Latin-1
- * header text the last byte of a UTF-8 letter can look like whitespace.
+ * Returns whether the token starts or ends with a space or tab. Other whitespace is not checked. In Latin-1 header
+ * text, the last byte of a UTF-8 letter can look like whitespace.
  */
 export function hasOuterBlank(token: string): boolean {
   return /^[ \t]|[ \t]$/.test(token);

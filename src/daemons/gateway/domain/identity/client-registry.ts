@@ -53,9 +53,9 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       return { client, clientSecret };
     },
     /**
-     * Stores the operator's client. If this is the only node, other operator clients are revoked, because their secrets
-     * might have leaked. With several nodes, the other clients can belong to other nodes. An unchanged client is not
-     * stored again, because hashing its secret would add 30 ms to each start.
+     * Stores the operator's client if the client is new or changed. On the only node, other operator clients are
+     * revoked, because their secrets might have leaked. With several nodes, the other clients can belong to other
+     * nodes.
      */
     async adopt(
       client: Credentials & { hostId: string; namespaceId: string; name: string },
@@ -85,8 +85,8 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
       });
     },
     /**
-     * Returns the client if its secret matches, otherwise undefined. The call takes equally long for an unknown client,
-     * a revoked client and a wrong secret.
+     * Returns the client if its secret matches, otherwise undefined. An unknown client, a revoked client and a wrong
+     * secret take equally long to verify.
      */
     async verify({ clientId, clientSecret }: Credentials): Promise<ClientRecord | undefined> {
       const isGenuine = await matches(await store.find(clientId), clientSecret);

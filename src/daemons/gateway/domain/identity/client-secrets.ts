@@ -5,7 +5,7 @@ const KEY_BYTES = 32;
 /** Hash prefix of the current scheme, which is scrypt of the secret's SHA-256 digest. */
 const PREFIX = 'scrypt-sha256';
 /**
- * Hash prefix of the outdated scheme, which is scrypt of the secret itself. scrypt pads the secret with NUL bytes, so
+ * Hash prefix of the outdated scheme, which uses scrypt of the secret itself. scrypt pads the secret with NUL bytes, so
  * `secret` and `secret\0` have the same hash.
  */
 const LEGACY_PREFIX = 'scrypt';
@@ -27,8 +27,8 @@ const DUMMY_HASH = [PREFIX, SECRET_COST.N, SECRET_COST.r, SECRET_COST.p, 'A'.rep
 );
 
 /**
- * Verifies a secret. If `hash` is undefined, returns false after the same time, so that the timing does not reveal
- * which clients exist.
+ * Verifies a secret. If `hash` is undefined, returns false after the same time. The timing must not reveal which
+ * clients exist.
  */
 export async function verifySecret(secret: string, hash: string | undefined): Promise<boolean> {
   const [prefix, N, r, p, salt, key] = (hash ?? DUMMY_HASH).split('$');

@@ -75,7 +75,7 @@ export function createClients({
           "This is the operator's client. Replace SVC_OPERATOR_CLIENT_ID, or delete credentials.json in the data folder, and restart first.",
         );
       }
-      // Previous clients of the operator have the same host id as the current client, so only the client is revoked and
+      // Previous clients of the operator share the host id of the current client. Therefore only the client is revoked,
       // not the host.
       if (client.hostId === operator?.hostId) {
         await store.revoke(clientId, clock.now());

@@ -19,7 +19,7 @@ const ALGORITHM = 'HS256';
 
 /**
  * Claims of a JWT. Times are in epoch seconds, and `sid` is the id of the login. Programs that sign tokens with the
- * same secret can omit `jti` and `typ`. A missing `typ` is derived from the host id. @spec JWT claims; Authentication 1
+ * same secret can omit `jti` and `typ`. @spec JWT claims; Authentication 1
  */
 const Claims = z
   .object({
@@ -118,6 +118,6 @@ function faultOf(error: unknown): AuthFault {
   if (error instanceof errors.JWTClaimValidationFailed)
     return error.claim === 'nbf' ? 'JWT_NOT_ACTIVE' : 'JWT_CLAIMS_INVALID';
   if (error instanceof errors.JWTInvalid) return 'JWT_CLAIMS_INVALID';
-  // All other errors mean that the token is not a JWT, or has an unsupported algorithm or header.
+  // All other errors mean that the token is not a JWT, or that its algorithm or header is not supported.
   return 'UNKNOWN_TOKEN';
 }

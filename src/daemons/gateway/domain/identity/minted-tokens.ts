@@ -72,8 +72,8 @@ export function createMintedTokens({ store, jwts, revocations, admins, clock, lo
           `There is no minted token with the id "${jti}"; list all with \`svc tokens list\`. To revoke a client's tokens, use \`svc clients revoke\`.`,
         );
       }
-      // The revocation is kept for the clock tolerance after the expiry, because expired tokens are accepted within
-      // this tolerance.
+      // Expired tokens are accepted within the clock tolerance. The revocation is therefore kept until the tolerance
+      // has passed.
       await revocations.revokeToken(jti, token.expiresAt + seconds(LIMITS.jwtClockToleranceSeconds));
       logger.diagnostic({
         domain: 'auth',

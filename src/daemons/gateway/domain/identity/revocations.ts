@@ -21,8 +21,8 @@ export interface RevokedToken {
 export interface Revocations {
   isRevoked(caller: Revocable): boolean;
   /**
-   * Revokes a host and its tokens. Settles when all processes and nodes reject the tokens, or after a second. Returns
-   * false if the host was already revoked.
+   * Revokes a host and its tokens. Settles when all processes and nodes reject the tokens, or after one second.
+   * Resolves to false if the host was already revoked.
    */
   revokeHost(hostId: string): Promise<boolean>;
   /**
@@ -46,7 +46,7 @@ export interface RevocationsDeps {
 }
 
 /**
- * Keeps revocations in memory for synchronous checks by authentication. A revocation is stored before it is confirmed,
+ * Keeps revocations in memory for synchronous checks by authentication. A revocation is stored before its confirmation,
  * so that no restart can lose a revocation. @spec Gateway: DELETE /api/v1/hosts
  */
 export async function createRevocations({ store, feed, clock }: RevocationsDeps): Promise<Revocations> {

@@ -25,7 +25,7 @@ export function keyFingerprints({
 }
 
 /**
- * Returns the names of the environment variables whose keys differ. Different JWT secrets are allowed if each node
+ * Returns the environment variables whose keys differ between two nodes. JWT secrets are allowed to differ if each node
  * accepts the tokens of the other node.
  */
 export function differingKeys(own: KeyFingerprints, other: KeyFingerprints): string[] {
@@ -39,8 +39,8 @@ export function differingKeys(own: KeyFingerprints, other: KeyFingerprints): str
 }
 
 /**
- * Throws CONFLICT if the keys differ from the keys of the other live nodes, or if the master key is not the key that
- * encrypted the store's secrets. @spec docs/decisions/0218
+ * Throws CONFLICT if the keys differ from the keys of another live node. Throws CONFLICT if the store's secrets are
+ * encrypted with a different master key. @spec docs/decisions/0218
  */
 export async function requireSharedKeys(
   own: KeyFingerprints,

@@ -9,8 +9,8 @@ export const PLATFORM_SCOPE = 'platform';
 const PREFIX = 'host:token:';
 const PAGE = 500;
 /**
- * Cache scope of the list of applied revisions of the static tokens, oldest first. FEED_SCOPES contains this scope, so
- * changes are added to the change feed.
+ * Cache scope of the applied static token revisions, oldest first. FEED_SCOPES contains this scope, so changes are
+ * added to the change feed.
  */
 const REVISIONS_SCOPE = 'static-token-revisions';
 const REVISIONS_ENTRY = 'revisions';
@@ -22,7 +22,7 @@ type Entries = PlatformConfig['gateway']['staticTokens'];
 export interface StaticTokens {
   /**
    * Returns the caller of the token. Tokens must match exactly, including case and whitespace. Non-ASCII tokens can
-   * arrive as UTF-8 or as Latin-1, because clients use both encodings.
+   * arrive as UTF-8 or as Latin-1.
    */
   find(token: string): Promise<Caller | undefined>;
 }
@@ -41,9 +41,9 @@ export interface StaticTokensDeps {
 }
 
 /**
- * Stores the static tokens of the config as `host:token:<token>` and deletes all other entries, which revokes tokens
- * that were removed from the config. Nothing is changed if another live node runs with a newer config. @spec Static
- * token entry; Authentication 5; docs/decisions/0218
+ * Stores the static tokens of the config as `host:token:<token>`. Deletes all other entries, which revokes removed
+ * tokens. Changes nothing if another live node runs with a newer config. @spec Static token entry; Authentication 5;
+ * docs/decisions/0218
  */
 export async function syncStaticTokens(
   entries: Entries,

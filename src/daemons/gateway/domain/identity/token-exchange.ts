@@ -37,8 +37,8 @@ export interface TokenExchangeDeps {
 }
 
 /**
- * The sender of a request, as logged when its credentials are rejected. The tenant is not logged, because a client id
- * without valid credentials is not trusted.
+ * Sender of a request, as logged when its credentials are rejected. The tenant is not logged, because an unverified
+ * client id is not trusted.
  */
 export type Sender = Pick<Subject, 'ip' | 'requestId' | 'traceId'>;
 
@@ -70,7 +70,7 @@ export class TokenExchange {
   }
 
   /**
-   * Exchanges a refresh token for new tokens. The reuse of a spent token suggests theft, so all tokens of the login are
+   * Exchanges a refresh token for new tokens. Reuse of a spent token suggests theft, so all tokens of the login are
    * revoked.
    */
   async refresh(refreshToken: string, sender: Sender): Promise<TokenPair> {
@@ -103,7 +103,7 @@ export class TokenExchange {
         sender,
       );
     const revoked = await this.#deps.refreshTokens.revokeFamily(familyId);
-    // Revoking the family id also revokes access tokens that were just issued, because these tokens contain the id as
+    // Revoking the family id also revokes access tokens that were just issued. These tokens contain the family id as
     // `sid`.
     await this.#deps.revocations.revokeToken(familyId, this.#deps.clock.now() + ACCESS_LIFE_MS);
     throw this.#refused(

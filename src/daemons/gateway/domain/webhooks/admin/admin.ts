@@ -15,7 +15,7 @@ export interface ProvisionOptions {
   namespaceInUrl: boolean | undefined;
   /** Secret that the provider generated and that the administrator enters. */
   given?: string | undefined;
-  /** Generates a secret even if the webhook already has a secret and the provider usually generates secrets itself. */
+  /** Whether a generated secret can replace the secret of a provider that generates secrets itself. */
   generate?: boolean | undefined;
   requestId: string;
   traceId: string;
@@ -91,8 +91,8 @@ export class WebhookAdmin {
   }
 
   /**
-   * Throws CONFLICT if the webhook has a secret and the provider generates secrets itself. A generated secret would
-   * replace the provider's secret, and all deliveries would fail with 401 after the 24-hour grace period.
+   * Throws CONFLICT if the webhook has a secret and its provider generates secrets itself. A generated secret would
+   * replace the provider's secret. Deliveries would then fail with 401 after the 24-hour grace period.
    */
   async #refuseReplacement(key: SecretKey, auth: WebhookAuthConfig): Promise<void> {
     const maker = auth.type === 'provider' ? SECRET_GENERATING_PROVIDERS[auth.provider] : undefined;

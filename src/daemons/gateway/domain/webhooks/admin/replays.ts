@@ -67,8 +67,8 @@ export class Replays {
   }
 
   /**
-   * Replays one delivery. Throws DELIVERY_NOT_FOUND if the delivery does not exist, or CONFLICT with the reason if the
-   * delivery cannot be replayed.
+   * Replays one delivery. Throws DELIVERY_NOT_FOUND if the delivery does not exist. Throws CONFLICT with the reason if
+   * the delivery cannot be replayed.
    */
   async replay(namespaceId: string, webhookId: string, call: Call): Promise<Replayed> {
     return this.#replayRecord(await requireDelivery(this.#deps.inbox, namespaceId, webhookId), call);
@@ -146,8 +146,8 @@ export class Replays {
   }
 
   /**
-   * Returns the delivery, or undefined if the delivery cannot be replayed, was already replayed, or was redelivered
-   * successfully.
+   * Returns the delivery if a replay is possible and needed. A replay is not needed if the delivery was already
+   * replayed or redelivered successfully.
    */
   async #findUnhandled(webhookId: string): Promise<DeliveryRecord | undefined> {
     const record = await this.#deps.inbox.find(webhookId);
@@ -159,8 +159,8 @@ export class Replays {
   }
 
   /**
-   * Replays a delivery, or returns undefined if no replay is necessary. If several bulk replays run concurrently, only
-   * one bulk replay in all processes replays the delivery.
+   * Replays a delivery, or returns undefined if no replay is needed. Concurrent bulk replays in all processes replay a
+   * delivery only once.
    */
   async #replayOnce(webhookId: string, call: Call): Promise<Replayed | undefined> {
     if (!(await this.#findUnhandled(webhookId))) return undefined;

@@ -32,8 +32,8 @@ export interface WebhookSamplesDeps {
 }
 
 /**
- * Names of headers that are removed from the caller's headers, because the internal request does not need them or sets
- * its own values.
+ * Headers that are not copied from the caller to the internal request. The internal request sets its own values or does
+ * not need these headers.
  */
 const NOT_SENT = new Set([
   'content-encoding',
@@ -62,8 +62,8 @@ export class WebhookSamples {
     const target = this.#deps.targets.require(pluginId, event, instanceId);
     const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
     const body = Buffer.from(payload);
-    // Header names are converted to lower case, so that the generated signature header replaces a given signature
-    // header.
+    // Header names are converted to lower case. The generated signature header then replaces a signature header of the
+    // caller.
     const given = Object.entries(headers)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
       .filter(([name]) => !NOT_SENT.has(name));

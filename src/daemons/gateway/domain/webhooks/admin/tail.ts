@@ -2,8 +2,8 @@ import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../../../store/ports/index.ts';
 
 /**
- * Cursor of a delivery stream. `position` is the position of the last delivery sent. `open` contains the positions of
- * deliveries that were sent before they ended.
+ * Cursor of a delivery stream. `position` is the position of the latest sent delivery. `open` contains the positions of
+ * sent deliveries whose end has not been sent.
  */
 export interface TailCursor {
   position: number;
@@ -19,17 +19,16 @@ export interface TailEvent {
 }
 
 /**
- * Maximum number of open deliveries in a cursor. Above the limit, the oldest positions are dropped, and the ends of
- * these deliveries are not sent.
+ * Maximum number of open deliveries in a cursor. Above the limit, the oldest positions are dropped. The ends of the
+ * dropped deliveries are not sent.
  */
 const MAX_OPEN = 200;
 const PAGE = 100;
 const OPEN = new Set(['accepted', 'retrying', 'running']);
 
 /**
- * Returns events for open deliveries of the cursor that have ended, followed by newer deliveries in order. The cursor
- * contains the whole state of the stream, so that a client can resume the stream at any time. @spec docs/webhooks.md
- * "Tail"
+ * Returns the ends of open deliveries, followed by newer deliveries in order. Each event contains a cursor, so that a
+ * client can resume the stream after any event. @spec docs/webhooks.md "Tail"
  */
 export async function readTail(
   inbox: WebhookInbox,

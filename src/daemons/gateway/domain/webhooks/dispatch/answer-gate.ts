@@ -3,8 +3,8 @@ import type { QueuedDelivery } from './attempts.ts';
 /** Delays the handler of an async delivery until its 202 response is written. */
 export class AnswerGate {
   /**
-   * Deliveries whose response is not written yet, by webhook id. The value is undefined until the delivery reaches the
-   * head of the queue.
+   * Deliveries whose response is not written yet, by webhook id. The value is undefined until the queue returns the
+   * delivery.
    */
   readonly #unanswered = new Map<string, QueuedDelivery | undefined>();
   readonly #released: QueuedDelivery[] = [];
@@ -14,8 +14,8 @@ export class AnswerGate {
   }
 
   /**
-   * Marks a delivery as answered. Returns true if the delivery was on hold until its response. In this case, `next`
-   * returns the delivery.
+   * Records that the response of a delivery is written. Returns true if the delivery was held for this response. `next`
+   * then returns the delivery.
    */
   answered(webhookId: string): boolean {
     const item = this.#unanswered.get(webhookId);

@@ -17,8 +17,8 @@ export class AttemptTimers {
   }
 
   /**
-   * Returns whether the delivery gets a timer. Deliveries with an order key always get a timer, because later
-   * deliveries with the same key could otherwise overtake the failed delivery.
+   * Returns whether the delivery gets a timer. Deliveries with an order key always get a timer. Otherwise, later
+   * deliveries with the same key could overtake the failed delivery.
    */
   maySchedule({ orderKey }: Pick<NewDelivery, 'orderKey'>): boolean {
     return this.#stops.size < MAX_TIMERS || orderKey !== null;

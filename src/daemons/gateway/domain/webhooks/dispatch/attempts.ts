@@ -38,13 +38,13 @@ export interface QueuedDelivery {
 export interface AttemptEnd {
   /** Time of the next attempt in epoch ms, or undefined if there is no further attempt. */
   nextAttemptAt: number | undefined;
-  /** Whether the store was unavailable, so that the delivery could not be read or its end could not be stored. */
+  /** Whether the scheduler must read the delivery from the store again, for example after a store outage. */
   isUnread: boolean;
 }
 
 /**
- * Maximum share by which a backoff is randomly shortened, so that deliveries that failed at the same time are not
- * retried at the same time.
+ * Maximum share by which a backoff is randomly shortened. The jitter spreads retries of deliveries that failed at the
+ * same time.
  */
 const JITTER = 0.2;
 
@@ -65,8 +65,7 @@ export class Attempts {
     item.payload = undefined;
     if (payload === 'gone' || payload === 'unread')
       return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
-    // The delivery id is null, because workflows that async or replayed deliveries start are identified by the webhook
-    // id instead.
+    // The delivery id is null, because the webhook id identifies workflows that async or replayed deliveries start.
     const handled = await this.#deps.call(delivery, target, payload, null);
     item.attempts++;
     const { retry } = target.webhook;

@@ -1,5 +1,6 @@
 /**
- * Notifies the dispatcher that stored deliveries can run again after a resume, a reload, or the recovery of a service.
+ * Notifies the dispatcher that stored deliveries can run again. Causes are the resume of a webhook, a plugin reload, or
+ * the recovery of a service.
  */
 export class BacklogSignal {
   readonly #listeners = new Set<() => void>();

@@ -12,19 +12,19 @@ export interface DeliveryBacklogDeps {
   /** Adds a stored delivery to the queue in memory, unless the queue already contains the delivery. */
   hold(record: DeliveryRecord): void;
   /**
-   * Allows these deliveries to be queued again. Must not be called during a refill, because the page being read might
-   * list these deliveries as unfinished.
+   * Allows these deliveries to be queued again. Must not be called during a refill, because the refill might have read
+   * these deliveries as unfinished.
    */
   forget(webhookIds: readonly string[]): void;
 }
 
-/** Loads accepted deliveries that are in the store but not in memory, in order and page by page. */
+/** Loads accepted deliveries that are in the store but not in memory. Reads the deliveries in order, page by page. */
 export class DeliveryBacklog {
   readonly #deps: DeliveryBacklogDeps;
   #isPending = false;
   /**
-   * Position up to which all unfinished deliveries are in memory or on hold. Without this position, each refill would
-   * scan all deliveries of paused webhooks again.
+   * Position up to which all unfinished deliveries are in memory or on hold. Refills start at this position, so that
+   * deliveries of paused webhooks are not scanned again.
    */
   #position = 0;
   #mustRescan = false;
@@ -57,8 +57,8 @@ export class DeliveryBacklog {
   }
 
   /**
-   * Loads deliveries until memory is full or the store has no further deliveries, and then calls `onDone`. Only one
-   * refill runs at a time.
+   * Loads deliveries until memory is full or the store has no further deliveries. Then calls `onDone`. Only one refill
+   * runs at a time.
    */
   refill(onDone: () => void): void {
     this.#refill ??= this.#load().then(() => {
@@ -70,8 +70,8 @@ export class DeliveryBacklog {
   }
 
   /**
-   * Allows a finished delivery to be queued again. During a refill, the permission takes effect at the end of the
-   * refill, because the page being read might list the delivery as unfinished.
+   * Allows a finished delivery to be queued again. During a refill, the call takes effect after the refill. The refill
+   * might have read the delivery as unfinished.
    */
   finished(webhookId: string): void {
     if (this.#refill) this.#finishedMeanwhile.push(webhookId);

@@ -2,7 +2,7 @@ import { codeOf } from '../../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { DeliveryEnd, WebhookInbox } from '../../../../../store/ports/index.ts';
 
-/** Interval between write attempts while the store is unavailable, in ms of real time. */
+/** Interval between write attempts while the store is unavailable, in ms of wall-clock time. */
 const RETRY_MS = 500;
 
 export interface DeliveryEndsDeps {
@@ -13,8 +13,8 @@ export interface DeliveryEndsDeps {
 type Ending = Parameters<WebhookInbox['finish']>;
 
 /**
- * Stores the outcomes of handler runs, and retries while the store is unavailable. Without retries, an outage of the
- * store would leave deliveries unfinished and ids claimed until the process ends.
+ * Stores the outcomes of handler runs, and retries while the store is unavailable. Without retries, an outage would
+ * leave deliveries unfinished and their ids claimed.
  */
 export class DeliveryEnds {
   readonly #deps: DeliveryEndsDeps;
@@ -26,7 +26,7 @@ export class DeliveryEnds {
   }
 
   /**
-   * Resolves with true once the end is stored, or with false if `close` is called while the store is unavailable.
+   * Resolves with true once the end is stored. Resolves with false if `close` is called while the store is unavailable.
    * Throws errors that a retry cannot solve.
    */
   async store(...ending: Ending): Promise<boolean> {
@@ -44,8 +44,8 @@ export class DeliveryEnds {
   }
 
   /**
-   * Stores the end of a delivery in the background, after the sender got an error response. A redelivery waits until
-   * the end is stored.
+   * Stores the end of a delivery in the background, after the sender got an error response. Redeliveries wait until the
+   * end is stored.
    */
   storeLater(webhookId: string, end: DeliveryEnd, marker: Ending[2]): void {
     void this.#mayRetry()

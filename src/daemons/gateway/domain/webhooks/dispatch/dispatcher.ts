@@ -47,8 +47,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   readonly #timers: AttemptTimers;
   readonly #gate = new AnswerGate();
   readonly #queue = new Queue<QueuedDelivery>({
-    // Size of the body and of its text. The parsed value is not counted, although it needs about the same amount of
-    // memory.
+    // Size of the body and of its text. The parsed value is not counted, although the value needs about the same amount
+    // of memory.
     bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
     limitOf: ({ delivery, target: { webhook } }) =>
       webhook.concurrency === undefined
@@ -59,8 +59,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   });
   readonly #running = new Map<string, Promise<void>>();
   /**
-   * Ids of deliveries that must not be queued again. These deliveries are waiting or running, or are finished but
-   * possibly listed as unfinished in the page being read.
+   * Ids of deliveries that must not be queued again. These deliveries are waiting, running, or finished during the
+   * current refill.
    */
   readonly #known = new Set<string>();
   readonly #backlog: DeliveryBacklog;
@@ -144,8 +144,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   }
 
   /**
-   * Returns whether a new delivery must stay in the store, because memory is full or older deliveries are only in the
-   * store.
+   * Returns whether a new delivery must stay in the store. Reasons are full memory, and older deliveries that are only
+   * in the store.
    */
   #mustWaitInStore({ orderKey }: NewDelivery): boolean {
     const { isPending, isRefilling } = this.#backlog;
@@ -160,8 +160,8 @@ export class InboxDispatcher implements WebhookDispatcher {
     while (!this.#isClosed && mayStart() && this.#running.size < limit) {
       const item = this.#gate.next() ?? this.#queue.take();
       if (!item) break;
-      // The loop continues with the next delivery, because writing the response of this delivery takes long if an
-      // earlier response on the same connection is slow.
+      // The loop continues with the next delivery while this delivery waits for its response. An earlier slow response
+      // on the same connection can delay this response.
       if (this.#gate.keeps(item)) continue;
       const target = this.#runnableTarget(item.delivery);
       if (target) this.#running.set(item.delivery.webhookId, this.#run(item, target));
@@ -182,7 +182,7 @@ export class InboxDispatcher implements WebhookDispatcher {
     try {
       const unsure = services?.confirm(target);
       if (unsure) await unsure;
-      // If a service is unavailable, the delivery is loaded from the store again after the service has recovered.
+      // If a service is unavailable, the delivery is loaded from the store again after the service recovers.
       if (!services?.isUnavailable(target)) end = await this.#attempt(item, target);
     } finally {
       this.#running.delete(item.delivery.webhookId);
@@ -268,8 +268,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   }
 
   /**
-   * Returns the current webhook of a delivery, or undefined if the delivery must stay in the store, because its webhook
-   * is paused or its plugin or a required service is unavailable.
+   * Returns the current webhook of a delivery. Returns undefined if the webhook is paused, or if its plugin or a
+   * required service is unavailable. The delivery then stays in the store.
    */
   #runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
     const { pauses, targets, services, logger } = this.#deps;

@@ -40,7 +40,7 @@ export type CallHandler = (
   target: DeclaredWebhook,
   payload: JsonPayload,
   /**
-   * Delivery id of the sender. Set if each redelivery gets its own record, so that workflows are started only once per
+   * Delivery id of the sender. Set only if each redelivery gets its own record. Workflows are then started once per
    * delivery id.
    */
   deliveryId: string | null,
@@ -60,7 +60,7 @@ export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
 export function createHandlerCall(execute: Execute, logger: Logger): CallHandler {
   /**
    * Logs a failure that the handler returned. The sender of an async delivery does not see the failure, because the
-   * response was sent before the handler ran.
+   * response precedes the handler's run.
    */
   function logReturnedFailure(delivery: NewDelivery, { exitCode, error }: CommandResult): void {
     const { webhookId, pluginId, event, mode } = delivery;
@@ -117,8 +117,8 @@ function logFieldsOf({ requestId, traceId, namespaceId, pluginId }: NewDelivery)
 }
 
 /**
- * Returns the parts of an error that the sender is allowed to see. The message of an exception is only recorded and
- * logged, because the message can contain confidential data.
+ * Returns the parts of an error that the sender is allowed to see. Exception messages are only recorded and logged,
+ * because such messages can contain confidential data.
  */
 function publicPart({ code, message, details }: PlatformError, webhookId: string) {
   if (code !== 'EXECUTION_ERROR') return { message, details: { ...details, webhookId } };

@@ -3,8 +3,8 @@ import { formatBytes } from '../../../../../kit/data/bytes.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
 
 /**
- * Returns a health degradation while the database rejects writes. Deliveries are accepted as long as the write-ahead
- * log has room. The health endpoint is public, so file names and causes are only logged. @spec docs/decisions/0007
+ * Returns a health degradation while the database rejects writes. Deliveries are accepted while the write-ahead log has
+ * room. File names and causes are only logged, because the health endpoint is public. @spec docs/decisions/0007
  */
 export function inboxDegradations({
   applyFailure,

@@ -7,8 +7,8 @@ interface InterruptedDeps {
 }
 
 /**
- * Changes the status of deliveries that an ended gateway process left `running` to `interrupted`. Must be called at the
- * first start on a store, before any delivery is received.
+ * Marks deliveries as `interrupted` that an ended gateway process left `running`. Must be called at the first start on
+ * a store, before any delivery is received.
  */
 export async function markInterrupted({ inbox, logger }: InterruptedDeps): Promise<void> {
   const interrupted = await inbox.interrupt();

@@ -17,15 +17,15 @@ export interface LeaderDispatcherDeps {
   logger: Logger;
 }
 
-/** Interval at which the leader reads deliveries that other nodes accepted, in ms of real time. */
+/** Interval at which the leader reads deliveries that other nodes accepted, in ms of wall-clock time. */
 const POLL_MS = 200;
 /** Number of polls between two checks of whether this node is the leader. */
 const POLLS_PER_CHECK = 5;
 
 /**
- * Dispatcher of a node that shares its store. Every node accepts deliveries and runs handlers, but only the leader
- * schedules deliveries, so that order, concurrency limits and pauses apply across all nodes. The oldest gateway that
- * has not ended is the leader. @spec docs/decisions/0222
+ * Dispatcher of a node that shares its store. Every node accepts deliveries and runs handlers. Only the leader
+ * schedules deliveries, so that limits and pauses apply across all nodes. The leader is the oldest gateway that has not
+ * ended. @spec docs/decisions/0222
  */
 export class LeaderDispatcher implements WebhookDispatcher {
   readonly #deps: LeaderDispatcherDeps;
@@ -46,7 +46,8 @@ export class LeaderDispatcher implements WebhookDispatcher {
     marker?: Uint8Array | null,
   ): void {
     if (!this.#isLeader) return;
-    // Another node might have accepted an earlier delivery with the same order key, so the store decides the order.
+    // Another node might have accepted an earlier delivery with the same order key. The store therefore determines the
+    // order.
     if (delivery.orderKey !== null) this.#deps.dispatcher.pull();
     else this.#deps.dispatcher.enqueue(delivery, target, payload, marker);
   }

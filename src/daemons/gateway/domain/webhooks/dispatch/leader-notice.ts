@@ -1,6 +1,9 @@
 import type { GatewayCalls } from './gateway-calls.ts';
 
-/** Minimum interval between two notices, in real time. Bounds the requests under load. */
+/**
+ * Minimum interval between two notices, in ms of wall-clock time. The interval bounds the number of requests under
+ * load.
+ */
 const INTERVAL_MS = 20;
 
 /**

@@ -11,7 +11,10 @@ export interface NeededServicesDeps {
   logger: Logger;
   /** Called when an unavailable service becomes available again, so that delayed deliveries can run. */
   onBack: () => void;
-  /** Clock for the probes. Defaults to real time even in tests, because the probed processes run in real time. */
+  /**
+   * Clock for the probes. Defaults to the wall clock even in tests, because the probed processes do not use the test
+   * clock.
+   */
   clock?: Clock;
 }
 

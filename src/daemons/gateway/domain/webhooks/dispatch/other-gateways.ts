@@ -34,12 +34,11 @@ interface Gateway {
 }
 
 const UNREAD: AttemptEnd = { nextAttemptAt: undefined, isUnread: true };
-/**
- * Interval between two checks for the outcome of an attempt whose call failed, in ms. Real time is used even with a
- * test clock.
- */
+/** Interval between two checks for the outcome of an attempt whose call failed, in ms of wall-clock time. */
 const RECHECK_MS = seconds(1);
-/** Time for which a gateway that refused a delivery receives no further deliveries of the same plugin, in ms. */
+/**
+ * Pause after a gateway refuses a delivery, in ms. During the pause, the gateway gets no deliveries of the same plugin.
+ */
 const REFUSED_MS = seconds(5);
 
 /**
@@ -50,12 +49,12 @@ export class OtherGateways {
   readonly #deps: OtherGatewaysDeps;
   readonly #gateways = new Map<number, Gateway>();
   /**
-   * Maps a webhook id to the gateway that was running the delivery's attempt when this gateway became the scheduler.
+   * Maps a webhook id to the gateway that runs the delivery's attempt. Contains only attempts that started before this
+   * gateway became the scheduler.
    */
   readonly #startedEarlier = new Map<string, Gateway>();
   /**
-   * Maps the fence token of a gateway and a plugin id to the time until which the gateway receives no deliveries of the
-   * plugin.
+   * End of the pause after a refusal, in monotonic ms. The key consists of the gateway's fence token and the plugin id.
    */
   readonly #refusals = new Map<string, number>();
   #isClosed = false;
@@ -79,8 +78,8 @@ export class OtherGateways {
   }
 
   /**
-   * Makes this gateway the scheduler. Resolves once every other gateway has reported its running attempts or has ended,
-   * so that no attempt runs twice at the same time.
+   * Makes this gateway the scheduler. Resolves once every other gateway has reported its running attempts or has ended.
+   * No attempt can then run twice at the same time.
    */
   async takeOver(): Promise<void> {
     const announced = new Set<number>();
@@ -96,8 +95,8 @@ export class OtherGateways {
   }
 
   /**
-   * Runs the attempt on the least busy gateway. Resolves with undefined if this gateway is the least busy (`ownRunning`
-   * is below `ownLimit`) or if the chosen gateway refuses the attempt.
+   * Runs the attempt on another gateway if that gateway is less busy than this gateway. Otherwise, resolves with
+   * undefined. Also resolves with undefined if the chosen gateway refuses the attempt.
    */
   async attempt(
     item: QueuedDelivery,
@@ -184,13 +183,13 @@ export class OtherGateways {
   }
 
   /**
-   * Polls for the outcome of an attempt whose call failed. Ends when the outcome is stored, the gateway no longer runs
-   * the attempt, or the gateway has ended.
+   * Polls for the outcome of an attempt whose call failed. Ends when the outcome is stored, or when the gateway no
+   * longer runs the attempt.
    */
   async #outcome(gateway: Gateway, webhookId: string, attempts: number): Promise<AttemptEnd> {
     while (!this.#isClosed) {
-      // The gateway is queried before the record is read, so that an attempt that ends between the two reads is not
-      // missed.
+      // The gateway is queried before the record is read. Otherwise, an attempt that ends between the two reads would
+      // be missed.
       const stillRuns = !gateway.ended.signal.aborted && (await this.#stillRuns(gateway, webhookId));
       const stored = await this.#storedEnd(webhookId, attempts);
       if (stored) return stored;

@@ -10,15 +10,15 @@ export interface QueueRules<Item> {
   orderOf(item: Item): string | undefined;
 }
 
-/** State of one concurrency limit: the number of running items, and the items that wait for a slot. */
+/** State of one concurrency limit, with the number of running items and the items that wait for a slot. */
 interface Limited<Item> {
   running: number;
   waiting: Item[];
 }
 
 /**
- * FIFO queue with concurrency limits and order keys. Blocked items are kept in separate lists, so that finding the next
- * runnable item takes O(1) time.
+ * FIFO queue with concurrency limits and order keys. Blocked items are in separate lists, so that the next runnable
+ * item is found in O(1) time.
  */
 export class Queue<Item> {
   readonly #rules: QueueRules<Item>;
@@ -47,8 +47,8 @@ export class Queue<Item> {
   }
 
   /**
-   * Reserves the item's position among items with the same order key. Returns true if the item must be started with
-   * `release`, or false if the item waits in the queue for an earlier item.
+   * Reserves the item's position among items with the same order key. If the result is true, the caller must start the
+   * item with `release`. If the result is false, the item waits in the queue for an earlier item.
    */
   reserve(item: Item): boolean {
     if (this.#enterOrder(item)) return true;
@@ -57,8 +57,8 @@ export class Queue<Item> {
   }
 
   /**
-   * Makes a reserved item, or a failed item whose next attempt is due, ready to run. The order key of a failed item
-   * stays blocked until that attempt ends.
+   * Makes a reserved item ready to run. Also used for a failed item whose next attempt is due. The order key of a
+   * failed item stays blocked until that attempt ends.
    */
   release(item: Item): void {
     this.#count(item, 1);
@@ -66,8 +66,8 @@ export class Queue<Item> {
   }
 
   /**
-   * Removes the next runnable item from the queue and returns the item. The item occupies its slot and blocks its order
-   * key until `done` is called.
+   * Removes and returns the next runnable item. The item occupies its slot and blocks its order key until `done` is
+   * called.
    */
   take(): Item | undefined {
     const item = this.#ready.shift();

@@ -43,8 +43,8 @@ export class RequestedAttempts {
   }
 
   /**
-   * Resolves with the outcome of the attempt, or with undefined if this gateway refuses the attempt. Repeated requests
-   * for a delivery share the attempt in flight.
+   * Resolves with the outcome of the attempt. Resolves with undefined if this gateway refuses the attempt. Repeated
+   * requests for a delivery share the attempt in flight.
    */
   run(request: AttemptRequest): Promise<AttemptEnd | undefined> {
     const { scheduler, webhookId } = request;
@@ -58,7 +58,7 @@ export class RequestedAttempts {
     return started;
   }
 
-  /** Returns a promise for the attempt of the delivery that is in flight, or undefined if no attempt is in flight. */
+  /** Returns a promise for the delivery's attempt in flight, or undefined if no attempt is in flight. */
   running(webhookId: string): Promise<AttemptEnd | undefined> | undefined {
     return this.#running.get(webhookId);
   }
@@ -73,7 +73,7 @@ export class RequestedAttempts {
     const { inbox, targets, services } = this.#deps;
     const record = await inbox.find(webhookId);
     if (!record || !isUnfinished(record)) return { nextAttemptAt: undefined, isUnread: false };
-    // `isUnread` makes the scheduler read the record again, including its attempts and the time of the next attempt.
+    // The attempt counts differ, so `isUnread` makes the scheduler read the record again.
     if (record.attempts !== attempts) return { nextAttemptAt: undefined, isUnread: true };
     const target = targets.find(record.pluginId, record.event);
     if (!target) return undefined;

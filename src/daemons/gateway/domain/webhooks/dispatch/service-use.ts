@@ -13,7 +13,10 @@ const BEHIND: Readonly<Record<string, NeededService>> = {
   jobs: 'workflow',
 };
 
-/** A plugin counts as not needing a service after this many successful runs in a row without a call to the service. */
+/**
+ * Number of successful runs in a row without a call to a service. After this number, the plugin counts as not needing
+ * the service.
+ */
 const QUIET_RUNS = 50;
 
 /**
@@ -41,7 +44,7 @@ export class ServiceUse {
   }
 
   /**
-   * Returns the services that the plugin is allowed to call, except services that the plugin has not called for
+   * Returns the services that the plugin is allowed to call. Excludes services that the plugin has not called for
    * `QUIET_RUNS` runs.
    */
   neededBy(pluginId: string, { platform }: Permissions): NeededService[] {

@@ -5,8 +5,8 @@ import type { DeclaredWebhook } from '../receive/targets.ts';
 /** Runs the handlers of accepted deliveries. */
 export interface WebhookDispatcher {
   /**
-   * Queues an accepted delivery that is already stored. If the method returns a promise, the response must wait for
-   * that promise, to preserve the order of deliveries.
+   * Queues an accepted delivery that is already stored. If the result is a promise, the response must wait for that
+   * promise, to preserve the order of deliveries.
    */
   enqueue(
     delivery: NewDelivery,
@@ -15,8 +15,8 @@ export interface WebhookDispatcher {
     marker?: Uint8Array | null,
   ): void | Promise<void>;
   /**
-   * Delays the handler of the delivery until `answered` is called. Must be called before the commit, because the
-   * dispatcher can load the delivery from the store right after the commit.
+   * Delays the handler of the delivery until `answered` is called. Must be called before the commit. After the commit,
+   * the dispatcher can load the delivery from the store.
    */
   expectAnswer(webhookId: string): void;
   /** Must be called when the 202 response has been written or can no longer be written. */

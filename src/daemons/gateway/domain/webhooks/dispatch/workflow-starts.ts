@@ -15,16 +15,17 @@ export interface WebhookWorkflowsDeps {
 }
 
 /**
- * Retry window for starting workflows, long enough for a restart of the workflow service. The window is shorter for
- * sync deliveries, because their sender waits and can retry.
+ * Retry window for starting workflows, in ms. The async window covers a restart of the workflow service. The sync
+ * window is shorter, because the sender waits and can retry.
  */
 const RETRY_WINDOW_MS = { sync: seconds(3), async: seconds(15) } as const;
 const PAUSE_MS = 250;
 const PASSING = new Set(['UPSTREAM_UNAVAILABLE', 'UPSTREAM_TIMEOUT', 'SERVICE_UNAVAILABLE', 'STORE_ERROR']);
 
 /**
- * Starts workflows after a successful handler. The delivery succeeds once the runs are on disk. If the process crashes
- * earlier, the delivery runs again, but its runs are not started twice. @spec docs/workflows.md "Started by a webhook"
+ * Starts workflows after a successful handler. The delivery succeeds once the workflow runs are on disk. After an
+ * earlier crash, the delivery runs again, but its workflow runs are not started twice. @spec
+ * docs/workflows.md "Started by a webhook"
  */
 export function startingWorkflows(
   call: CallHandler,
@@ -79,7 +80,7 @@ export function startingWorkflows(
   };
 }
 
-/** Retries in real time even with a test clock, because the retried call goes to another process. */
+/** Retries in wall-clock time even with a test clock, because the retried call goes to another process. */
 async function withRetries<T>(windowMs: number, work: () => Promise<T>): Promise<T> {
   for (let left = windowMs; ; left -= PAUSE_MS) {
     try {

@@ -29,8 +29,8 @@ const SCOPE = 'platform';
 const KEY = 'webhook:triggers';
 
 /**
- * Fetches the list at most every two seconds and caches the result in the store. While the workflow service is
- * unavailable, the cached list is used, so that webhooks without workflows still work.
+ * Fetches the list of workflow webhooks at most every two seconds and stores a copy. While the workflow service is
+ * unavailable, the stored copy is used. Webhooks without workflows then continue to work.
  */
 export function createWebhookTriggers({ list, cache, clock, logger }: WebhookTriggersDeps): WebhookTriggers {
   let known: ReadonlySet<string> | undefined;

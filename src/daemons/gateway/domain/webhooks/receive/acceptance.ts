@@ -36,12 +36,14 @@ export type Accepted =
     }
   | 'duplicate';
 
-/** Time added to the lease of a dedupe marker for starting workflows and storing the outcome, in ms. */
+/**
+ * Time added to the lease of a dedupe marker, in ms. The time allows for starting workflows and storing the outcome.
+ */
 const LEASE_MARGIN_MS = minutes(1);
 
 /**
- * Stores the delivery and runs its handler. `markerKey` is the key of the dedupe marker; undefined if the delivery has
- * no id. @spec Webhook delivery step 7
+ * Stores the delivery and runs its handler. `markerKey` is the key of the dedupe marker, or undefined if the delivery
+ * has no id. @spec Webhook delivery step 7
  */
 export class Acceptance {
   readonly #deps: AcceptanceDeps;
@@ -93,8 +95,8 @@ export class Acceptance {
     markerKey: string | undefined,
   ): Promise<Accepted> {
     const delivery = deliveryOf(context, 'sync', null);
-    // The lease covers the wait for a plugin process and the run, each limited by the handler timeout. After the lease,
-    // the process that claimed the marker must have died, so another delivery is allowed to run.
+    // The lease covers the wait for a plugin process and the run, each limited by the handler timeout. An expired lease
+    // means that the process died, so another delivery is allowed to run.
     const marker = markerOf(
       markerKey,
       this.#deps.clock.now() + 2 * handlerTimeoutMs(target) + LEASE_MARGIN_MS,
@@ -153,8 +155,8 @@ export class Acceptance {
   }
 
   /**
-   * Claims the dedupe marker. If a delivery with the same id is running, waits for its end and claims the marker only
-   * if that delivery failed.
+   * Claims the dedupe marker. If a delivery with the same id is running, waits for the end of that delivery. Claims the
+   * marker afterwards only if that delivery failed.
    */
   async #claimOrWait<Result extends ClaimResult | 'spilled'>(
     marker: MarkerClaim | undefined,

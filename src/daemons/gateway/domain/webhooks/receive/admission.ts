@@ -90,8 +90,8 @@ export class Admission {
   }
 
   /**
-   * Determines the namespace (step 2) and reads its webhook secret. The record of the secret defines whether the URL is
-   * allowed to contain the namespace.
+   * Determines the namespace (step 2) and reads the webhook's secret. The record of the secret defines whether the URL
+   * can contain the namespace.
    */
   #findNamespace(context: DeliveryContext): MaybePromise<VerificationKeys | undefined> {
     const { rawHeaders, namespaceInUrl } = context.incoming;
@@ -119,8 +119,8 @@ export class Admission {
   }
 
   /**
-   * Checks the rate limit (step 3). If the webhook has a secret, the permit is taken only after authentication, so that
-   * unauthenticated clients cannot exhaust the limit.
+   * Checks the rate limit (step 3). If the webhook has a secret, the permit is taken only after authentication.
+   * Unauthenticated clients therefore cannot exhaust the limit.
    */
   #limit(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<void> {
     const { requestsPerMinute } = webhook.rateLimit;
@@ -147,8 +147,8 @@ export class Admission {
 }
 
 /**
- * Returns the rate-limit key of a webhook without a secret. The key omits the namespace, because clients could
- * otherwise evade the limit with invented namespaces.
+ * Returns the rate-limit key of a webhook without a secret. The key omits the namespace. Otherwise, clients could evade
+ * the limit with invented namespaces.
  */
 function unprovisionedKey({ incoming, pluginId, event }: DeliveryContext): string {
   const shared = { namespaceId: '', pluginId, event, instanceId: '' };

@@ -39,9 +39,9 @@ export interface DeliveryContext extends SecretKey {
   /** Whether the namespace has a secret for this webhook. Set when the namespace is determined. */
   isProvisioned: boolean;
   body: Buffer | null;
-  /** Delivery id from the sender; null if the webhook declares no id field or the request contains no id. */
+  /** Delivery id from the sender. Null if the webhook declares no id field or the request contains no id. */
   deliveryId: string | null;
-  /** Identity of the authenticated sender; null before authentication. */
+  /** Identity of the authenticated sender. Null before authentication. */
   caller: Caller | null;
   /** Headers to store in the record, as JSON. Set when the sender is authenticated. */
   headers: string | null;

@@ -10,8 +10,8 @@ const HEADER_PREFIX = 'header:';
 const MAX_PLAIN_ID_CHARS = 200;
 
 /**
- * Returns the sender's delivery id, or undefined if the value is neither a string nor a number. `5` and `"5"` are
- * different ids. The id of a number that loses digits in parsing contains a digest of the body.
+ * Returns the sender's delivery id, or undefined if the value is neither a string nor a number. The ids `5` and `"5"`
+ * differ. If parsing a number loses digits, the id contains a digest of the body.
  */
 export function deliveryIdOf(
   source: string,

@@ -38,7 +38,7 @@ export interface DeliveryAnswer {
   body: unknown;
   headers: Record<string, string>;
   webhookId: string;
-  /** Identity of the authenticated sender; null before authentication. */
+  /** Identity of the authenticated sender. Null before authentication. */
   caller: Caller | null;
   /**
    * Must be called when the response has been written or can no longer be written. The handler of an async delivery
@@ -127,8 +127,7 @@ export class WebhookDelivery {
 
   async #process(context: DeliveryContext): Promise<Answered> {
     const { rawHeaders } = context.incoming;
-    // From here on, `await` is used only for promises, because `await` delays the request even if the value is not a
-    // promise.
+    // The following code uses `await` only for promises. `await` delays the request even if the value is not a promise.
     const admission = this.#admission.admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;
@@ -215,8 +214,8 @@ export class WebhookDelivery {
   }
 
   /**
-   * Throws if a needed service is unavailable. Called before the dedupe marker is claimed, so that a retry by the
-   * sender runs the handler.
+   * Throws if a needed service is unavailable. Must be called before the dedupe marker is claimed, so that a retry by
+   * the sender runs the handler.
    */
   #requireServices(context: DeliveryContext, target: DeclaredWebhook): Promise<void> | undefined {
     const unsure = this.#deps.services?.confirm(target);

@@ -13,8 +13,8 @@ let latest: SecretKey & { name: string } = {
 };
 
 /**
- * Returns the name of a webhook, unique across namespaces and instances. The change feed uses the same name as the key
- * of the webhook's secret.
+ * Returns the name of a webhook, unique across namespaces and instances. The change feed uses this name as the key of
+ * the webhook's secret.
  */
 export function endpointName({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
   const isLatest =

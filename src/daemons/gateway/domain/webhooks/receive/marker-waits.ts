@@ -2,7 +2,8 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
 
 /**
- * Interval in ms for polling the store while another process, which might have died, runs a delivery with the same id.
+ * Interval for polling the store while another process runs a delivery with the same id, in ms. Polling is necessary
+ * because the other process might have died.
  */
 const POLL_MS = 100;
 

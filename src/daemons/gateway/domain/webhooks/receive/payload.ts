@@ -17,8 +17,8 @@ export type ParsedBody =
 export function parseOnce(body: Buffer): () => ParsedBody {
   let parsed: ParsedBody | undefined;
   return () => {
-    // Invalid UTF-8 is rejected, because all invalid bytes decode to the same replacement character and different
-    // delivery ids could become equal.
+    // Invalid UTF-8 is rejected, because all invalid bytes decode to the same replacement character. Different delivery
+    // ids could then become equal.
     parsed ??= isUtf8(body) ? parseBody(body) : { fault: 'it is not UTF-8' };
     return parsed;
   };

@@ -16,7 +16,10 @@ export interface RefusalSamplesDeps {
   observeUnrecorded: (pluginId: string, event: string, status: string) => void;
 }
 
-/** Maximum number of records per minute for one endpoint and address, and for all endpoints together. */
+/**
+ * Maximum number of records per minute. The first limit applies to one endpoint and address. The second limit applies
+ * to all endpoints together.
+ */
 const RECORDS_PER_SENDER = 60;
 const RECORDS_IN_ALL = 1200;
 /** Maximum number of endpoint and address pairs with their own limit. Further pairs share one limit. */
@@ -28,8 +31,8 @@ const SUM_WINDOW_MS = hours(24);
 const MAX_LISTED = 10_000;
 
 /**
- * Limits the records of requests that run no handler, and counts the unrecorded requests. Without a limit,
- * unauthenticated clients could fill the disk and displace the records of genuine deliveries.
+ * Limits the records of requests that run no handler, and counts the unrecorded requests. The limit keeps
+ * unauthenticated clients from filling the disk and displacing records of genuine deliveries.
  */
 export class RefusalSamples {
   readonly #deps: RefusalSamplesDeps;
@@ -102,8 +105,8 @@ export class RefusalSamples {
 }
 
 /**
- * Returns the endpoint under which an unrecorded request is counted. All endpoints of an event without a secret share
- * one count, because clients can invent namespaces and instances.
+ * Returns the endpoint under which an unrecorded request is counted. Endpoints without a secret share one count per
+ * event, because clients can invent namespaces and instances.
  */
 function endpointOf({ isProvisioned, namespaceId, pluginId, event, instanceId }: DeliveryContext): SecretKey {
   return isProvisioned

@@ -7,8 +7,8 @@ const PATH = ':path';
 const MASK = '[masked]';
 
 /**
- * Maximum stored bytes of the headers of an unauthenticated request: per name or value, and in total. Clients choose
- * the values, and refused requests are recorded.
+ * Maximum stored header bytes of an unauthenticated request, per name or value and in total. The limits bound the
+ * storage that unauthenticated clients can use.
  */
 const MAX_UNAUTHENTICATED_VALUE_BYTES = 256;
 const MAX_UNAUTHENTICATED_BYTES = 2048;
@@ -61,8 +61,8 @@ export function maskedHeaders(rawHeaders: readonly string[]): string {
 }
 
 /**
- * Returns all headers of an authentic delivery as JSON pairs. Headers that authenticate the sender are masked,
- * including the declared `authHeader`. Handlers, replays and `svc webhooks listen` read the result.
+ * Returns all headers of an authentic delivery as JSON pairs. Masks headers that authenticate the sender, including the
+ * declared `authHeader`. Handlers, replays and `svc webhooks listen` use the result.
  */
 export function authenticHeaders(
   { rawHeaders, url }: { rawHeaders: readonly string[]; url: string },

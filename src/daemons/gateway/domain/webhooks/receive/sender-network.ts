@@ -1,6 +1,6 @@
 /**
- * Returns the network that shares a rate limit: an IPv4 address, or the /64 prefix of an IPv6 address, because one
- * client usually controls a whole /64. IPv4-mapped addresses count as IPv4.
+ * Returns the network that shares a rate limit. For IPv4 and IPv4-mapped addresses, the network is the IPv4 address.
+ * For IPv6, the network is the /64 prefix, because one client usually controls a whole /64.
  */
 export function senderNetwork(address: string): string {
   if (!address.includes(':')) return address;

@@ -33,8 +33,8 @@ type Refusal = Extract<SignatureVerdict, { valid: false }>;
 
 const EXPLANATIONS_PER_MINUTE = 300;
 /**
- * Maximum concurrent and waiting validator calls per endpoint, for addresses that have exhausted their budget of
- * unauthenticated requests. Addresses are served round robin.
+ * Maximum concurrent and waiting validator calls per endpoint. The limits apply to addresses that have exhausted their
+ * budget of unauthenticated requests. Addresses are served round robin.
  */
 const MAX_UNTRUSTED_CALLS = 2;
 const MAX_UNTRUSTED_WAITING = 100;
@@ -73,8 +73,8 @@ export class Authentication {
   }
 
   /**
-   * Allows challenges and duplicate deliveries without authentication until the budget of the address is exhausted.
-   * With `tries`, authentication is attempted even within the budget, for the record.
+   * Allows challenges and duplicate deliveries without authentication until the address's budget is exhausted. With
+   * `tries`, the request is always verified, so that the record contains the result.
    */
   allowUnauthenticated(
     context: DeliveryContext,
@@ -94,8 +94,8 @@ export class Authentication {
   }
 
   /**
-   * Verifies the request, even if the budget of the address is exhausted. In that case, the concurrency of validators
-   * is limited, because validators are plugin code.
+   * Verifies the request. Limits the concurrency of validators if the address's budget is exhausted, because validators
+   * are plugin code.
    */
   #verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
     const run = () =>
@@ -145,8 +145,8 @@ export class Authentication {
           authType: admitted.target.webhook.auth.type,
         },
       },
-      // Logged without a namespace, because unauthenticated clients choose the namespace and could otherwise write to
-      // the log of any tenant.
+      // Logged without a namespace. Unauthenticated clients choose the namespace and could otherwise write to the log
+      // of any tenant.
       { requestId: incoming.requestId, traceId: incoming.traceId, pluginId },
     );
     return new PlatformError(

@@ -31,8 +31,8 @@ export interface RefusedDelivery {
  */
 const MAX_RESERIALIZED_BYTES = 256 * 1024;
 /**
- * Maximum size in bytes of a body that is hashed for an explanation. One request of an unauthenticated client can cause
- * a dozen hashes.
+ * Maximum size in bytes of a body that is hashed for an explanation. One unauthenticated request can cause a dozen
+ * hashes.
  */
 const MAX_HASHED_BYTES = 1024 * 1024;
 
@@ -48,8 +48,8 @@ const PLAIN: Record<Exclude<SignatureFault, 'mismatch' | 'timestamp_outside_tole
 };
 
 /**
- * Explains a signature mismatch by the first common mistake that matches. Callers must limit the rate, because the
- * tests compute a dozen HMACs. @spec docs/webhooks.md "Why was it refused?"
+ * Explains a signature mismatch by the first common mistake that matches. Callers must limit the rate, because an
+ * explanation computes a dozen HMACs. @spec docs/webhooks.md "Why was it refused?"
  */
 export function explainRefusal(refused: RefusedDelivery): Explanation {
   const { auth, fault, skewSeconds, keys } = refused;
@@ -86,8 +86,7 @@ function explainSecret(
 ): Explanation | undefined {
   const sent = singleHeader(rawHeaders, header);
   if (typeof sent !== 'string') return undefined;
-  // Compares in constant time, because the response waits for the explanation and the duration of the comparison could
-  // leak the secret.
+  // Compares in constant time. The response waits for the explanation, so a variable duration could leak the secret.
   const is = (text: string | undefined, claimed = sent): boolean =>
     text !== undefined && text !== '' && safeEqual(text, claimed);
   const { text } = keys.current;
@@ -215,8 +214,8 @@ function spacedJson(value: unknown): string {
 }
 
 /**
- * Returns all values in the signature headers that decode to 32 bytes from hex or base64, including values in a
- * non-canonical encoding.
+ * Returns all values in the signature headers that decode to 32 bytes from hex or base64. Accepts non-canonical
+ * encodings.
  */
 function lenientDigests({ auth, rawHeaders }: RefusedDelivery): Buffer[] {
   const names =

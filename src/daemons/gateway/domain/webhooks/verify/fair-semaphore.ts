@@ -18,8 +18,8 @@ export interface FairSemaphoreOptions {
 }
 
 /**
- * Limits concurrent calls per key. Waiting calls are served round robin by source. A full queue rejects the latest call
- * of the source with the most waiting calls, so that no source can lock out others.
+ * Limits concurrent calls per key and serves waiting calls round robin by source. A full queue rejects the latest call
+ * of the source with the most waiting calls. No source can therefore lock out other sources.
  */
 export class FairSemaphore {
   readonly #keys = new Map<string, Limited>();
@@ -30,8 +30,8 @@ export class FairSemaphore {
   }
 
   /**
-   * Runs the call. Rejects with the error from `full` if the wait queue is full and no call of another source can be
-   * rejected instead.
+   * Runs the call. If the wait queue is full, rejects this call or a waiting call of another source. Both reject with
+   * the error from `full`.
    */
   async run<T>(
     { key, source }: { key: string; source: string },

@@ -21,7 +21,7 @@ interface PreviousUseDeps {
 }
 
 /**
- * Stores the time at which a previous secret was last used, and logs a warning if the secret is used shortly before its
+ * Stores the time of the latest use of a previous secret. Logs a warning if the secret is used shortly before its
  * expiry. @spec States: Webhook secret
  */
 export class PreviousUse {

@@ -5,7 +5,7 @@ import { schemeOf } from './schemes.ts';
 import type { WebhookSecrets } from './secrets.ts';
 
 /**
- * Returns signature headers for a delivery that `svc webhooks listen` forwards to a local program, or null if the
+ * Returns signature headers for a delivery that `svc webhooks listen` forwards to a local program. Returns null if the
  * delivery cannot be signed.
  */
 export type Resign = (record: DeliveryRecord) => Promise<Record<string, string> | null>;
@@ -15,7 +15,7 @@ const NOT_AUTHENTIC = new Set(['refused', 'challenge', 'duplicate']);
 
 /**
  * Creates a function that signs recorded deliveries again, because records mask signatures and signed timestamps
- * expire. Webhooks with a secret header or a plugin's validator are not supported. @spec docs/webhooks.md "Listen"
+ * expire. Does not support webhooks with a secret header or a plugin's validator. @spec docs/webhooks.md "Listen"
  */
 export function createResigning(targets: WebhookTargets, secrets: WebhookSecrets, clock: Clock): Resign {
   return async (record) => {

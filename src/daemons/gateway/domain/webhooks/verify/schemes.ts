@@ -169,8 +169,8 @@ function stripeScheme(toleranceSeconds: number): Scheme {
 }
 
 /**
- * Returns the Standard Webhooks scheme, which Svix uses with `svix-` headers. The header is `v1,<base64>[
- * v1,<base64>]…`, with HMACs over `<id>.<timestamp>.<body>`. The key is the decoded secret.
+ * Returns the Standard Webhooks scheme, which Svix uses with `svix-` headers. The signature header contains base64
+ * HMACs over `<id>.<timestamp>.<body>`. The key is the decoded secret.
  */
 function standardScheme(toleranceSeconds: number): Scheme {
   return {
@@ -242,8 +242,8 @@ function decode(text: string, encoding: 'hex' | 'base64'): Buffer | undefined {
 }
 
 /**
- * Returns the age of a timestamp, and a fault if the age exceeds the tolerance. The timestamp must be whole epoch
- * seconds without sign, spaces or leading zeros.
+ * Returns the age of a timestamp in seconds. Returns a fault if the age exceeds the tolerance. The timestamp must be
+ * whole epoch seconds without sign, spaces or leading zeros.
  */
 function ageOf(
   text: string | undefined,

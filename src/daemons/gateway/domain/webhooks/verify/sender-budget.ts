@@ -10,8 +10,8 @@ import { senderNetwork } from '../receive/sender-network.ts';
 const MAX_ADDRESSES = 20_000;
 
 /**
- * Limits unauthenticated requests per address: invalid signatures, challenges and duplicate deliveries. Valid
- * signatures are always accepted, because a sender might share its address with other clients behind a proxy.
+ * Limits invalid signatures, challenges and duplicate deliveries per address. Valid signatures are always accepted,
+ * because a sender can share its address with other clients behind a proxy.
  */
 export class SenderBudget {
   readonly #limiter: ReturnType<CreateLimiter>;
@@ -36,7 +36,7 @@ export class SenderBudget {
 }
 
 /**
- * Returns the budget key. The key contains the namespace, so that failed deliveries for one tenant do not affect
+ * Returns the budget key. The key contains the namespace. Failed deliveries for one tenant therefore do not affect
  * another tenant.
  */
 function keyOf({ incoming, namespaceId, isProvisioned }: DeliveryContext): string {

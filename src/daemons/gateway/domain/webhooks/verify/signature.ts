@@ -6,15 +6,12 @@ export type SignatureVerdict =
   | { valid: true; secret: 'current' | 'previous' }
   | { valid: false; fault: SignatureFault; skewSeconds?: number };
 
-/**
- * Key for webhooks without a secret. A comparison with this key makes the rejection take as long as the rejection of a
- * wrong secret.
- */
+/** Key for webhooks without a secret. With this key, a rejection takes as long as the rejection of a wrong secret. */
 const DUMMY_KEY: VerificationKey = verificationKey('unprovisioned');
 
 /**
- * Verifies a shared secret, or a signature of the raw body. A previous secret is evaluated in every case, so that the
- * timing reveals only whether a previous secret exists. @spec Webhook declaration: WebhookAuthConfig
+ * Verifies a shared secret, or a signature of the raw body. The previous secret is evaluated in every case. The timing
+ * therefore reveals only whether a previous secret exists. @spec Webhook declaration: WebhookAuthConfig
  */
 export function verifySharedSecret(
   auth: SharedSecretAuth,

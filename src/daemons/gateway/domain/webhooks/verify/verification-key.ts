@@ -16,7 +16,7 @@ export interface VerificationKey {
 
 export interface VerificationKeys {
   current: VerificationKey;
-  /** Previous secret during its grace period; null otherwise. */
+  /** Previous secret during its grace period. Null at other times. */
   previous: VerificationKey | null;
   previousExpiresAt: number | null;
   /** Previous secret after its grace period. The secret is no longer accepted and only serves to explain refusals. */
@@ -35,8 +35,8 @@ export function verificationKey(text: string): VerificationKey {
 }
 
 /**
- * Decrypts stored secrets and caches them. The cache key is the encrypted text, which changes with each rotation in any
- * process, so cached secrets are never outdated.
+ * Decrypts stored secrets and caches the results. The cache key is the encrypted text, which changes with each
+ * rotation. Cached secrets are therefore never outdated.
  */
 export class SealedKeys {
   readonly #seal: Seal;
