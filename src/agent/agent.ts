@@ -39,7 +39,7 @@ export interface AgentOptions {
   clock: Clock;
   random: Random;
   logger: Logger;
-  /** Called whenever the gateway has accepted the connection. */
+  /** Callback that is called whenever the gateway has accepted the connection. */
   onConnected?(sessionId: string): void;
 }
 

@@ -24,7 +24,7 @@ export interface AgentExecutionsDeps {
   namespaceId: string;
   cache: PluginCache;
   backend: Pick<ExecutionBackend, 'run'>;
-  /** Whether a call of this plugin would have to wait for a free process. */
+  /** Returns whether a call of this plugin would have to wait for a free process. */
   isBusy(pluginId: string): boolean;
   /**
    * Functions that the backend calls when a handler uses a service of `ctx`. `PlatformCalls` adds the services that the

@@ -2,7 +2,7 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import { escapeAllControls, escapeToSingleLines } from '../kit/security/escape-controls.ts';
 import type { CommandContext } from './context.ts';
 
-/** Thrown when a prompt is required but not possible. The exit code is 3. */
+/** Error for a prompt that is required but not possible. The exit code is 3. */
 class InputNeededError extends PlatformError {
   constructor(message: string, hint: string) {
     super('VALIDATION_ERROR', message, { details: { hint } });
@@ -10,7 +10,7 @@ class InputNeededError extends PlatformError {
   }
 }
 
-/** Thrown on Ctrl-C at a prompt. The exit code is 130. */
+/** Error for Ctrl-C at a prompt. The exit code is 130. */
 export class CancelledError extends PlatformError {
   constructor() {
     super('CONFLICT', 'Cancelled. Nothing was changed.');

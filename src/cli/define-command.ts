@@ -18,7 +18,7 @@ export interface Command<Args extends z.ZodObject = z.ZodObject, Result = unknow
   /** One-letter forms of flags, by argument key. */
   readonly short?: { readonly [key in keyof z.output<Args>]?: string };
   readonly example: string;
-  /** True for internal commands, which help does not list. */
+  /** Whether `help` leaves out the command, because the command is internal. */
   readonly hidden?: boolean;
   /**
    * Condition under which the command streams its output. With `--json`, a stream has one JSON document per line. By

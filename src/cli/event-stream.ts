@@ -20,7 +20,7 @@ export interface FollowOptions {
   signal?: AbortSignal;
   /** Handles one event. Events arrive in order. The result `stop` ends the stream. */
   take(event: StreamEvent): TakeResult | Promise<TakeResult>;
-  /** Called once when the connection is lost, not for each failed attempt to reconnect. */
+  /** Callback that is called once when the connection is lost, not for each failed attempt to reconnect. */
   onLost?(reason: string): void;
   onReconnect?(): void;
 }

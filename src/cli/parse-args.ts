@@ -8,7 +8,7 @@ import { GLOBAL_FLAGS, type GlobalFlags } from './globals.ts';
 import { problemText } from './problem-text.ts';
 import { helpWidth } from './wrap.ts';
 
-/** Thrown for invalid arguments. The exit code is 2. */
+/** Error for invalid arguments. The exit code is 2. */
 export class UsageError extends PlatformError {
   constructor(message: string, details: Record<string, unknown> = {}) {
     super('VALIDATION_ERROR', message, { details });

@@ -62,7 +62,7 @@ function contextFor(terminal: Terminal, globals: GlobalFlags, shape: RecordShape
   });
 }
 
-/** Prints the error of an unknown command. Returns the exit code. */
+/** Prints a usage error, such as an unknown command. Returns the exit code. */
 export function reportUsage(error: unknown, argv: readonly string[]): number {
   return reportFailure(process, error, parseGlobals(argv));
 }

@@ -16,7 +16,7 @@ export const PublicUrl = HttpUrl.regex(
   'must have no credentials, query or fragment, because webhook paths are appended',
 );
 
-/** With `prefault`, an absent section gets the defaults of its keys. */
+/** Adds defaults to an absent section: `prefault` applies the defaults of its keys. */
 const section = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.strictObject(shape).prefault({} as z.input<z.ZodObject<Shape>>);
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
-/** Sent by a gateway process to the other processes of its node, which then reload the plugins. */
+/** Reloads the plugins in another gateway process of the same node. */
 export const rereadInProcess = endpoint({
   method: 'POST',
   path: '/internal/processes/reread',

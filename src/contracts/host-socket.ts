@@ -169,9 +169,9 @@ export const GATEWAY_FRAMES = {
     type: z.literal('execute'),
     executionId: ExecutionId,
     request: HostExecution,
-    /** Set when the caller accepts a stream as the result. */
+    /** Whether the caller accepts a stream as the result. */
     streams: z.literal(true).optional(),
-    /** Set if the agent must send a `begun` frame when the handler starts. */
+    /** Whether the agent must send a `begun` frame when the handler starts. */
     tellsBegun: z.literal(true).optional(),
   }),
   /** Allows the agent to send `bytes` more bytes of a stream. Without this credit, the agent sends no chunks. */

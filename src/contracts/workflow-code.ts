@@ -29,16 +29,16 @@ export const EnterStep = z.strictObject({
   with: z.record(z.string(), AnyJson),
   options: CodeStepOptions,
   /**
-   * Set if the step inherits the workflow's default `retry`. An inherited `retry` alone does not permit repeating the
+   * Whether the step inherits the workflow's default `retry`. An inherited `retry` alone does not permit repeating the
    * step after an interruption.
    */
   inheritsRetry: z.literal(true).optional(),
   /**
-   * Set for an item of `ctx.all` without its own function, such as a sleep. The next replay starts only after all items
-   * of `ctx.all` have ended.
+   * Whether the step is an item of `ctx.all` without its own function, such as a sleep. The next replay starts only
+   * after all items of `ctx.all` have ended.
    */
   joint: z.literal(true).optional(),
-  /** Set for a clean-up step, which runs even after the run was cancelled or timed out. */
+  /** Whether this is a clean-up step, which runs even after the run was cancelled or timed out. */
   cleanUp: z.literal(true).optional(),
 });
 export type EnterStep = z.infer<typeof EnterStep>;
@@ -133,11 +133,11 @@ export interface ReplayContext {
    * reached these steps again.
    */
   remembered: number;
-  /** Set if earlier replays have recorded steps. The runner then fetches these steps in advance. */
+  /** Whether earlier replays have recorded steps. If so, the runner fetches these steps in advance. */
   recalls?: true;
   /**
-   * Set if an earlier execution of the function might have crashed the service. The start of this replay must be stored
-   * before the function runs.
+   * Whether an earlier execution of the function might have crashed the service. If so, the start of this replay is
+   * stored before the function runs.
    */
   marksBegin?: true;
 }

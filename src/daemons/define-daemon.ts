@@ -40,9 +40,9 @@ export interface Resources {
   peers: Peers;
   /** Replaces `ctx.fetch` in tests of plugins. */
   stubFetch?: StubFetch | undefined;
-  /** Called with the sandbox status of each plugin process that the service starts. */
+  /** Callback that is called with the sandbox status of each plugin process that the service starts. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
-  /** Set if several processes share the service's port. */
+  /** Part of this process in a shared port, or undefined if the service has one process. */
   portShare?: PortShare | undefined;
   /**
    * Whether other processes of this service can use the same store. True with PostgreSQL and with a shared port. Tests
@@ -51,7 +51,7 @@ export interface Resources {
   sharesStore?: boolean | undefined;
   /** Whether other nodes may use the same store. */
   hasOtherNodes: boolean;
-  /** Called when the service cannot continue to work. The caller must close the service. */
+  /** Callback that is called when the service cannot continue to work. The caller must close the service. */
   onFatal?: ((error: PlatformError) => void) | undefined;
   /** Creates rate limiters shared by all processes of the service. */
   createLimiter: CreateLimiter;
@@ -86,14 +86,14 @@ export interface DaemonDefinition<Services extends DaemonServices = DaemonServic
    */
   listener?: (http: Http, services: Services) => RequestListener;
   standard?: Partial<Omit<StandardRoutes, 'isDraining' | 'readiness' | 'degradations'>>;
-  /** Called as soon as the server listens. */
+  /** Callback that is called as soon as the server listens. */
   ready?: (services: Services, resources: Resources) => void | Promise<void>;
   /**
    * Waits for background work during shutdown, at most for the service's `drainMs`. Runs in parallel with the last
    * requests.
    */
   drain?: (services: Services) => Promise<void>;
-  /** Called after the last request was answered, before the stack of `services` is disposed. */
+  /** Callback that is called after the last request was answered, before the stack of `services` is disposed. */
   close?: (services: Services) => void | Promise<void>;
   bodyLimitBytes?: (config: PlatformConfig) => number;
   /** Addresses of proxies that are trusted to report the client's address. By default, no proxy is trusted. */

@@ -24,7 +24,7 @@ export async function listen(
   return typeof bound === 'object' && bound ? bound.port : port;
 }
 
-/** Also listens on a free port, which no other process shares. Resolves with the port. */
+/** Opens a second listener on a free port, which no other process shares. Resolves with the port. */
 export async function listenForMembers({ server }: Http, host: string): Promise<number> {
   const own = forwardingServer(server);
   own.listen({ host, port: 0, backlog: LISTEN_BACKLOG });
@@ -41,7 +41,7 @@ function forwardingServer(server: Http['server']): Server {
 const LOOPBACK = ['127.0.0.1', '::1'];
 
 /**
- * Also listens on the other loopback address, because Node binds only one address of `localhost`. Failures are ignored,
+ * Opens a listener on the other loopback address, because Node binds only one address of `localhost`. Ignores failures,
  * because the machine might have only one loopback address.
  */
 async function listenOnOtherLoopback({ server }: Http, options: ListenOptions): Promise<void> {

@@ -32,7 +32,7 @@ export interface DaemonStart {
   logLevel?: LogLevel;
   /** Whether the previous process exited with an error or by an unexpected signal. */
   hadFault?: boolean;
-  /** Set if several processes share the service's port. */
+  /** Part of this process in a shared port, or undefined if the service has one process. */
   portShare?: PortShare;
 }
 

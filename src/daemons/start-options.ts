@@ -28,7 +28,7 @@ export interface StartOptions
   /** Path of the active config file. By default there is no config file. */
   configFile?: string | null;
   logLevel?: LogLevel;
-  /** By default, the service creates its own metrics. Benchmarks pass metrics that record nothing. */
+  /** Metrics of the service. By default, the service creates its own metrics. */
   metrics?: Metrics;
   analytics?: Analytics;
   /** Source of the secrets that the config references. The default is empty. */

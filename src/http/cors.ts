@@ -4,7 +4,7 @@ import type { Http } from './http-kit.ts';
 export interface CorsVerdict {
   /** Response headers as a flat list of alternating names and values. */
   headers: string[];
-  /** True for a preflight request, which is answered without calling a route handler. */
+  /** Whether the request is a preflight request, which is answered without calling a route handler. */
   isPreflight: boolean;
 }
 

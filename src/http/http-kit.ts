@@ -53,7 +53,7 @@ export interface HttpKit {
   trustedProxies?: readonly string[];
   /** Time on shutdown for open requests to finish, in ms. The default is 8 s. */
   drainMs?: number | undefined;
-  /** True while the service is stopping. Responses then contain `Connection: close`. */
+  /** Whether the service is stopping. Responses then contain `Connection: close`. */
   draining: boolean;
   /** Time (`performance.now()`) at which a draining server closes the connections that are still open. */
   drainEndsAt: number;

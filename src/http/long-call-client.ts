@@ -7,7 +7,7 @@ export interface LongCall {
   signal?: AbortSignal | undefined;
   /** Timeout for the response headers and between two chunks of the body, in ms. 0 disables the timeout. */
   idleTimeoutMs: number;
-  /** Called for each 102 (Processing) interim response. */
+  /** Callback that is called for each 102 (Processing) interim response. */
   onProcessing?: (() => void) | undefined;
 }
 

@@ -6,7 +6,8 @@ export interface RunOptions {
   /** Receives the stream that the handler returns. Without a sink, a handler that returns a stream fails. */
   stream?: StreamSink;
   /**
-   * Called when the handler starts. If this callback is set, the call waits for a free process without a time limit.
+   * Callback that is called when the handler starts. If this callback is set, the call waits for a free process without
+   * a time limit.
    */
   onBegun?: () => void;
   /**
@@ -25,7 +26,7 @@ export interface RunOptions {
 }
 
 export interface StreamSink {
-  /** Called once, before the first chunk. */
+  /** Callback that is called once, before the first chunk. */
   start(contentType: string): void;
   /** Resolves when the receiver has room for the next chunk. */
   write(piece: Buffer): Promise<void>;

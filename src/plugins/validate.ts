@@ -36,7 +36,9 @@ export interface ValidateOptions {
   handlersNotRun?: string | undefined;
   /** Paths to which the manifest must not request access. Relative paths in the manifest refer to `root`. */
   guarded?: (GuardedPaths & { root: string }) | undefined;
-  /** Called with the manifest before handlers are loaded. Can throw an error to cancel the validation. */
+  /**
+   * Callback that is called with the manifest before handlers are loaded. Can throw an error to cancel the validation.
+   */
   agree?(manifest: ManifestV3): void;
   /** Compiles the manifest's workflows and schedules, and returns the errors. */
   compile?(manifest: ManifestV3): Awaitable<Array<{ path: string; message: string }>>;

@@ -22,6 +22,6 @@ export interface ManagedServiceOptions {
   onLines: (lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
   onListening: (url: string) => void;
-  /** Called when a process starts or ends. */
+  /** Callback that is called when a process starts or ends. */
   onProcess: () => void;
 }

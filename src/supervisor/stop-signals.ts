@@ -1,8 +1,8 @@
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * After Ctrl-C, the terminal and the launcher each send a signal to this process. Two signals within this time count as
- * one.
+ * Time within which two signals count as one, in ms. After Ctrl-C, the terminal and the launcher each send a signal to
+ * this process.
  */
 const DUPLICATE_WINDOW_MS = 250;
 

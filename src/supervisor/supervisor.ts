@@ -24,7 +24,7 @@ export interface SupervisorOptions {
   logLevel?: LogLevel;
   onLines: (service: ServiceName, lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
-  /** Called when a process starts or exits, or when its address changes. */
+  /** Callback that is called when a process starts or exits, or when its address changes. */
   onProcesses: () => void;
 }
 

@@ -23,7 +23,7 @@ export interface WebhookDispatchDeps {
   plugins: PluginRuntime;
   state: WebhookState;
   membership: Membership;
-  /** Called for each finished delivery, for metrics. */
+  /** Callback that is called for each finished delivery, for metrics. */
   observe: WebhookDispatcherDeps['observe'];
 }
 

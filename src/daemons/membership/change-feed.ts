@@ -75,8 +75,8 @@ export class ChangeFeed {
   }
 
   /**
-   * Must be called after a change is stored. Resolves once all live members have applied the change, or after one
-   * second. Late members read the change at their next poll.
+   * Waits until all live members have applied the stored changes, but at most one second. Late members read the changes
+   * at their next poll.
    */
   async spread(): Promise<void> {
     const { sharedAs } = this.#deps;

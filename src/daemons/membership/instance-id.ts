@@ -32,7 +32,7 @@ export function processInstance(node: string, number: number): string {
   return `${node}/${number}`;
 }
 
-/** Whether the instance is a process of the node. */
+/** Returns whether the instance is a process of the node. */
 export function isOfNode(instance: string, node: string): boolean {
   return instance === node || instance.startsWith(`${node}/`);
 }

@@ -12,7 +12,7 @@ export interface MembershipDeps {
   member: Omit<NewMember, 'leaseMs'>;
   clock: Clock;
   logger: Logger;
-  /** Called once if another process has ended this member. The service must stop after this call. */
+  /** Callback that is called once if another process has ended this member. The service must stop after this call. */
   onLost(error: PlatformError): void;
 }
 

@@ -27,7 +27,7 @@ export type OAuthFault =
   | 'JWT_NOT_ACTIVE'
   | 'JWT_CLAIMS_INVALID';
 
-/** Thrown for a rejected token. The message contains the reason. */
+/** Error for a rejected token. The message contains the reason. */
 export class OAuthRefusal extends PlatformError {
   readonly fault: OAuthFault;
 
@@ -51,7 +51,7 @@ export interface OAuthVerifierDeps {
   logger: Logger;
 }
 
-/** Only asymmetric algorithms are allowed. A public key can thus never be used as a shared secret. */
+/** Allowed signature algorithms. All are asymmetric, so that a public key can never be used as a shared secret. */
 const ALGORITHMS = ['RS256', 'ES256'];
 
 /**

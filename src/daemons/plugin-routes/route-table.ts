@@ -16,7 +16,7 @@ export interface PluginRoute {
   declaration: RouteDecl;
   /** Served paths: `/api` + base path + path, and an alias that contains the plugin's id. */
   paths: string[];
-  /** Undefined if neither the route nor the plugin declares `security`. */
+  /** Authentication methods, or undefined if neither the route nor the plugin declares `security`. */
   security: readonly Security[] | undefined;
   /** Time limit of the handler in ms. Undefined if the server's default applies. */
   timeoutMs: number | undefined;
@@ -35,7 +35,7 @@ export interface PluginRouteTable {
   faults: readonly RouteFault[];
   /** Finds the route of a call. `rawPath` is not decoded and has no query. */
   find(method: string, rawPath: string): PathMatch<PluginRoute>;
-  /** Whether the path begins with a plugin's id or base path, even if no route matches. */
+  /** Returns whether the path begins with a plugin's id or base path, even if no route matches. */
   belongsToPlugin(rawPath: string): boolean;
 }
 

@@ -29,9 +29,9 @@ export type CreateRemoteBackends = (services: PlatformServices, code: RunningCod
 export interface OwnParts {
   createRemoteBackends?: CreateRemoteBackends;
   webhooks?: WebhookAccess;
-  /** Called before each platform call of a handler. */
+  /** Callback that is called before each platform call of a handler. */
   onServiceCall?: OnServiceCall;
-  /** Set by the workflow service, which accesses its runs directly. */
+  /** Access to the steps of runs. Only the workflow service sets it, because it can access its runs directly. */
   steps?: StepAccess;
   /**
    * Whether this service reports plugin faults. Every service finds the same faults, so one reporting service is

@@ -36,6 +36,6 @@ export interface PluginCall
 }
 
 export interface ExecuteOptions extends RunOptions {
-  /** If true, the call waits while the queue of the plugin's processes is full, instead of failing. */
+  /** Whether the call waits while the queue of the plugin's processes is full, instead of failing. */
   waitsForQueue?: boolean;
 }

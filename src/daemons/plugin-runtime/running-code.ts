@@ -3,7 +3,7 @@ import { type LoadedPlugin, readSourceCode, type SourceCode, sourceStamp } from 
 
 interface Snapshot {
   stamp: string;
-  /** Absent while the code is being read, or if reading failed. */
+  /** Code of the plugin. Absent while the code is being read, or if reading failed. */
   code?: SourceCode;
 }
 

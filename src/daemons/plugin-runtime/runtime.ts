@@ -53,7 +53,7 @@ export class PluginRuntime {
   readonly #track: TrackExecution;
   readonly #report: ReturnType<typeof createPluginReports>;
   readonly #listeners = new Set<ReloadListener>();
-  /** Undefined until the first load has ended. */
+  /** Registry of the loaded plugins. Undefined until the first load has ended. */
   #registry: PluginRegistry | undefined;
   /** Stamp (inode, modification time and size) of the lock file that the latest reload has read. */
   #stamp: string | undefined;
@@ -180,7 +180,7 @@ export class PluginRuntime {
     }
   }
 
-  /** Whether the lock file has changes that are not loaded, because a reload runs or has failed. */
+  /** Returns whether the lock file has changes that are not loaded, because a reload runs or has failed. */
   async isBehind(): Promise<boolean> {
     return (await lockFileStamp(this.#resources.dataDir)) !== this.#loadedStamp;
   }

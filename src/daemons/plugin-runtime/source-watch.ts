@@ -14,7 +14,7 @@ export interface SourceWatchOptions {
   stamp(): Promise<Stamps>;
   /** Whether the addition or removal of an item counts as a change. By default, every addition and removal counts. */
   isNews?(name: string): boolean;
-  /** Called after a change. Calls never overlap, and are repeated after a failure. */
+  /** Callback that is called after a change. Calls never overlap, and are repeated after a failure. */
   changed(): Promise<void>;
   logger: Logger;
 }

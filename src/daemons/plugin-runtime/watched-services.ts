@@ -1,6 +1,9 @@
 import type { PlatformServices } from '../../plugins/index.ts';
 
-/** Called before each platform call of a handler. `service` is the name of the service in `ctx`, such as `invoke`. */
+/**
+ * Callback that is called before each platform call of a handler. `service` is the name of the service in `ctx`, such
+ * as `invoke`.
+ */
 export type OnServiceCall = (pluginId: string, service: string) => void;
 
 export function watchedServices(services: PlatformServices, onCall: OnServiceCall): PlatformServices {

@@ -35,8 +35,8 @@ export interface PluginFault {
   path: string;
   message: string;
   /**
-   * Set if the fault would let a webhook accept requests without authentication. Prevents the gateway's start. @spec
-   * Webhook declaration: auth
+   * Whether the fault would let a webhook accept requests without authentication. Such a fault prevents the gateway's
+   * start. @spec Webhook declaration: auth
    */
   refusesGatewayStart?: true;
 }

@@ -20,10 +20,7 @@ export interface Handler {
   method: string | null;
   input: StandardSchema | null;
   output: StandardSchema | null;
-  /**
-   * Present only if the handler is a workflow. Contains the workflow's id, the default options of its steps and its
-   * signal schemas.
-   */
+  /** Workflow's id, default options of its steps and signal schemas. Absent for other handlers. */
   workflow?: WorkflowParts;
   execute(ctx: PluginContextV3 | WorkflowContext, input: unknown): unknown;
 }

@@ -38,9 +38,9 @@ export interface ExecuteFrame {
   type: 'execute';
   executionId: string;
   request: RunnerRequest;
-  /** Set if the caller accepts a stream as the result. */
+  /** Whether the caller accepts a stream as the result. */
   streams?: true;
-  /** Set if the caller requests a `begun` frame, which reports that the handler starts. */
+  /** Whether the caller requests a `begun` frame, which reports that the handler starts. */
   tellsBegun?: true;
 }
 

@@ -46,7 +46,7 @@ export interface LaunchInput {
   dataDir: string;
   secrets?: readonly string[];
   environment: NodeJS.ProcessEnv;
-  /** Called with the sandbox chosen for this launch, or with the reason why no sandbox works. */
+  /** Callback that is called with the sandbox chosen for this launch, or with the reason why no sandbox works. */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
 }
 

@@ -16,7 +16,7 @@ export interface KeptEvent {
   tenantId: string | null;
   /** Number of occurrences that an aggregated event represents. */
   occurrences: number;
-  /** If false, the event is added to the counts but not stored. */
+  /** Whether the event itself is stored. The counts include the event in any case. */
   keep: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface LogFilter extends TimeRange {
   services?: readonly string[];
   requestId?: string;
   traceId?: string;
-  /** If undefined, records of all tenants match, including records without a tenant. */
+  /** Tenant of the records. If undefined, records of all tenants match, including records without a tenant. */
   tenantId?: string;
   pluginId?: string;
   runId?: string;
@@ -42,7 +42,7 @@ export interface LogFilter extends TimeRange {
 export interface EventFilter extends TimeRange {
   type?: string;
   source?: string;
-  /** If undefined, events of all tenants match, including events without a tenant. */
+  /** Tenant of the events. If undefined, events of all tenants match, including events without a tenant. */
   tenantId?: string;
 }
 

@@ -28,7 +28,10 @@ export interface SecretRotation {
   /** Time until which the replaced secret is accepted, in epoch ms. */
   graceEndsAt: number;
   now: number;
-  /** Undefined keeps the stored value. A changed value would reject senders that still use the previous URL. */
+  /**
+   * Whether the URL contains the namespace. `undefined` keeps the stored value, because a changed URL would break
+   * senders.
+   */
   namespaceInUrl: boolean | undefined;
 }
 

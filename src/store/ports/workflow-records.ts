@@ -25,7 +25,7 @@ export interface RunProgress {
    * Number of times that the service was killed while this run had work in flight. A finished step resets the number.
    */
   kills: number;
-  /** True while an expression is evaluated or workflow code is replayed. Running steps are not included. */
+  /** Whether an expression is being evaluated or workflow code is being replayed. Running steps do not count. */
   inFlight: boolean;
   /** Status that a `cancelling` run gets at its end. The value is kept after the end. */
   ending: RunEnding | null;

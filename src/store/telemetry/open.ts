@@ -18,7 +18,7 @@ export function openTelemetryStore({ dataDir, postgresUrl }: TelemetryLocation):
   return openPostgres(
     postgresUrl,
     'telemetry-writer',
-    // A lost connection is reported as a failure to store records.
+    // No connection log is needed, because the store reports records that could not be stored.
     silentLogger,
     ({ postgresTelemetryStore }, database) => postgresTelemetryStore(database),
     { maxConnections: WRITER_CONNECTIONS },

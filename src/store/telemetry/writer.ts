@@ -5,8 +5,8 @@ import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './pr
 
 export interface TelemetryWriterOptions extends Omit<WriterData, 'mode'> {
   /**
-   * Called at most every ten seconds with the number of dropped records. `failure` is the error message if an error was
-   * the cause.
+   * Callback that is called at most every ten seconds with the number of dropped records. `failure` is the error
+   * message if an error was the cause.
    */
   onDropped: (count: number, failure: string | undefined) => void;
 }

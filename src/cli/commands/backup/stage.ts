@@ -157,7 +157,7 @@ function linkFiles({ dataDir, stage, withKeys }: StageOptions, skipped: Set<stri
 function* walk(root: string, below = ''): Generator<{ name: string; entry: Dirent }> {
   const entries = readdirSync(join(root, below), { withFileTypes: true });
   for (const entry of entries.filter((one) => !one.isDirectory())) {
-    // Databases and the files of the write-ahead log are copied separately, because these files change in place.
+    // Databases and write-ahead log files change in place, so they are not copied together with the other files.
     const isJournal = below === JOURNAL_FOLDER && isJournalFile(entry.name);
     const isDatabase = below === '' && DATA_FILES.some(({ name }) => name === entry.name);
     const isTransient = ['', JOURNAL_FOLDER].includes(below) && TRANSIENT_FILES.test(entry.name);

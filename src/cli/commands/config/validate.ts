@@ -3,7 +3,7 @@ import { loadConfig } from '../../../kit/config/config.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 
 interface Validated {
-  /** Null if no config file exists and the defaults apply. */
+  /** Path of the config file, or null if no file exists and the defaults apply. */
   configFile: string | null;
   profile: string;
   problems: [];

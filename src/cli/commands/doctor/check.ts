@@ -32,7 +32,7 @@ export interface CheckTarget {
   loaded: LoadedConfig;
   env: Environment;
   folder: DataFolder;
-  /** Null if no supervisor runs on this data folder, or if the supervisor does not answer. */
+  /** Status of the platform, or null if no supervisor of this data folder answers. */
   running: SupervisorStatus | null;
   now: number;
 }

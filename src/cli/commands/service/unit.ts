@@ -13,7 +13,7 @@ export interface UnitOptions {
   profile: string;
   /** Whether SVC_HOME sets the data folder. */
   ownHome: boolean;
-  /** True for a user unit, false for a system unit. */
+  /** Whether the unit belongs to the user instead of the system. */
   user: boolean;
   /** Time limit for the whole platform to stop, in ms. */
   stopMs: number;

@@ -23,9 +23,11 @@ export interface FollowDeliveries {
   cursor?: string | undefined;
   /** Requests headers with a fresh signature for each delivery. */
   sign?: boolean;
-  /** Called for each delivery, in order. The next delivery waits until the returned promise settles. */
+  /**
+   * Callback that is called for each delivery, in order. The next delivery waits until the returned promise settles.
+   */
   take(delivery: StreamedDelivery): void | Promise<void>;
-  /** Called with the final state of a delivery that was still in progress when `take` was called. */
+  /** Callback that is called with the final state of a delivery that was still in progress when `take` was called. */
   ended?(delivery: StreamedDelivery): void;
 }
 

@@ -8,7 +8,8 @@ export interface DescribedService {
   /** Returns whether the gateway routes a path. `path` uses OpenAPI notation, as in `/api/v1/jobs/{jobId}`. */
   isRouted(path: string): boolean;
   /**
-   * With `always`, all operations require a token. With `as said`, each operation declares whether it requires a token.
+   * Scope of the token requirement. With `always`, all operations require a token. With `as said`, each operation
+   * declares whether it requires a token.
    */
   tokens: 'always' | 'as said';
 }

@@ -27,7 +27,10 @@ export class FrameBoundary {
     this.#maxMessageBytes = maxMessageBytes;
   }
 
-  /** Whether the last frame is complete. The gateway can insert a frame into the stream only at a frame boundary. */
+  /**
+   * Returns whether the last frame is complete. The gateway can insert a frame into the stream only at a frame
+   * boundary.
+   */
   get atBoundary(): boolean {
     return this.#headerBytes === 0 && this.#bytesToSkip === 0;
   }

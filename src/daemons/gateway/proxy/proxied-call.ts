@@ -23,7 +23,7 @@ export interface ProxiedCall extends RequestIds {
   client: ClientSide;
   /** CORS response headers as a flat list of names and values. Null if the response has no CORS headers. */
   corsHeaders: readonly string[] | null;
-  /** Null before authentication. */
+  /** Caller of the request, or null before authentication. */
   caller: Caller | null;
 }
 

@@ -64,7 +64,7 @@ export async function runTool(tool: Tool, args: readonly string[], place: ToolPl
 interface ProgramGroup {
   /** Sends SIGTERM to all processes of the group, and SIGKILL after the grace period. */
   end(): void;
-  /** Must be called when the program has exited. Kills remaining child processes if `end` was called before. */
+  /** Records that the program has exited. Kills remaining child processes if `end` was called before. */
   isOver(): void;
 }
 

@@ -19,9 +19,12 @@ const LOOK_MS = 100;
 const MEMORY_MB = 256;
 
 export interface ThreadEvents {
-  /** Called when a task has ended, so that another task can start. */
+  /** Callback that is called when a task has ended, so that another task can start. */
   onFree(): void;
-  /** Called when the thread has ended. `lost` contains the tasks that were queued behind the failed task. */
+  /**
+   * Callback that is called when the thread has ended. `lost` contains the tasks that were queued behind the failed
+   * task.
+   */
   onGone(lost: Waiting[]): void;
 }
 

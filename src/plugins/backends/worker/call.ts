@@ -15,7 +15,10 @@ export interface Call {
   readonly promise: Promise<CommandResult>;
   readonly isSettled: boolean;
   readonly stream: StreamSink | undefined;
-  /** Called when the handler starts. If this function is set, the call waits in the queue without a time limit. */
+  /**
+   * Callback that is called when the handler starts. If this function is set, the call waits in the queue without a
+   * time limit.
+   */
   readonly onBegun: (() => void) | undefined;
   resolve(result: CommandResult): void;
   reject(error: PlatformError): void;

@@ -36,7 +36,10 @@ export interface FrameChannelEvents {
    * results.
    */
   inputChars(): number;
-  /** Called on the first protocol violation, with a text such as "sent an invalid frame". Later frames are ignored. */
+  /**
+   * Callback that is called on the first protocol violation, with a text such as "sent an invalid frame". Later frames
+   * are ignored.
+   */
   onFault(what: string): void;
 }
 

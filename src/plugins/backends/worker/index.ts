@@ -49,7 +49,9 @@ export interface WorkerBackendDeps {
    * process.
    */
   environment?: NodeJS.ProcessEnv;
-  /** Called with the sandbox chosen for a plugin's processes, or with the reason why no sandbox works. */
+  /**
+   * Callback that is called with the sandbox chosen for a plugin's processes, or with the reason why no sandbox works.
+   */
   onSandbox?: ((sandbox: SandboxStatus) => void) | undefined;
   /** Returns the original code of a plugin version whose files have changed since the version was loaded. */
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;

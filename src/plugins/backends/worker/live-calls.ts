@@ -27,7 +27,7 @@ export interface LiveCallsDeps {
   clock: Clock;
   send(frame: ToRunner): void;
   endProcess(reason: EndReason): void;
-  /** Called when the slot of a call becomes free, because the call or its process has ended. */
+  /** Callback that is called when the slot of a call becomes free, because the call or its process has ended. */
   onFree(call: Call): void;
 }
 
@@ -37,9 +37,9 @@ interface LiveCall {
   abort?: AbortController;
   timeout: HandlerTimeout;
   hasBegun?: true;
-  /** Set if the handler is still running at the end of its grace period after an abort. */
+  /** Whether the handler is still running at the end of its grace period after an abort. */
   isStuck?: true;
-  /** Set once the handler has returned a stream. */
+  /** Stream that the handler has returned, if any. */
   stream?: OpenStream;
 }
 
@@ -67,7 +67,10 @@ export class LiveCalls {
     return this.#live.size;
   }
 
-  /** Whether a handler ignores its abort. If so, the process accepts no more calls and ends after its other calls. */
+  /**
+   * Returns whether a handler ignores its abort signal. The process then accepts no new calls, and exits when its
+   * remaining calls have ended.
+   */
   get isStuck(): boolean {
     return [...this.#live.values()].some((entry) => entry.isStuck);
   }

@@ -24,7 +24,7 @@ export interface MemoryWatchDeps {
   pid(): number | undefined;
   isBusy(): boolean;
   onOver(usedMb: number): void;
-  /** Called when the process is idle and close to its memory limit. */
+  /** Callback that is called when the process is idle and close to its memory limit. */
   onFull(): void;
 }
 

@@ -6,7 +6,7 @@ const TENURE_MS = 1000;
 
 export interface PoolMembersOptions {
   maxProcesses: number;
-  /** If true, each process serves only the tenant of its first call. */
+  /** Whether each process serves only the tenant of its first call. */
   separateTenants: boolean;
   /** Maximum concurrent calls per process. */
   concurrency: number;

@@ -20,7 +20,7 @@ export interface PoolDeps extends PoolMembersOptions {
    */
   prepare(): Promise<Launch>;
   start(launch: Launch, events: RunnerProcessEvents): RunnerProcess;
-  /** Called when no process is left and the queue is empty. */
+  /** Callback that is called when no process is left and the queue is empty. */
   onEmpty(): void;
 }
 

@@ -40,10 +40,10 @@ export interface RunnerProcessDeps {
 
 export interface RunnerProcessEvents {
   onReady(): void;
-  /** Called when the slot of a call becomes free, because the call or its process has ended. */
+  /** Callback that is called when the slot of a call becomes free, because the call or its process has ended. */
   onFree(call: Call): void;
   onLoaded(): void;
-  /** Called after the process has ended and all its calls were rejected. */
+  /** Callback that is called after the process has ended and all its calls were rejected. */
   onExit(exit: ProcessExit): void;
 }
 
@@ -92,14 +92,14 @@ export class RunnerProcess {
     return this.#isReady;
   }
 
-  /** Whether the process has ended or is being stopped. Such a process accepts no more calls. */
+  /** Returns whether the process has ended or is being stopped. Such a process accepts no more calls. */
   get isEnding(): boolean {
     return this.#ended !== null || this.#isGone;
   }
 
   /**
-   * Whether a handler still runs at the end of its grace period after an abort. If so, the process accepts no more
-   * calls.
+   * Returns whether a handler still runs at the end of its grace period after an abort. If so, the process accepts no
+   * more calls.
    */
   get isStuck(): boolean {
     return this.#calls.isStuck;

@@ -15,8 +15,8 @@ const REAP_MS = 1000;
 export interface SpawnEvents {
   onLine(stream: 'stdout' | 'stderr', line: string): void;
   /**
-   * Called once, after the process has exited and its output was read. `error` is set if the process could not be
-   * started.
+   * Callback that is called once, after the process has exited and its output was read. `error` is set if the process
+   * could not be started.
    */
   onExit(code: number | null, signal: string | null, error?: Error): void;
 }

@@ -18,7 +18,7 @@ export interface Branch {
   /** End time of the branch's latest step. `ctx.now` returns this time in the branch. */
   now: number;
   draws: number;
-  /** True after the branch received a CancelledError. Later steps of the branch belong to the workflow's clean-up. */
+  /** Whether the branch has received a CancelledError. Later steps of the branch belong to the workflow's clean-up. */
   isCancelled: boolean;
   shields: number;
   /** Number of uses of each step name in the branch. Used to make step ids unique. */

@@ -25,9 +25,9 @@ export interface StepRequest {
   uses: string;
   with: Record<string, unknown>;
   options: object;
-  /** Set if a step, instead of a function, was passed to `ctx.all`. */
+  /** Whether a step, instead of a function, was passed to `ctx.all`. */
   joint?: true;
-  /** Set if the retry option is inherited from the workflow's defaults. */
+  /** Whether the retry option is inherited from the workflow's defaults. */
   inheritsRetry?: true;
   run?: ((step: StepInfo) => unknown) | undefined;
   /** Converts the stored output to the value that the workflow function receives. */

@@ -41,7 +41,7 @@ export class Replay {
     return this.#run.halted;
   }
 
-  /** True until the workflow function has reached all steps that were recorded before this replay. */
+  /** Whether the workflow function has not yet reached all steps that were recorded before this replay. */
   get isReplaying(): boolean {
     return this.#reached < this.#link.replay.remembered;
   }

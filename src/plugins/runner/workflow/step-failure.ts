@@ -3,7 +3,7 @@ import { isRecord } from '../../../kit/data/is-record.ts';
 import { messageOf } from '../failure.ts';
 import { classOfThrown } from '../thrown-class.ts';
 
-/** Thrown when a step has failed after all retries. Workflow functions can catch this error and continue. */
+/** Error for a step that has failed after all retries. Workflow functions can catch this error and continue. */
 export class WorkflowStepError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;

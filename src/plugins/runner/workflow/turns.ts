@@ -47,14 +47,17 @@ export class Turns {
     this.#isGiving = false;
   }
 
-  /** Called when the branch has reached a step or `ctx.all`. */
+  /** Callback that is called when the branch has reached a step or `ctx.all`. */
   arrive(branch: Branch): void {
     if (this.#going !== branch) return;
     this.#going = null;
     this.#arrived();
   }
 
-  /** Called when the branch has ended. If `next` is given, the branch `next` continues instead of the ended branch. */
+  /**
+   * Callback that is called when the branch has ended. If `next` is given, the branch `next` continues instead of the
+   * ended branch.
+   */
   end(branch: Branch, next: Branch | null): void {
     if (this.#going !== branch) return;
     if (next) this.#going = next;

@@ -23,7 +23,7 @@ interface RowWrite extends Row {
 export interface KeyValueOptions {
   /** Quota check for each write. If undefined, quotas are not enforced. */
   requireQuota?: RequireQuota;
-  /** Called in the transaction of each change, but not when entries expire. */
+  /** Callback that is called in the transaction of each change, but not when entries expire. */
   onChange?: (scope: string, key: string) => void;
 }
 

@@ -8,9 +8,7 @@ export interface ObjectFiles {
    * errors.
    */
   write(data: Uint8Array): Promise<string>;
-  /**
-   * Must be called once the insert of the file's row has succeeded or failed. Until this call, `sweep` keeps the file.
-   */
+  /** Records that the insert of the file's row has succeeded or failed. Until this call, `sweep` keeps the file. */
   settled(file: string): void;
   read(file: string): Promise<Uint8Array>;
   remove(file: string): Promise<void>;

@@ -29,7 +29,7 @@ export interface StoredExecutionClaimsDeps {
 }
 
 const SCOPE = 'execution-claims';
-/** Longer than any handler may run. */
+/** Lifetime of a claim, which is longer than any handler may run. */
 const CLAIM_MS = hours(25);
 const PAGE = 500;
 

@@ -70,9 +70,12 @@ export class HostExecution {
   readonly #settled = Promise.withResolvers<CommandResult>();
   readonly #abort = new AbortController();
   readonly #calls: CallRouter;
-  /** Called once, when the handler starts. Undefined after this call, or if the caller needs no notification. */
+  /**
+   * Callback that is called once, when the handler starts. Undefined after this call, or if the caller needs no
+   * notification.
+   */
   #onBegun: (() => void) | undefined;
-  /** Set once the handler has returned a stream. */
+  /** Stream that the handler has returned, if any. */
   #stream: OpenStream | undefined;
   #hasLongFrame = false;
   #progress: 'given' | AgentFrameOf<'progress'>['state'] = 'given';

@@ -20,13 +20,15 @@ export interface FrameReaderDeps {
   clock: Clock;
   onFrame(frame: WholeFrame): void;
   /**
-   * Called when the first part of a split frame arrives. `executionId` is undefined if the frame does not belong to an
-   * execution.
+   * Callback that is called when the first part of a split frame arrives. `executionId` is undefined if the frame does
+   * not belong to an execution.
    */
   onBegun(executionId: string | undefined): void;
-  /** Called for frames of an unknown type, which newer agents might send. */
+  /** Callback that is called for frames of an unknown type, which newer agents might send. */
   onUnknown(type: string): void;
-  /** Called for an invalid message. The session must then close the socket with the close code `code`. */
+  /**
+   * Callback that is called for an invalid message. The session must then close the socket with the close code `code`.
+   */
   onFault(code: number, why: string): void;
 }
 

@@ -3,7 +3,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 
 export interface SessionReports {
   connected(host: { name: string; namespaceId: string; agentVersion: string }): void;
-  /** Must be called when the gateway closes the socket. `wasOpen` is true if the agent had been authenticated. */
+  /** Records that the gateway closed the socket. `wasOpen` is true if the agent had been authenticated. */
   closed(code: number, reason: string, wasOpen: boolean): void;
   connectionLost(): void;
   /** Logs only the first unknown frame, so that a newer agent does not fill the log. */

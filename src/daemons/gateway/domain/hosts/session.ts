@@ -48,9 +48,11 @@ export interface HostSessionDeps {
   /** Resolves with the principal of the token. Rejects if the token is invalid. */
   authenticate(accessToken: string): Promise<Principal>;
   isRevoked(principal: Principal): boolean;
-  /** Called when the agent has proved its identity. After this call, the session can get executions. */
+  /**
+   * Callback that is called when the agent has proved its identity. After this call, the session can get executions.
+   */
   onOpen(session: HostSession): void;
-  /** Called once, before the session's executions fail. */
+  /** Callback that is called once, before the session's executions fail. */
   onClosed(session: HostSession): void;
 }
 
@@ -120,12 +122,12 @@ export class HostSession {
     return this.#capabilities;
   }
 
-  /** Whether the session can get executions, because its agent is authenticated and not draining. */
+  /** Returns whether the session can get executions, because its agent is authenticated and not draining. */
   get isOpen(): boolean {
     return this.#phase === 'open' && !this.#isDraining;
   }
 
-  /** Whether the backlog of unsent bytes is too large to send more executions. */
+  /** Returns whether the backlog of unsent bytes is too large to send more executions. */
   get isBusy(): boolean {
     return this.#outbox.backlog > BUSY_BACKLOG_BYTES;
   }
@@ -169,7 +171,7 @@ export class HostSession {
     this.#leave(reason);
   }
 
-  /** Must be called after the socket has closed. */
+  /** Ends the session after its socket has closed. */
   ended(): void {
     if (this.#isOver) return;
     this.#reports.connectionLost();

@@ -38,7 +38,7 @@ export interface UpstreamClient {
   close(): Promise<void>;
 }
 
-/** Thrown when an upstream does not send a response head within the timeout. */
+/** Error for an upstream that does not send a response head within the timeout. */
 export class UpstreamTimeoutError extends Error {
   readonly code = 'UPSTREAM_TIMEOUT';
 

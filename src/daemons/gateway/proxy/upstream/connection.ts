@@ -25,9 +25,11 @@ export interface Exchange {
 }
 
 export interface ConnectionEvents {
-  /** Called when an exchange has succeeded and the connection can be reused. */
+  /** Callback that is called when an exchange has succeeded and the connection can be reused. */
   onIdle(connection: UpstreamConnection): void;
-  /** Called when the connection has closed. `exchange` is the exchange that was interrupted, if any. */
+  /**
+   * Callback that is called when the connection has closed. `exchange` is the exchange that was interrupted, if any.
+   */
   onLost(connection: UpstreamConnection, exchange: Exchange | undefined, error: Error): void;
 }
 
@@ -66,7 +68,9 @@ export class UpstreamConnection implements ResponseEvents {
       );
   }
 
-  /** Whether the connection has completed an exchange. The upstream can close a reused connection at any time. */
+  /**
+   * Returns whether the connection has completed an exchange. The upstream can close a reused connection at any time.
+   */
   get used(): boolean {
     return this.#used;
   }

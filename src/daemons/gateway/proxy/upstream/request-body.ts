@@ -6,7 +6,7 @@ export interface BodyEvents {
   current(): boolean;
   onProgress(): void;
   onSent(): void;
-  /** Called when the client disconnects before the request body is complete. */
+  /** Callback that is called when the client disconnects before the request body is complete. */
   onCut(): void;
 }
 

@@ -1,8 +1,13 @@
 export interface ResponseEvents {
-  /** Called once per response, but not for interim responses (1xx). `headers` is a flat list of names and values. */
+  /**
+   * Callback that is called once per response, but not for interim responses (1xx). `headers` is a flat list of names
+   * and values.
+   */
   onHead(status: number, headers: string[]): void;
   onData(chunk: Buffer): void;
-  /** Called at the end of the response. `reusable` is true if the connection can carry another request. */
+  /**
+   * Callback that is called at the end of the response. `reusable` is true if the connection can carry another request.
+   */
   onEnd(reusable: boolean): void;
 }
 
@@ -50,7 +55,7 @@ export class ResponseParser {
     this.#events = events;
   }
 
-  /** Must be called before each request is sent. `method` decides whether the response to the request has a body. */
+  /** Prepares the parser for the response to a request. `method` decides whether that response has a body. */
   expect(method: string): void {
     this.#method = method;
     this.#state = 'head';
@@ -71,7 +76,7 @@ export class ResponseParser {
     }
   }
 
-  /** Must be called when the upstream ends the connection. Throws ProtocolError if the response is incomplete. */
+  /** Records that the upstream has ended the connection. Throws ProtocolError if the response is incomplete. */
   end(): void {
     if (this.#state !== 'until-close')
       throw new ProtocolError('It closed the connection before its answer was complete.');

@@ -29,7 +29,7 @@ export interface AttemptDeps {
   inspections: Inspections;
   startChild(request: ChildRequest): Promise<string>;
   dispatch(event: RunEvent): void;
-  /** Called when an attempt has ended, before the run receives the end event. */
+  /** Callback that is called when an attempt has ended, before the run receives the end event. */
   over(step: StepKey): void;
 }
 

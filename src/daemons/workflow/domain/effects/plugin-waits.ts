@@ -12,7 +12,7 @@ export interface PluginWaitsDeps {
   logger: Logger;
   /** Time from the first wait to the first alert, and between two alerts, in ms. */
   alertMs: number;
-  /** Called with the number of runs that wait for the plugin. */
+  /** Callback that is called with the number of runs that wait for the plugin. */
   counted(pluginId: string, runs: number): void;
 }
 

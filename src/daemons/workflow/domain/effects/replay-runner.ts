@@ -21,7 +21,7 @@ export interface ReplayRunnerDeps {
   random: Random;
   inspections: Inspections;
   dispatch(event: RunEvent): void;
-  /** Called when the replay has ended, before the run receives the end event. */
+  /** Callback that is called when the replay has ended, before the run receives the end event. */
   over(): void;
 }
 

@@ -73,7 +73,9 @@ export class ActiveRun {
     this.#dispatch({ type: 'claimed' });
   }
 
-  /** Whether an event was dropped because the run was leaving memory. The engine must then wake the run again. */
+  /**
+   * Returns whether an event was dropped because the run was leaving memory. The engine must then wake the run again.
+   */
   get missedNews(): boolean {
     return this.#missedNews;
   }

@@ -76,7 +76,7 @@ export interface EngineHost {
   /** Fence token of this service process. */
   readonly fence: number;
   readonly startedAt: number;
-  /** False before the engine starts and after the engine stops. No run is claimed while the value is false. */
+  /** Whether the engine claims runs. The value is false before the engine starts and after the engine stops. */
   readonly isWorking: boolean;
   ended(run: RunRecord, jobs?: JobCounts): void;
   /** Makes a waiting run due at once. Used for events that arrive while the run is being unloaded from memory. */

@@ -78,7 +78,7 @@ export class ReadyQueue {
     return undefined;
   }
 
-  /** Whether a tenant with a free slot has ready runs only in the store, and none in memory. */
+  /** Returns whether a tenant with a free slot has ready runs only in the store, and none in memory. */
   get isBehind(): boolean {
     for (const [tenantId, window] of this.#windows) if (this.#lacksRuns(tenantId, window)) return true;
     return false;

@@ -9,8 +9,8 @@ export interface RunWriterDeps {
   clock: Clock;
   logger: Logger;
   /**
-   * Called after each write. The callback queues runs that the write made ready and notifies clients that watch the
-   * run.
+   * Callback that is called after each write. The callback queues runs that the write made ready and notifies clients
+   * that watch the run.
    */
   written(run: RunRecord, result: WriteResult): void;
 }

@@ -60,7 +60,7 @@ export interface CodeState {
   losses: number;
   /** Whether the backoff after a failed replay is in progress. */
   isResting: boolean;
-  /** Set if the plugin was unavailable at the start of a replay. Cleared by a plugin reload or at the time `wakeAt`. */
+  /** Time until which replays wait because the plugin was unavailable, or null. A plugin reload resets the value. */
   away: { wakeAt: number } | null;
   /**
    * Whether a waiting job needs a replay. Set if the plugin was unavailable, or if a crash might have lost a due

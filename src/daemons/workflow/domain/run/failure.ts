@@ -18,9 +18,9 @@ export interface Failure {
   errorClass: ErrorClass;
   error: RunError;
   retryAfterMs: number | null;
-  /** Set if the process that performed the work ended unexpectedly. */
+  /** Whether the process that performed the work ended unexpectedly. */
   interrupted?: true;
-  /** Set if the work never began because the plugin was unavailable. */
+  /** Plugin that was unavailable, so that the work never began. */
   away?: AwayPlugin;
 }
 

@@ -2,8 +2,8 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { StepFailure } from './retry-policy.ts';
 
 /**
- * Thrown if the process of a step ended unexpectedly, possibly because of another call. The progress of the step is
- * then unknown. @spec docs/decisions/0101
+ * Error for a step whose process ended unexpectedly, possibly because of another call. The progress of the step is then
+ * unknown. @spec docs/decisions/0101
  */
 export class Interrupted extends StepFailure {
   constructor(message: string, details: Record<string, unknown> = {}) {

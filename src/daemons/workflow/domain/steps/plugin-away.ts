@@ -5,7 +5,7 @@ import { StepFailure, toStepFailure } from './retry-policy.ts';
 const NOT_LOADED: ReadonlySet<unknown> = new Set(['not_loaded', 'folder_gone']);
 
 /**
- * Thrown if a plugin is not loaded or its code cannot be loaded. The handler has not begun. @spec
+ * Error for a plugin that is not loaded or whose code cannot be loaded. The handler has not begun. @spec
  * docs/workflows.md "When a plugin is absent"
  */
 export class PluginAway extends StepFailure {

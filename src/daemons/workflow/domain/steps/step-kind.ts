@@ -35,7 +35,7 @@ export interface StepCall {
    * step.
    */
   alone: boolean;
-  /** Called when the work begins, by step kinds that set `reportsBegin`. */
+  /** Callback that is called when the work begins, by step kinds that set `reportsBegin`. */
   begun(): void;
   now: number;
   log(level: string, message: string): void;
@@ -66,7 +66,7 @@ export interface StepKind {
   /** Whether a step of this kind counts towards the limit on steps in flight. */
   readonly takesSlot: boolean;
   readonly defaultTimeoutMs: number;
-  /** Set if a call of this kind can be queued. The timeout then starts when the work calls `begun`. */
+  /** Whether a call of this kind can be queued. If so, the timeout starts when the work calls `begun`. */
   readonly reportsBegin?: true;
   /** Returns the errors in the `with` object of a definition that can be found without evaluating expressions. */
   check(input: Record<string, JsonValue>): Array<{ path: string[]; message: string }>;

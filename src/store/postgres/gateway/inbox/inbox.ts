@@ -52,7 +52,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
     this.#notes = new WriteBuffer({ clock, logger, write: (noted) => this.#writeNotes(noted) });
   }
 
-  /** Always 0, because committed deliveries are visible at once. */
+  /** Bytes that wait for the database: always 0, because committed deliveries are visible at once. */
   get waitingBytes(): number {
     return 0;
   }

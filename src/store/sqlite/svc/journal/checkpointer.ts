@@ -17,11 +17,14 @@ export interface CheckpointerDeps {
   /** Sequence number of the last frame in the database. */
   applied: number;
   load: WriteLoad;
-  /** Called on the first error while frames are applied. Frames are then retried until they are applied. */
+  /**
+   * Callback that is called on the first error while frames are applied. Frames are then retried until they are
+   * applied.
+   */
   failed(error: unknown): void;
   recovered(): void;
   closedError(): Error;
-  /** Called when all frames are applied. `applied` is the sequence number of the last frame. */
+  /** Callback that is called when all frames are applied. `applied` is the sequence number of the last frame. */
   emptied(applied: number): void;
 }
 

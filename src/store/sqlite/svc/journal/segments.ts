@@ -28,7 +28,10 @@ export interface SegmentOptions {
 
 export interface SegmentsDeps extends SegmentOptions {
   database: Buffer;
-  /** Called if another process has removed or replaced a file. All frames of the file are already in the database. */
+  /**
+   * Callback that is called if another process has removed or replaced a file. All frames of the file are already in
+   * the database.
+   */
   gone(file: string): void;
 }
 

@@ -9,7 +9,7 @@ const MAX_PAUSES = 100_000;
 export interface WebhookPausesDeps {
   cache: KeyValueStore;
   feed: Pick<ChangeFeed, 'follow' | 'spread'>;
-  /** Called when an endpoint is resumed, because its queued deliveries can run again. */
+  /** Callback that is called when an endpoint is resumed, because its queued deliveries can run again. */
   onResume: () => void;
 }
 

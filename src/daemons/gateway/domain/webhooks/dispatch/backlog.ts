@@ -36,7 +36,7 @@ export class DeliveryBacklog {
     this.#deps = deps;
   }
 
-  /** Whether the store has deliveries that are not in memory. */
+  /** Returns whether the store has deliveries that are not in memory. */
   get isPending(): boolean {
     return this.#isPending;
   }

@@ -9,7 +9,9 @@ export interface NeededServicesDeps {
   peers: Pick<Peers, 'known'>;
   use: Pick<ServiceUse, 'neededBy'>;
   logger: Logger;
-  /** Called when an unavailable service becomes available again, so that delayed deliveries can run. */
+  /**
+   * Callback that is called when an unavailable service becomes available again, so that delayed deliveries can run.
+   */
   onBack: () => void;
   /**
    * Clock for the probes. Defaults to the wall clock even in tests, because the probed processes do not use the test

@@ -19,7 +19,7 @@ export interface WebhookDispatcher {
    * the dispatcher can load the delivery from the store.
    */
   expectAnswer(webhookId: string): void;
-  /** Must be called when the 202 response has been written or can no longer be written. */
+  /** Records that the 202 response has been written or can no longer be written. */
   answered(webhookId: string): void;
   /** Number of waiting async deliveries in memory, and number of running deliveries. */
   readonly load: { waiting: number; running: number };

@@ -31,7 +31,7 @@ export type Accepted =
       status: number;
       body: unknown;
       headers?: Record<string, string> | undefined;
-      /** Must be called when the response has been written or can no longer be written. */
+      /** Records that the response has been written or can no longer be written. */
       answered?: () => void;
     }
   | 'duplicate';

@@ -41,8 +41,8 @@ export interface DeliveryAnswer {
   /** Identity of the authenticated sender. Null before authentication. */
   caller: Caller | null;
   /**
-   * Must be called when the response has been written or can no longer be written. The handler of an async delivery
-   * starts only after this call.
+   * Records that the response has been written or can no longer be written. The handler of an async delivery starts
+   * only after this call.
    */
   answered: () => void;
 }

@@ -18,7 +18,7 @@ export interface ResealOptions {
   seal: Seal;
   /** Ids of the keys to replace. Values that were encrypted with other keys are left unchanged. */
   replaced: ReadonlySet<string>;
-  /** Called after each committed batch with the total number of values encrypted so far. */
+  /** Callback that is called after each committed batch with the total number of values encrypted so far. */
   onProgress?: (values: number) => void;
 }
 

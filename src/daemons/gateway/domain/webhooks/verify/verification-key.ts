@@ -5,7 +5,7 @@ import { standardKey } from './new-secret.ts';
 /** Maximum number of decrypted secrets in the cache. The cache is cleared when it is full. */
 const MAX_CACHED = 10_000;
 
-/** A secret with prepared keys, so that a delivery does not have to build keys. */
+/** A webhook secret with its precomputed keys. Signature verification reuses the keys for every delivery. */
 export interface VerificationKey {
   text: string;
   hmacKey: KeyObject;

@@ -38,7 +38,10 @@ export interface HandlerCall {
   signal: AbortSignal;
   /** Whether the call needs a process without other calls. */
   alone: boolean;
-  /** Called when the handler begins. Before the handler begins, the call can be queued for a process of the plugin. */
+  /**
+   * Callback that is called when the handler begins. Before the handler begins, the call can be queued for a process of
+   * the plugin.
+   */
   begun(): void;
   log(level: string, message: string): void;
 }
