@@ -3,7 +3,7 @@ import type { Group } from './command-table/help-order.ts';
 /** An argument of a command, derived from its schema for parsing, help, completion and `svc commands`. */
 export interface Argument {
   key: string;
-  /** Name on the command line without dashes, such as `max-processes`. */
+  /** Name on the command line without the leading dashes, such as `max-processes`. */
   name: string;
   /** Whether the argument is positional (`argument`) or named (`flag`). */
   kind: 'argument' | 'flag';

@@ -111,6 +111,6 @@ while true do
   if #page < limit then return result end
 end`);
 
-/** Deletes expired entries. Further ARGV: the limit. */
+/** Deletes expired entries. `ARGV[3]` is the maximum number of entries to delete. */
 export const SWEEP = redisScript(`${COMMON}
 return sweep(tonumber(ARGV[3]))`);

@@ -44,7 +44,7 @@ export function containerRunner(
   return {
     channel,
     pid: undefined,
-    // No folders need polling, because the engine limits all memory of a container.
+    // Empty, because the memory limit of the container includes its in-memory folders.
     memoryFolders: [],
     stderrTail: () => stderrTail,
     leave() {

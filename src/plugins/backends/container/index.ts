@@ -29,7 +29,7 @@ export interface ContainerBackendDeps {
   clock: Clock;
   /** Path of the project's data folder (`.svc`). */
   dataDir: string;
-  /** Name of this process. Nodes with the same data folder path, such as pods, may share a container engine. */
+  /** Name that identifies the containers of this process. The data folder path is not unique: pods with the same path can share a container engine. */
   instance: string;
   /** Names of processes that have ended. Their containers are orphans as well. */
   endedInstances?: readonly string[];

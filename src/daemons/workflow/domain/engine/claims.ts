@@ -16,7 +16,7 @@ import type { EngineDeps, EngineHost } from './ports.ts';
 import { ReadyQueue, type ReadyRun } from './ready-queue.ts';
 import { Suspects } from './suspects.ts';
 
-/** Maximum number of timers, and of cached deadline maps, for runs that wait outside memory. */
+/** Maximum number of timers for waiting runs that only the store holds, and of their cached deadlines. */
 const MAX_SHORT_WAITS = 10_000;
 const CLAIMABLE: ReadonlySet<string> = new Set(['queued', 'waiting', 'cancelling']);
 

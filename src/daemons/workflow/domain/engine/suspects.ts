@@ -6,7 +6,7 @@ import { isSuspect, suspectLimit } from './poison.ts';
  * crash would fail. @spec docs/decisions/0176
  */
 export class Suspects {
-  /** Thresholds that make a run a suspect, for use in store queries. */
+  /** Limits for store queries. A run beyond these limits is suspected of crashing its process. */
   readonly limit: SuspectLimit;
   readonly #poisonAfter: number;
   readonly #requestTick: () => void;

@@ -15,8 +15,7 @@ const COLUMNS = `webhook_id, namespace_id, plugin_id, event, instance_id, receiv
      body_bytes, headers`;
 
 /**
- * Statements by name. A released statement must never change, because journals of earlier versions contain its name. A
- * changed statement needs a new name.
+ * Statements by name. A released statement must never change, because write-ahead logs of earlier versions refer to it by name.
  */
 const STATEMENTS = {
   /**

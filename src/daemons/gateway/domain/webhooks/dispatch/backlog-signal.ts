@@ -1,6 +1,5 @@
 /**
- * Notifies the dispatcher that stored deliveries can run again. Causes are the resume of a webhook, a plugin reload, or
- * the recovery of a service.
+ * Notifies the dispatcher that stored deliveries can run again, for example after a webhook is resumed or a service recovers.
  */
 export class BacklogSignal {
   readonly #listeners = new Set<() => void>();
