@@ -33,8 +33,7 @@ const COLLECTION = /^[\w.:-]{1,128}$/;
 const DEFAULT_COLLECTION = 'default';
 
 /**
- * Creates `ctx.vectorStore`. Throws PERMISSION_DENIED if the manifest does not request the service. Also throws errors
- * of the state service.
+ * Creates `ctx.vectorStore`. Its methods throw PERMISSION_DENIED if the manifest does not request `vectorStore`.
  */
 export function createVectorStoreService(
   vectors: VectorAccess,

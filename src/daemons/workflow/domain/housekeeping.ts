@@ -31,8 +31,8 @@ export function startHousekeeping(deps: {
         after = looked.next;
       }
       while (!stopped && (await store.pruneKeys({ now, limit: KEYS_A_STEP })) === KEYS_A_STEP);
-      // Only runs from before `finishedBefore` can use a definition that was last used before that time. The loop above
-      // has checked all these runs.
+      // `inUse` is complete: the loop above has checked every run that can use a definition last used before
+      // `finishedBefore`.
       while (!stopped && (await store.pruneDefinitions({ usedBefore: finishedBefore, inUse })) > 0);
     } catch (error) {
       logger.diagnostic({

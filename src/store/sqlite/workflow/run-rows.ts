@@ -25,8 +25,7 @@ export function runRows(db: Database, values: LargeValues) {
       error: values.get(row.seq, row.error),
     }),
     /**
-     * Inserts a run, and then a large input into a separate table. The row of the input refers to the number of the
-     * run.
+     * Inserts a run. A large input is stored in a separate table, and its row references the `seq` of the run.
      */
     insertRun(run: Omit<RunRecord, 'seq'>): RunRecord {
       const isLarge = values.isLarge(run.input);

@@ -2,7 +2,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../../kit/time/duration.ts';
 
-/** Time without waiting runs after which the next wait for a plugin counts as a new outage. */
+/** Time without waiting runs, in ms. After this time, the next wait for a plugin counts as a new outage. */
 const NEW_OUTAGE_AFTER_MS = minutes(1);
 const MIN_PAUSE_MS = seconds(5);
 const MAX_PAUSE_MS = minutes(10);

@@ -79,7 +79,7 @@ export function isReady(turn: Turn, job: JobState, index: number): boolean {
 }
 
 /**
- * Sets at the first advance whether a replay is due. For a waiting job, a replay is due only if `mustReplay` is set.
+ * Sets `code.due` once, when the job is first advanced. A replay of a waiting job is due only if `mustReplay` is set.
  */
 function learn(code: CodeState, job: JobState): void {
   if (code.due !== null) return;

@@ -76,8 +76,8 @@ function takeNext(limited: Limited): Waiter | undefined {
 }
 
 /**
- * Rejects the latest call of the source with the most waiting calls. Returns false if no other source has more waiting
- * calls than `source`.
+ * Makes room for a new call of `source`: rejects the newest waiting call of the source with the longest queue. Returns
+ * false, and rejects nothing, if the queue of `source` would then be as long.
  */
 function makeRoom(limited: Limited, source: string, full: () => Error): boolean {
   const { waitersBySource } = limited;

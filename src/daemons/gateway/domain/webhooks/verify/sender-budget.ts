@@ -36,8 +36,8 @@ export class SenderBudget {
 }
 
 /**
- * Returns the budget key. The key contains the namespace. Failed deliveries for one tenant therefore do not affect
- * another tenant.
+ * Returns the budget key. For provisioned webhooks, the key contains the namespace, so that failed deliveries for one
+ * tenant do not affect another tenant.
  */
 function keyOf({ incoming, namespaceId, isProvisioned }: DeliveryContext): string {
   return `${senderNetwork(incoming.source)} ${isProvisioned ? namespaceId : ''}`;
