@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AdaptersConfig } from './adapters.ts';
+import { ServiceName } from './common.ts';
 import { HostTarget } from './host-target.ts';
 import { ChosenHostId, type HostId, NamespaceId, PluginId } from './ids.ts';
 import { LIMITS } from './limits.ts';
@@ -40,6 +41,12 @@ const upstream = (prefix: string | string[], websocket = false) =>
     prefix: z.union([z.string().startsWith('/'), z.array(z.string().startsWith('/'))]).default(prefix),
     websocket: z.boolean().default(websocket),
   });
+
+/** Base URL of a service on other nodes, to which the paths of internal calls are appended. */
+const ServiceUrl = HttpUrl.regex(
+  /^[^:]+:\/\/[^/?#@]+\/?$/,
+  'must have no credentials, path, query or fragment, such as http://rest.example:5050',
+);
 
 /** Matches control characters except the tab, which HTTP headers may contain. */
 const CONTROL = /[^\P{Cc}\t]/u;
@@ -191,6 +198,8 @@ export const PlatformConfig = z.strictObject({
   }),
   inbox: section({ whenStoreDown: z.enum(['refuse', 'spill']).default('refuse') }),
   cluster: section({ enabled: z.boolean().default(false) }),
+  /** Addresses of services that other nodes run. */
+  services: z.partialRecord(ServiceName, z.strictObject({ url: ServiceUrl })).default({}),
   cache: section({
     url: z
       .string()

@@ -38,6 +38,10 @@ export interface Resources {
   hadFault?: boolean | undefined;
   tracer?: Tracer | undefined;
   peers: Peers;
+  /** Services that other nodes run. By default there are none. */
+  elsewhere?: readonly ServiceName[] | undefined;
+  /** URL of this process that other nodes use. The default follows from `SVC_ADVERTISE_URL` and the bound address. */
+  advertise?: string | undefined;
   /** Replaces `ctx.fetch` in tests of plugins. */
   stubFetch?: StubFetch | undefined;
   /** Callback that is called with the sandbox status of each plugin process that the service starts. */
@@ -66,6 +70,8 @@ export interface DaemonServices {
   degradations?: () => readonly Degradation[];
   /** Checks for the readiness endpoint that the service's store responds. */
   probeStore?: () => Promise<unknown>;
+  /** Removes the address of this process from the store, so that other nodes send no further calls. */
+  withdraw?: () => Promise<void>;
   /** Reports to the readiness endpoint whether this process still has to load the latest plugin changes. */
   plugins?: { isBehind(): Promise<boolean> };
 }

@@ -28,6 +28,10 @@ export interface DaemonStart {
   operator: OperatorCredentials | null;
   /** Addresses of the services that have already started. The supervisor sends later addresses separately. */
   peers: PeerUrls;
+  /** Services that other nodes run. By default there are none. */
+  elsewhere?: readonly ServiceName[];
+  /** URL of this process that other nodes use, if it differs from the default. */
+  advertise?: string;
   listen: { host: string; port: number };
   logLevel?: LogLevel;
   /** Whether the previous process exited with an error or by an unexpected signal. */

@@ -6,6 +6,7 @@ import type { Logger } from '../kit/telemetry/logger.ts';
 import type { DaemonDefinition, DaemonServices, Resources } from './define-daemon.ts';
 import { type BoundAddress, ListenAddress, LOOPBACK } from './listen-address.ts';
 import { listen, listenForMembers, requireFree, urlHost } from './listening.ts';
+import { PeerDirectory } from './membership/peer-directory.ts';
 import { openLimiters } from './open-limiters.ts';
 import type { Listener } from './process-protocol.ts';
 import { createServiceHttp } from './service-http.ts';
@@ -65,6 +66,7 @@ async function openService<Services extends DaemonServices>(
 ): Promise<Omit<RunningDaemon<Services>, 'name' | 'logger' | 'close'>> {
   const { name } = definition;
   const resources = await createResources(name, options, telemetry, stack);
+  const directory = await PeerDirectory.open(name, resources, stack);
   const services = await definition.services(resources, stack);
   stack.defer(() => definition.close?.(services));
   const address = options.listen ?? options.config[name];
@@ -81,9 +83,11 @@ async function openService<Services extends DaemonServices>(
   const bound = await bind(http, { name, address, options });
   resources.address.bind(bound);
   await definition.ready?.(services, resources);
+  await directory.announce(stack, services.withdraw);
   const listener = options.portShare ? undefined : listeningHandle(http.server);
   const becomeUnready = (): void => {
     draining = true;
+    void directory.withdraw();
   };
   const { port, url, own } = bound;
   return { port, url, ownUrl: `http://${urlHost(own.host)}:${own.port}`, services, listener, becomeUnready };

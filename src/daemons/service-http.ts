@@ -1,3 +1,4 @@
+import type { ServiceName } from '../contracts/index.ts';
 import {
   createHostCheck,
   createHttp,
@@ -62,13 +63,15 @@ function createServer<Services extends DaemonServices>(options: ServiceHttpOptio
       }),
     ...(bodyLimitBytes ? { bodyLimitBytes: bodyLimitBytes(config) } : {}),
     ...(trustedProxies ? { trustedProxies: trustedProxies(config) } : {}),
-    checkHost: createHostCheck({ listenHost, allowedHosts: allowedHosts(resources) }),
+    checkHost: createHostCheck({ listenHost, allowedHosts: allowedHosts(name, resources) }),
   });
 }
 
 /** Returns the host names that clients are allowed to use in addition to the names of this machine. */
-function allowedHosts({ config, env }: Resources): string[] {
+function allowedHosts(name: ServiceName, { config, env, advertise }: Resources): string[] {
   const { allowedHosts, publicUrl } = config.gateway;
-  const own = [publicUrl, env.SVC_ADVERTISE_URL].flatMap((url) => URL.parse(url ?? '')?.hostname ?? []);
+  const own = [publicUrl, env.SVC_ADVERTISE_URL, advertise, config.services[name]?.url].flatMap(
+    (url) => URL.parse(url ?? '')?.hostname ?? [],
+  );
   return [...allowedHosts, ...own];
 }

@@ -48,6 +48,8 @@ export interface StartOptions
   /** Whether the previous process crashed, rather than being killed from outside. */
   hadFault?: boolean | undefined;
   sharesStore?: Resources['sharesStore'];
+  elsewhere?: Resources['elsewhere'];
+  advertise?: Resources['advertise'];
   onFatal?: Resources['onFatal'];
 }
 

@@ -1,4 +1,4 @@
-import { isIPv4 } from 'node:net';
+import { isLoopbackHost } from '../kit/config/loopback.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 
 /** Throws FORBIDDEN for an unexpected `Host` header. */
@@ -34,10 +34,4 @@ export function createHostCheck({ listenHost, allowedHosts }: HostCheckOptions):
       `This service listens on loopback and does not accept the host name "${host.slice(0, 100)}". To allow it, add it to gateway.allowedHosts.`,
     );
   };
-}
-
-/** Returns true for `localhost` and its subdomains, 127.0.0.0/8, and `::1` with or without brackets. */
-export function isLoopbackHost(host: string): boolean {
-  if (host === 'localhost' || host === '::1' || host === '[::1]' || host.endsWith('.localhost')) return true;
-  return host.startsWith('127.') && isIPv4(host);
 }

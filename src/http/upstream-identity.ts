@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { ANONYMOUS_HOST, type Caller, HEADERS, NamespaceId } from '../contracts/index.ts';
+import { isLoopbackHost } from '../kit/config/loopback.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { safeEqual, serviceKey } from '../kit/security/keys.ts';
 import type { Logger } from '../kit/telemetry/logger.ts';
-import { isLoopbackHost } from './host-check.ts';
 import type { Authenticate } from './http-kit.ts';
 
 export interface UpstreamIdentityOptions {

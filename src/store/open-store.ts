@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import type { Logger } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import { openPostgres } from './open-postgres.ts';
-import type { GatewayStore, KeyValueStore, RateCounters, StateStore, WorkflowStore } from './ports/index.ts';
+import type {
+  GatewayStore,
+  KeyValueStore,
+  MemberStore,
+  RateCounters,
+  StateStore,
+  WorkflowStore,
+} from './ports/index.ts';
 import type { TelemetryReader } from './ports/telemetry.ts';
 import type { SpillOptions } from './postgres/gateway/inbox/spilling-inbox.ts';
 import {
@@ -150,5 +157,30 @@ export function openTelemetryReader({
       ({ postgresTelemetryStore }, database) => postgresTelemetryStore(database),
       { maxConnections: READER_CONNECTIONS },
     ),
+  );
+}
+
+export interface OpenedMembers {
+  members: MemberStore;
+  close(): Promise<void>;
+}
+
+/** Connections for the members: one for the lease, and one for reading addresses. */
+const MEMBER_CONNECTIONS = 2;
+
+/** Opens the members of a cluster. Throws STORE_ERROR in the same cases as `openGatewayStore`. */
+export function openMembers({
+  postgresUrl,
+  logger,
+}: Pick<StoreOptions, 'logger'> & { postgresUrl: string }): Promise<OpenedMembers> {
+  return openPostgres(
+    postgresUrl,
+    'members',
+    logger,
+    ({ PostgresMembers }, database) => ({
+      members: new PostgresMembers(database),
+      close: () => database.close(),
+    }),
+    { maxConnections: MEMBER_CONNECTIONS },
   );
 }

@@ -163,6 +163,8 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
     'While PostgreSQL is away: "refuse" async deliveries with 503, or "spill" them to this machine\'s disk.',
   cluster: 'Several nodes on one PostgreSQL database.',
   'cluster.enabled': 'Refuses a start without the settings that nodes share.',
+  services: 'Services on other nodes, by name.',
+  'services.*.url': 'Address; by default, services of a cluster find each other in PostgreSQL.',
   cache: 'The platform cache.',
   'cache.url':
     '`redis://…` or `rediss://…` of Redis or Valkey, which holds the cache of plugins and rate counters; null means the store does.',

@@ -51,9 +51,10 @@ export const gateway = defineDaemon({
   /**
    * Runs deliveries that an earlier process accepted. Called once the other services have the address of this gateway.
    */
-  ready({ dispatcher, membership }, { address, env, config, portShare, logger }) {
+  ready({ dispatcher, membership }, resources) {
+    const { config, portShare, logger } = resources;
     if (!portShare) warnIfAlone(config.gateway.processes, logger);
-    membership.announce(memberUrl(address.own, env));
+    membership.announce(memberUrl('gateway', resources));
     return dispatcher.runBacklog();
   },
   standard: { guardMetrics },

@@ -111,6 +111,14 @@ export class Membership implements Fence {
     this.#renewNow();
   }
 
+  /** Removes the address of this process, so that other members send no further calls. Never rejects. */
+  withdraw(): Promise<void> {
+    this.#url = null;
+    this.#cancelRenewal();
+    this.#renewNow();
+    return this.#working;
+  }
+
   async leave(): Promise<void> {
     this.#isOver = true;
     this.#cancelRenewal();

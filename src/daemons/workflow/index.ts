@@ -1,4 +1,5 @@
 import { defineDaemon } from '../define-daemon.ts';
+import { memberUrl } from '../membership/member-url.ts';
 import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { codeStepRoutes } from './routes/code-steps.ts';
 import { jobRoutes } from './routes/jobs.ts';
@@ -22,8 +23,8 @@ export const workflow = defineDaemon({
     codeStepRoutes,
     rereadRoutes,
   ],
-  ready({ engine, membership }, { address }) {
-    membership.announce(address.url);
+  ready({ engine, membership }, resources) {
+    membership.announce(memberUrl('workflow', resources));
     return engine.start();
   },
   drain: ({ drain }) => drain(),

@@ -83,6 +83,7 @@ export async function workflowServices(
     reread: () => plugins.upToDate(),
     internalSecret: keys.internalSecret,
     probeStore: () => store.probe(),
+    withdraw: () => membership.withdraw(),
     decisions: new Decisions({ store: store.runs, definitions, engine, clock }),
     runs: new Runs({
       ...{ store: store.runs, engine, starter, definitions, clock },

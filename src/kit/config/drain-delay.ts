@@ -1,5 +1,6 @@
 import type { PlatformConfig, ServiceName } from '../../contracts/index.ts';
 import { seconds } from '../time/duration.ts';
+import { isLoopbackHost } from './loopback.ts';
 
 /**
  * Default delay in a cluster. HAProxy needs 4 to 6 s by default to detect a 503 of `/ready`. With `inter 1s fall 2`,
@@ -7,11 +8,15 @@ import { seconds } from '../time/duration.ts';
  */
 const CLUSTER_DELAY_MS = seconds(5);
 
+/** Other nodes read the addresses of services once per second, and their calls in flight must still arrive. */
+const ADDRESS_DELAY_MS = 1500;
+
 /**
- * Returns the time in ms for which a stopping service accepts requests after `/ready` answers 503. The time is 0 for
- * all services except the gateway, because only the gateway is behind load balancers.
+ * Returns the time in ms for which a stopping service stays open after `/ready` answers 503. The gateway may be behind
+ * load balancers. Nodes of a cluster may call the other services, unless these listen on loopback only.
  */
-export function drainDelayMsOf({ gateway, cluster }: PlatformConfig, name: ServiceName): number {
-  if (name !== 'gateway') return 0;
-  return gateway.drainDelayMs ?? (cluster.enabled ? CLUSTER_DELAY_MS : 0);
+export function drainDelayMsOf(config: PlatformConfig, name: ServiceName): number {
+  const { gateway, cluster } = config;
+  if (name === 'gateway') return gateway.drainDelayMs ?? (cluster.enabled ? CLUSTER_DELAY_MS : 0);
+  return cluster.enabled && !isLoopbackHost(config[name].host) ? ADDRESS_DELAY_MS : 0;
 }

@@ -1,0 +1,112 @@
+import type { PlatformConfig, ServiceName } from '../../contracts/index.ts';
+import { postgresUrlOf } from '../../kit/config/store-url.ts';
+import { every } from '../../kit/time/clock.ts';
+import { seconds } from '../../kit/time/duration.ts';
+import { openMembers } from '../../store/open-store.ts';
+import type { MemberStore } from '../../store/ports/index.ts';
+import type { Resources } from '../define-daemon.ts';
+import { joinMembers } from './join-members.ts';
+import { isReachable, memberUrl } from './member-url.ts';
+
+/** Maximum delay until a new address of another node is used, and until a withdrawn address is no longer used. */
+const POLL_MS = seconds(1);
+
+/** Services that join the members themselves, because they own rows of the store. */
+const MEMBERS: ReadonlySet<ServiceName> = new Set(['gateway', 'workflow']);
+
+/**
+ * Addresses of the services that other nodes run: `services.<name>.url`, or else the members of the shared store. Also
+ * stores the address of this process, so that other nodes find it.
+ */
+export class PeerDirectory {
+  readonly #service: ServiceName;
+  readonly #resources: Resources;
+  readonly #members: MemberStore | null;
+  /** Services whose addresses are read from the store. */
+  readonly #sought: readonly ServiceName[];
+  readonly #configured: Partial<Record<ServiceName, string[]>>;
+  #reading: Promise<void> | undefined;
+  #withdraw: (() => Promise<void>) | undefined;
+
+  private constructor(service: ServiceName, resources: Resources, members: MemberStore | null) {
+    const { config, elsewhere = [] } = resources;
+    this.#service = service;
+    this.#resources = resources;
+    this.#members = members;
+    this.#configured = configuredUrls(config, elsewhere);
+    this.#sought = elsewhere.filter((name) => !this.#configured[name] && name !== service);
+  }
+
+  /** Reads the addresses for the first time, and then once per second. Throws STORE_ERROR for an unusable schema. */
+  static async open(
+    service: ServiceName,
+    resources: Resources,
+    stack: AsyncDisposableStack,
+  ): Promise<PeerDirectory> {
+    const { config, env, clock, logger } = resources;
+    const postgresUrl = config.cluster.enabled ? postgresUrlOf(config.store, env) : null;
+    const opened = postgresUrl === null ? null : await openMembers({ postgresUrl, logger });
+    if (opened) stack.adopt(opened, (members) => members.close());
+    const directory = new PeerDirectory(service, resources, opened?.members ?? null);
+    await directory.#read();
+    if (opened && directory.#sought.length > 0) {
+      stack.defer(() => directory.#reading);
+      stack.defer(every(clock, POLL_MS, () => void directory.#read()));
+    }
+    return directory;
+  }
+
+  /**
+   * Stores the address of this process until it stops. `withdraw` removes the address of a service that has joined the
+   * members itself.
+   */
+  async announce(stack: AsyncDisposableStack, withdraw: (() => Promise<void>) | undefined): Promise<void> {
+    this.#withdraw = withdraw;
+    if (!this.#members || MEMBERS.has(this.#service)) return;
+    const url = memberUrl(this.#service, this.#resources);
+    if (!isReachable(url, this.#resources)) return;
+    const joining = { kind: this.#service, release: null, keys: null };
+    const membership = await joinMembers(this.#resources, this.#members, joining, stack);
+    membership.announce(url);
+    this.#withdraw = () => membership.withdraw();
+  }
+
+  /** Removes the address of this process, so that other nodes send no further calls after their next read. */
+  async withdraw(): Promise<void> {
+    await this.#withdraw?.();
+  }
+
+  #read(): Promise<void> {
+    this.#reading ??= this.#readOnce().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #readOnce(): Promise<void> {
+    const { peers, logger } = this.#resources;
+    try {
+      const found = await Promise.all(this.#sought.map((name) => this.#urlsOf(name)));
+      peers.setElsewhere({ ...this.#configured, ...Object.fromEntries(found) });
+    } catch (error) {
+      logger.warn('The addresses of other nodes cannot be read; the last known ones stay in use', { error });
+    }
+  }
+
+  async #urlsOf(name: ServiceName): Promise<[ServiceName, string[]]> {
+    const live = (await this.#members?.live(name)) ?? [];
+    const urls = live.flatMap(({ url }) => (url !== null && isReachable(url, this.#resources) ? [url] : []));
+    return [name, [...new Set(urls)]];
+  }
+}
+
+function configuredUrls(
+  { services }: PlatformConfig,
+  elsewhere: readonly ServiceName[],
+): Partial<Record<ServiceName, string[]>> {
+  const urls = elsewhere.flatMap((name) => {
+    const url = services[name]?.url;
+    return url === undefined ? [] : [[name, [new URL(url).origin]] as const];
+  });
+  return Object.fromEntries(urls);
+}
