@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { PlatformError } from '../kit/errors/errors.ts';
+import { findSupervisor } from '../supervisor/control-client.ts';
 import type { CommandContext } from './context.ts';
 
 type Place = Pick<CommandContext, 'platform' | 'folder'>;
@@ -21,5 +22,9 @@ export function startHint(place: Place): string {
 
 /** Returns the error of a command that requires a running platform. The exit code is 5. */
 export function notRunning(place: Place, hint = startHint(place)): PlatformError {
+  if (findSupervisor(place.folder()))
+    return new PlatformError('UPSTREAM_UNAVAILABLE', 'This node runs no gateway, or it is restarting.', {
+      details: { hint: 'See svc status. Select a gateway with --url, SVC_GATEWAY_URL or svc login.' },
+    });
   return new PlatformError('UPSTREAM_UNAVAILABLE', 'svc is not running here.', { details: { hint } });
 }

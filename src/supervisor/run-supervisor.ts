@@ -1,17 +1,17 @@
-import type { ServiceName } from '../contracts/index.ts';
+import { SERVICE_NAMES, type ServiceName } from '../contracts/index.ts';
 import { requireClusterSettings } from '../kit/config/cluster.ts';
 import type { LoadedConfig } from '../kit/config/config.ts';
+import { requireServiceSet } from '../kit/config/service-set.ts';
 import { postgresUrlOf } from '../kit/config/store-url.ts';
-import { PlatformError } from '../kit/errors/errors.ts';
 import { version } from '../kit/files/paths.ts';
 import type { Random } from '../kit/security/random.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
-import { acquireOwnerLock, type Owner, type OwnerLock } from '../store/sqlite/owner-lock.ts';
 import { brokenPlugins } from './broken-plugins.ts';
 import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
 import { type ControlActions, startControlServer } from './control-server.ts';
 import { type DataFolder, dataFolder, ensureDataFolder } from './data-folder.ts';
+import { lockFolder, lockServices } from './folder-lock.ts';
 import { loadSecrets, reloadSecrets, type Secrets } from './keys-file.ts';
 import { logEvent } from './log-event.ts';
 import { awaitOrphans } from './orphans.ts';
@@ -22,6 +22,8 @@ import { type LogSource, SupervisorLogs } from './supervisor-logs.ts';
 
 export interface RunOptions {
   loadConfig: () => LoadedConfig;
+  /** Services that this node runs. The default is all services. */
+  services?: readonly ServiceName[] | undefined;
   clock: Clock;
   random: Random;
   logLevel?: LogLevel;
@@ -46,14 +48,12 @@ export interface RunningSupervisor {
   kill(): void;
 }
 
-/** Maximum time that a start waits for the owner lock. A stopping supervisor holds the lock for a moment. */
-const LOCK_WAIT_MS = 1000;
-
 /** Locks the data folder and runs the platform in it. Throws CONFLICT if another supervisor holds the lock. */
 export async function runSupervisor(options: RunOptions): Promise<RunningSupervisor> {
-  const { clock, random, onLines, onEvent } = options;
+  const { clock, random, onLines, onEvent, services = SERVICE_NAMES } = options;
   const loaded = options.loadConfig();
   requireClusterSettings(loaded.config, loaded.env);
+  requireServiceSet(services, loaded);
   const folder = dataFolder(loaded.dataDir);
   ensureDataFolder(folder);
   const resources = new AsyncDisposableStack();
@@ -62,6 +62,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     resources.defer(() => lock.release());
     const { retention, store } = loaded.config;
     const postgresUrl = postgresUrlOf(store, loaded.env);
+    if (postgresUrl !== null) resources.use(await lockServices(folder, services, 'svc up'));
     const logs = new SupervisorLogs({ folder, retention, postgresUrl, clock, onLines });
     resources.defer(() => logs.close());
     resources.defer(() => removeRunFile(folder));
@@ -73,7 +74,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     const secrets = loadSecrets(folder, loaded.env, random);
     const platform = new Platform({
       ...options,
-      ...{ loaded, folder, secrets, logs, resources, onEvent: report },
+      ...{ loaded, folder, secrets, logs, resources, services, onEvent: report },
     });
     const control = await startControlServer(folder, platform);
     resources.defer(() => control.close());
@@ -86,6 +87,7 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
 
 interface PlatformOptions extends Omit<RunOptions, 'onLines'> {
   loaded: LoadedConfig;
+  services: readonly ServiceName[];
   folder: DataFolder;
   secrets: Secrets;
   logs: SupervisorLogs;
@@ -189,27 +191,5 @@ class Platform implements ControlActions {
     } catch (error) {
       this.#options.logs.logger.error('The run file could not be written', { error });
     }
-  }
-}
-
-async function lockFolder(folder: DataFolder): Promise<OwnerLock> {
-  try {
-    return await acquireOwnerLock({ file: folder.ownerLock, waitMs: LOCK_WAIT_MS, label: 'supervisor' });
-  } catch (error) {
-    if (!(error instanceof PlatformError && error.code === 'CONFLICT')) throw error;
-    const { owner } = error.details as { owner?: Owner | null };
-    throw new PlatformError(
-      'CONFLICT',
-      `svc is already running on ${folder.root}${owner ? ` (pid ${owner.pid})` : ''}.`,
-      {
-        details: {
-          alreadyRunning: true,
-          dataDir: folder.root,
-          owner: owner ?? null,
-          hint: 'Stop it with svc down, or set SVC_HOME=<folder> to use another data folder.',
-        },
-        cause: error,
-      },
-    );
   }
 }

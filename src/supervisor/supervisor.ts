@@ -2,6 +2,7 @@ import { type PlatformConfig, SERVICE_NAMES, type ServiceName } from '../contrac
 import type { DaemonStart, PeerUrls } from '../daemons/process-protocol.ts';
 import { requireClusterSettings } from '../kit/config/cluster.ts';
 import type { Environment, LoadedConfig } from '../kit/config/config.ts';
+import { requireServiceSet } from '../kit/config/service-set.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { Random } from '../kit/security/random.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
@@ -16,6 +17,8 @@ import { ServiceProcesses } from './service-processes.ts';
 export interface SupervisorOptions {
   /** Loads the config at startup and before each requested restart, so that changes take effect. */
   loadConfig: () => LoadedConfig;
+  /** Services that this node runs. Other nodes run the other services. */
+  services: readonly ServiceName[];
   secrets: Secrets;
   /** Reads the secrets again before each requested restart. `env` includes the variables of the `.env` file. */
   reloadSecrets: (env: Environment) => Secrets;
@@ -43,7 +46,7 @@ export class Supervisor {
     this.#options = options;
     this.#loaded = options.loadConfig();
     this.#secrets = options.secrets;
-    this.#services = SERVICE_NAMES.map((name) => this.#manage(name));
+    this.#services = options.services.map((name) => this.#manage(name));
   }
 
   /** Starts all services. If a service fails to start, stops all services and throws the first failure. */
@@ -61,9 +64,11 @@ export class Supervisor {
   }
 
   /**
-   * Restarts one service, or all services if `name` is null. Rejects an invalid config before any service is stopped.
+   * Restarts one service, or all services of this node if `name` is null. Rejects an invalid config before any service
+   * is stopped.
    */
   restart(name: ServiceName | null): Promise<void> {
+    if (name !== null) requireOnNode(name, this.#options.services);
     const restarted = this.#lastRestart.then(() => this.#restart(name));
     this.#lastRestart = restarted.catch(() => {});
     return restarted;
@@ -104,10 +109,11 @@ export class Supervisor {
     const { config, profile, projectDir, configFile, dataDir } = this.#loaded;
     const { keys, operator } = this.#secrets;
     const { host, port } = config[name];
-    const { logLevel } = this.#options;
+    const { logLevel, services } = this.#options;
     return {
       ...{ config, profile, projectDir, configFile, dataDir, keys, operator },
       peers: { ...this.#peers },
+      elsewhere: SERVICE_NAMES.filter((each) => !services.includes(each)),
       listen: { host, port },
       ...(logLevel ? { logLevel } : {}),
     };
@@ -123,6 +129,7 @@ export class Supervisor {
       );
     }
     requireClusterSettings(next.config, next.env);
+    requireServiceSet(this.#options.services, next);
     const nextSecrets = this.#options.reloadSecrets(next.env);
     if (name !== null && nextSecrets.keys.internalSecret !== this.#secrets.keys.internalSecret) {
       throw new PlatformError(
@@ -146,6 +153,16 @@ export class Supervisor {
 /** Returns the number of processes of a service. Only Linux can share a port between processes. */
 function processesOf(name: ServiceName, { gateway }: PlatformConfig): number {
   return name === 'gateway' && process.platform === 'linux' ? gateway.processes : 1;
+}
+
+/** Throws NOT_FOUND if another node runs the service. */
+function requireOnNode(name: ServiceName, services: readonly ServiceName[]): void {
+  if (services.includes(name)) return;
+  throw new PlatformError(
+    'NOT_FOUND',
+    `This node does not run ${name}: it was started with --services ${services.join(',')}. Restart ${name} on its own node, or add it with \`svc down\` and \`svc up -d --services ${[...services, name].join(',')}\`.`,
+    { details: { service: name, services } },
+  );
 }
 
 /** Stops services in reverse order of SERVICE_NAMES, so that the gateway is drained first. */

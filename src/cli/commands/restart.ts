@@ -1,12 +1,11 @@
 import { z } from 'zod';
-import { SERVICE_NAMES, ServiceName } from '../../contracts/index.ts';
-import { nearest } from '../../kit/data/nearest.ts';
+import { SERVICE_NAMES } from '../../contracts/index.ts';
 import { version } from '../../kit/files/paths.ts';
 import { findSupervisor } from '../../supervisor/control-client.ts';
 import type { SupervisorStatus } from '../../supervisor/control-protocol.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { notRunning } from '../not-running.ts';
-import { UsageError } from '../parse-args.ts';
+import { serviceNamed } from '../service-named.ts';
 import { statusText } from './status/service-table.ts';
 
 /** @spec docs/operations.md "svc restart" */
@@ -35,13 +34,3 @@ export const restart = defineCommand({
   },
   text: (result: SupervisorStatus, style) => statusText(result, style),
 });
-
-/** Parses a service name. Throws UsageError with a suggestion for an unknown name. */
-export function serviceNamed(text: string): ServiceName {
-  const service = ServiceName.safeParse(text);
-  if (service.success) return service.data;
-  const suggestion = nearest(text, SERVICE_NAMES);
-  throw new UsageError(
-    `Unknown service "${text}".${suggestion ? ` Did you mean ${suggestion}?` : ''} Services: ${SERVICE_NAMES.join(', ')}.`,
-  );
-}

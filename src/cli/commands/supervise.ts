@@ -8,6 +8,7 @@ import { type RunningSupervisor, runSupervisor } from '../../supervisor/run-supe
 import { onStopSignals } from '../../supervisor/stop-signals.ts';
 import { defineCommand, streamed } from '../define-command.ts';
 import { parsePortFlags } from './up/ports.ts';
+import { parseServices } from './up/services.ts';
 
 /** Runs the platform that `svc up -d` starts. Reports events to `svc up -d` until all services are ready. */
 export const supervise = defineCommand({
@@ -15,8 +16,8 @@ export const supervise = defineCommand({
   summary: 'Run the platform for the `svc up -d` that started this process',
   example: 'svc supervise',
   hidden: true,
-  args: z.object({ port: z.array(z.string()).default([]) }),
-  async run({ port }, { cwd, env, globals, clock }) {
+  args: z.object({ port: z.array(z.string()).default([]), services: z.string().optional() }),
+  async run({ port, services }, { cwd, env, globals, clock }) {
     if (!process.send) {
       throw new PlatformError('VALIDATION_ERROR', '`svc supervise` is internal. Use `svc up -d`.');
     }
@@ -32,6 +33,7 @@ export const supervise = defineCommand({
       supervisor = await runSupervisor({
         clock,
         random: systemRandom(),
+        services: services === undefined ? undefined : parseServices(services),
         loadConfig: () =>
           loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
         onEvent: (event) => report({ type: 'event', event }),

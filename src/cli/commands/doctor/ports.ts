@@ -7,8 +7,9 @@ import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 /** Checks that each configured port is free or already used by its own service. */
 export async function checkPorts({ loaded, running }: CheckTarget): Promise<Fact[]> {
   const held = new Map(running?.services.map(({ name, port }) => [name, port]));
+  const names = running?.services.map(({ name }) => name) ?? SERVICE_NAMES;
   const facts = await Promise.all(
-    SERVICE_NAMES.map(async (name): Promise<Fact | null> => {
+    names.map(async (name): Promise<Fact | null> => {
       const { host, port } = loaded.config[name];
       if (port === 0 || held.get(name) === port) return null;
       const refused = await tryListen(host, port);
@@ -17,9 +18,7 @@ export async function checkPorts({ loaded, running }: CheckTarget): Promise<Fact
   );
   const bad = facts.filter((fact) => fact !== null);
   if (bad.length > 0) return bad;
-  const ports = SERVICE_NAMES.map(
-    (name) => `${name} ${held.get(name) ?? (loaded.config[name].port || 'any')}`,
-  );
+  const ports = names.map((name) => `${name} ${held.get(name) ?? (loaded.config[name].port || 'any')}`);
   return [fine(running ? `held by this platform: ${ports.join(', ')}` : `free: ${ports.join(', ')}`)];
 }
 

@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { SERVICE_NAMES } from '../../../contracts/index.ts';
 import { version } from '../../../kit/files/paths.ts';
 import { findSupervisor } from '../../../supervisor/control-client.ts';
+import type { SupervisorStatus } from '../../../supervisor/control-protocol.ts';
 import { identify, isRunning } from '../../../supervisor/process-identity.ts';
 import { readRunFile, removeRunFile } from '../../../supervisor/run-file.ts';
 import { isOrphanedStage } from '../backup/stage-folder.ts';
@@ -11,9 +13,15 @@ import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts'
 /** Checks the running services, and reports files that killed processes left. */
 export function checkSupervision(target: CheckTarget): Fact[] {
   const facts = [...(target.running ? ofRunning(target) : ofStopped(target)), ...orphanedFiles(target)];
-  return facts.length > 0
-    ? facts
-    : [fine(target.running ? `all services are ready (pid ${target.running.pid})` : 'not running')];
+  return facts.length > 0 ? facts : [fine(target.running ? readyText(target.running) : 'not running')];
+}
+
+function readyText({ services, pid }: SupervisorStatus): string {
+  const isWhole = services.length === SERVICE_NAMES.length;
+  const names = services.map(({ name }) => name).join(', ');
+  return isWhole
+    ? `all services are ready (pid ${pid})`
+    : `this node runs only ${names}, which are ready (pid ${pid})`;
 }
 
 function ofRunning({ running }: CheckTarget): Fact[] {

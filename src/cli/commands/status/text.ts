@@ -1,6 +1,7 @@
 import { formatDuration } from '../../../kit/time/duration.ts';
 import type { SandboxStatus } from '../../../supervisor/control-protocol.ts';
 import { membersText } from '../../members.ts';
+import { nodeText } from '../../node-text.ts';
 import type { Style } from '../../style.ts';
 import type { Counted, RemoteStatus, StatusResult } from './result.ts';
 import { statusText } from './service-table.ts';
@@ -11,7 +12,7 @@ export function platformText(result: StatusResult, style: Style): string {
   if (!result.running) return `svc is ${style.yellow('not running')} in ${where}\n${result.hint}`;
   const facts = `pid ${result.pid}, up ${formatDuration(result.uptimeMs ?? 0)}, profile ${result.profile}`;
   return [
-    `svc ${result.version} is running in ${where}`,
+    `svc ${result.version} is running${nodeText(result.services)} in ${where}`,
     facts,
     ...sandboxLines(result),
     ...detailLines(result, style),

@@ -5,6 +5,7 @@ import {
   type SupervisorStatus,
   subjectName,
 } from '../../../supervisor/control-protocol.ts';
+import { nodeText } from '../../node-text.ts';
 import type { Ui } from '../../ui.ts';
 
 /** Prints a supervisor event as one line. */
@@ -53,12 +54,13 @@ export function announceReady({ status, firstStart, brokenPlugins }: Started, ui
   const gateway = status.services.find(({ name }) => name === 'gateway')?.url;
   ui.noteOf(
     status,
-    ({ profile, dataDir }, { bold }) => `${bold('svc is running')} (profile ${profile}, data in ${dataDir}).`,
+    ({ profile, dataDir, services }, { bold }) =>
+      `${bold('svc is running')}${nodeText(services)} (profile ${profile}, data in ${dataDir}).`,
   );
   for (const broken of brokenPlugins)
     ui.warnOf(broken, ({ id, message }) => `Plugin ${id} failed to load: ${message}`);
   if (brokenPlugins.length > 0) note(`  Run svc plugins show ${brokenPlugins[0]?.id} for all problems.`);
-  if (!firstStart) return;
+  if (!firstStart || !gateway) return;
   note('');
   note("This first start created keys and the operator's credentials in that folder;");
   note('keep it private. Next steps:');

@@ -11,8 +11,9 @@ import type { SupervisorReport, SupervisorStatus } from '../../../supervisor/con
 import { type DataFolder, ensureDataFolder } from '../../../supervisor/data-folder.ts';
 import { exitText } from '../../../supervisor/service-process.ts';
 import type { CommandContext } from '../../context.ts';
+import { nodeText } from '../../node-text.ts';
 import { announce, announceReady, type Started } from './announce.ts';
-import type { Ports } from './ports.ts';
+import type { StartSelection } from './services.ts';
 import type { UpResult } from './up-result.ts';
 
 const POLL_MS = 25;
@@ -23,24 +24,24 @@ const OTHER_START_DEADLINE_MS = seconds(60);
 const OTHER_STOP_DEADLINE_MS = seconds(3);
 
 /** Starts a detached supervisor, or finds a running supervisor. Resolves when all services are ready. */
-export async function startDetached(ports: Ports, context: CommandContext): Promise<UpResult> {
-  const running = await findRunning(ports, context);
+export async function startDetached(selection: StartSelection, context: CommandContext): Promise<UpResult> {
+  const running = await findRunning(selection, context);
   if (running) return running;
   try {
-    return await startSupervisor(ports, context);
+    return await startSupervisor(selection, context);
   } catch (error) {
     // If a concurrent `svc up` has started the platform, this command uses that platform.
     const lost = error instanceof PlatformError && error.details.alreadyRunning === true;
-    const other = lost ? await awaitRunning(ports, context) : null;
+    const other = lost ? await awaitRunning(selection, context) : null;
     if (other) return other;
     throw error;
   }
 }
 
 /** Waits for a supervisor that has locked the data folder but has not yet written the run file. */
-async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
+async function awaitRunning(selection: StartSelection, context: CommandContext): Promise<UpResult | null> {
   for (let waited = 0; waited < OTHER_START_DEADLINE_MS; waited += POLL_MS) {
-    const running = await findRunning(ports, context);
+    const running = await findRunning(selection, context);
     if (running) return running;
     await sleep(POLL_MS);
   }
@@ -48,10 +49,10 @@ async function awaitRunning(ports: Ports, context: CommandContext): Promise<UpRe
 }
 
 /**
- * Returns the platform that runs on the data folder, or null if no platform is running. Throws CONFLICT if the running
- * platform does not use the requested ports.
+ * Returns the platform that runs on the data folder, or null if no platform is running. Throws CONFLICT if the platform
+ * has other ports or services than requested.
  */
-async function findRunning(ports: Ports, context: CommandContext): Promise<UpResult | null> {
+async function findRunning(selection: StartSelection, context: CommandContext): Promise<UpResult | null> {
   const supervisor = findSupervisor(context.folder());
   if (!supervisor) return null;
   const status = await untilSettled(supervisor).catch((error: unknown) => {
@@ -59,20 +60,29 @@ async function findRunning(ports: Ports, context: CommandContext): Promise<UpRes
     return null;
   });
   if (!status) return null;
+  requireSame(selection, status);
+  context.ui.note(`svc is already running${nodeText(status.services)}.`);
+  return { ...status, firstStart: false, alreadyRunning: true, brokenPlugins: [] };
+}
+
+/** Throws CONFLICT if the running platform has other services, or other ports, than requested. */
+function requireSame(
+  { ports, services }: StartSelection,
+  { pid, services: running }: SupervisorStatus,
+): void {
+  const details = { details: { hint: 'Stop it first with svc down.', pid } };
+  const names = running.map(({ name }) => name).join(',');
+  if (services && services.join(',') !== names)
+    throw new PlatformError('CONFLICT', `svc is already running, with the services ${names}.`, details);
   for (const [name, wanted] of Object.entries(ports)) {
-    const actual = status.services.find((service) => service.name === name)?.port;
-    if (wanted !== 0 && actual !== wanted) {
+    const actual = running.find((service) => service.name === name)?.port;
+    if (wanted !== 0 && actual !== wanted)
       throw new PlatformError(
         'CONFLICT',
         `svc is already running, with ${name} on port ${actual} instead of ${wanted}.`,
-        {
-          details: { hint: 'Stop it first with svc down.', pid: status.pid },
-        },
+        details,
       );
-    }
   }
-  context.ui.note('svc is already running.');
-  return { ...status, firstStart: false, alreadyRunning: true, brokenPlugins: [] };
 }
 
 /** Resolves with the status when all services are ready. Throws if some services are not ready in time. */
@@ -94,9 +104,9 @@ async function untilSettled(supervisor: ControlClient): Promise<SupervisorStatus
   }
 }
 
-async function startSupervisor(ports: Ports, context: CommandContext): Promise<UpResult> {
+async function startSupervisor(selection: StartSelection, context: CommandContext): Promise<UpResult> {
   const { ui } = context;
-  const child = spawnSupervisor(ports, context);
+  const child = spawnSupervisor(selection, context);
   // The exit listener is needed only until the supervisor has reported its start or failure.
   const started = await untilReported(child, context).finally(() => child.removeAllListeners('exit'));
   child.disconnect();
@@ -142,12 +152,16 @@ function crashOutput({ logs }: DataFolder): string[] {
 }
 
 /** Spawns the supervisor in a new session, so that the supervisor receives no signals from the terminal. */
-function spawnSupervisor(ports: Ports, { folder, globals, cwd, env }: CommandContext): ChildProcess {
+function spawnSupervisor(
+  { ports, services }: StartSelection,
+  { folder, globals, cwd, env }: CommandContext,
+): ChildProcess {
   const data = folder();
   ensureDataFolder(data);
   const log = openSync(join(data.logs, CRASH_OUTPUT_FILE), 'w', 0o600);
   const flags = [
     ...Object.entries(ports).flatMap(([name, port]) => ['--port', `${name}=${port}`]),
+    ...(services ? ['--services', services.join(',')] : []),
     ...(globals.config ? ['--config', globals.config] : []),
     ...(globals.profile ? ['--profile', globals.profile] : []),
   ];

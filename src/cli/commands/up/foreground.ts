@@ -7,13 +7,16 @@ import type { CommandContext } from '../../context.ts';
 import { loadRecordFormat } from '../../log-format.ts';
 import type { Ui } from '../../ui.ts';
 import { announce, announceReady } from './announce.ts';
-import type { Ports } from './ports.ts';
+import type { StartSelection } from './services.ts';
 
 /**
  * Runs the platform in this process until a signal or `svc down`. Prints logs to stdout, as NDJSON unless stdout is a
  * terminal. Resolves with the exit code. After signal n, the exit code is 128 + n.
  */
-export async function runForeground(ports: Ports, context: CommandContext): Promise<number> {
+export async function runForeground(
+  { ports, services }: StartSelection,
+  context: CommandContext,
+): Promise<number> {
   const { cwd, env, globals, ui } = context;
   const format = ui.interactive && !globals.json ? await loadRecordFormat(ui.out) : null;
   let supervisor: RunningSupervisor | undefined;
@@ -32,6 +35,7 @@ export async function runForeground(ports: Ports, context: CommandContext): Prom
   supervisor = await runSupervisor({
     clock: context.clock,
     random: systemRandom(),
+    services,
     loadConfig: () => loadConfig({ cwd, env, configFile: globals.config, profile: globals.profile, ports }),
     onEvent: (event) => announce(event, ui),
     onLines(source, lines) {

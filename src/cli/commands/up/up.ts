@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineCommand, ok, streamed } from '../../define-command.ts';
 import { parsePortFlags } from './ports.ts';
+import { parseServices } from './services.ts';
 import type { UpResult } from './up-result.ts';
 
 /** @spec docs/operations.md "svc up" */
@@ -16,17 +17,25 @@ export const up = defineCommand({
       .default([])
       .describe('port of a service, 0 for any free one; repeatable')
       .meta({ placeholder: 'name=n' }),
+    services: z
+      .string()
+      .optional()
+      .describe('run only these services on this node, such as gateway,rest; default: all')
+      .meta({ placeholder: 'names' }),
   }),
   short: { detach: 'd' },
-  async run({ detach, port }, context) {
-    const ports = parsePortFlags(port);
+  async run({ detach, port, services }, context) {
+    const selection = {
+      ports: parsePortFlags(port),
+      services: services === undefined ? undefined : parseServices(services),
+    };
     if (detach) {
       const { startDetached } = await import('./detached.ts');
-      return ok(await startDetached(ports, context));
+      return ok(await startDetached(selection, context));
     }
     const { runForeground } = await import('./foreground.ts');
-    return streamed(await runForeground(ports, context));
+    return streamed(await runForeground(selection, context));
   },
-  /** Prints only the gateway URL, for scripts. Details are on stderr. */
+  /** Prints only the gateway URL, for scripts: empty on a node without a gateway. Details are on stderr. */
   text: ({ services }: UpResult) => services.find(({ name }) => name === 'gateway')?.url ?? '',
 });
