@@ -8,8 +8,8 @@ import { type CliRun, PROGRAM, type TestPlatform, testPlatform } from './platfor
 import { type Made, NOBODY, STEPS, STREAMS, type Step } from './walk-steps.ts';
 
 const WALK = join(import.meta.dirname, '../fixtures/projects/walk');
-/** Its run is over before the signal comes; the agent finishes what runs, which is a success. */
-const ENDS_WELL = new Set(['workflows logs', 'agent run']);
+/** Its run is over before the signal comes; the agent and a single service finish what runs, which is a success. */
+const ENDS_WELL = new Set(['workflows logs', 'agent run', 'start']);
 /** A service that a closed log does not end before it has something to log. */
 const SERVES = new Set(['agent run']);
 
@@ -109,7 +109,10 @@ function shell(
 async function project(): Promise<TestPlatform> {
   const platform = await testPlatform(
     { plugins: ['./plugins/*'], workflows: ['./workflows/*.yaml'] },
-    { HOME: await tempDir(), XDG_CONFIG_HOME: '', SVC_AGENT_HOME: '' },
+    {
+      ...{ HOME: await tempDir(), XDG_CONFIG_HOME: '', SVC_AGENT_HOME: '' },
+      GATEWAY_INTERNAL_SECRET: 'i'.repeat(40),
+    },
     PROGRAM,
   );
   await cp(WALK, platform.folder, { recursive: true });
@@ -173,7 +176,7 @@ test('with no service running, each command still prints one envelope and exits'
     expectEnvelope(run, `svc ${first.args(made).join(' ')} (${name})`);
     expect(run.json.error?.code, name).not.toBe('INTERNAL_ERROR');
   }
-  const unreachable = Object.entries(STREAMS).filter(([name]) => name !== 'up' && name !== 'logs');
+  const unreachable = Object.entries(STREAMS).filter(([name]) => !['up', 'start', 'logs'].includes(name));
   for (const [name, argsOf] of unreachable) {
     const run = await platform.start(...argsOf(made), '--json').done;
     expectEnvelope(run, `svc ${argsOf(made).join(' ')}`);
@@ -195,7 +198,7 @@ test('streams print one JSON document per line, end on a signal, and tolerate a 
   const { token } = (await svc('hosts', 'invite')).json.result;
   const { SVC_GATEWAY_URL: gateway, SVC_TOKEN: bearer } = (await svc('status', '--env')).json.result.env;
   await svc('agent', 'register', '--gateway', gateway, '--token', token);
-  const { up: foreground, ...others } = STREAMS;
+  const { up: foreground, start: single, ...others } = STREAMS;
 
   async function follow(name: string, args: string[]): Promise<void> {
     const started = start(...args, '--json');
@@ -236,4 +239,5 @@ test('streams print one JSON document per line, end on a signal, and tolerate a 
   }
   await svc('down');
   await follow('up', foreground!(made));
+  await follow('start', single!(made));
 });

@@ -197,4 +197,5 @@ export const STREAMS: Record<string, (made: Made) => string[]> = {
   'plugins dev': () => ['plugins', 'dev', 'made/extra'],
   'agent run': () => ['agent', 'run'],
   up: () => ['up'],
+  start: () => ['start', 'state'],
 };

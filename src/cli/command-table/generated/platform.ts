@@ -10,6 +10,13 @@ export const PLATFORM_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/up/up.ts')).up,
   },
   {
+    name: 'start',
+    summary: 'Run one service in this process, for containers and service managers',
+    group: 'Platform',
+    example: 'svc start rest --host 0.0.0.0 --advertise http://10.0.0.5:5050',
+    load: async () => (await import('../../commands/start/start.ts')).start,
+  },
+  {
     name: 'down',
     summary: 'Drain and stop the platform',
     group: 'Platform',

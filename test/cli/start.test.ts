@@ -1,0 +1,157 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { entryFile } from '../../src/kit/files/paths.ts';
+import { FREE_PORTS } from '../support/ports.ts';
+import { SingleServiceProcess, singleProject, startSingle } from '../support/single-service.ts';
+import { userEnvironment } from '../support/user-environment.ts';
+import { runSvc } from './svc.ts';
+
+const SLOW = { timeout: 60_000 };
+const POLL = { timeout: 20_000, interval: 50 };
+const ENV = { GATEWAY_INTERNAL_SECRET: 'i'.repeat(40) };
+const PLUGINS = [fileURLToPath(new URL('../fixtures/projects/single/plugins/*', import.meta.url))];
+
+/** A project on SQLite whose config names the addresses of all services. */
+const project = (config: object = {}) =>
+  singleProject({
+    ...FREE_PORTS,
+    services: Object.fromEntries(
+      ['gateway', 'rest', 'workflow', 'marketplace', 'state'].map((name) => [
+        name,
+        { url: 'http://127.0.0.1:1' },
+      ]),
+    ),
+    plugins: PLUGINS,
+    ...config,
+  });
+
+/** Runs a service with Node as process 1 of a PID namespace, as the first process of a container. */
+const PID_NAMESPACE = ['unshare', '--pid', '--fork', '--mount-proc', '--kill-child'];
+const hasNamespaces = spawnSync(PID_NAMESPACE[0]!, [...PID_NAMESPACE.slice(1), 'true']).status === 0;
+
+function childrenOf(pid: number): number[] {
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  return tasks.flatMap((task) =>
+    readFileSync(join('/proc', String(pid), 'task', task, 'children'), 'utf8')
+      .split(' ')
+      .filter((text) => text !== '')
+      .map(Number),
+  );
+}
+
+function isZombie(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(') ') + 2).startsWith('Z');
+  } catch {
+    return false;
+  }
+}
+
+test('unknown services and services that cannot work alone are refused', async () => {
+  const folder = await singleProject(FREE_PORTS);
+  const unknown = await runSvc(folder, ['start', 'gatewy', '--json']);
+  expect([unknown.code, unknown.stderr + unknown.stdout]).toEqual([
+    2,
+    expect.stringContaining('Did you mean gateway?'),
+  ]);
+  const rest = await runSvc(folder, ['start', 'rest', '--json']);
+  expect([rest.code, rest.stdout + rest.stderr]).toEqual([
+    1,
+    expect.stringContaining('rest cannot work without the other services'),
+  ]);
+});
+
+test('prints its log to stdout as JSON lines, drains after SIGTERM, and exits with 0', SLOW, async () => {
+  const service = await startSingle('rest', { project: await project(), env: ENV });
+  const slow = fetch(`${service.url}/api/v1/plugins/desk/slow/2000`);
+  // The request is admitted before a later one is answered.
+  await fetch(`${service.url}/api/v1/plugins/desk/slow/1`);
+  service.child.kill('SIGTERM');
+  expect((await slow).status).toBe(200);
+  expect(await service.exited).toEqual({ code: 0, signal: null });
+  expect(service.stderr).toBe('');
+  const messages = service.records.map(({ message }) => message);
+  expect(messages).toContain('SIGTERM: draining; a second signal ends the process at once');
+  expect(messages.at(-1)).toBe('rest stopped');
+});
+
+test('a second signal ends the process at once', SLOW, async () => {
+  const service = await startSingle('rest', { project: await project(), env: ENV });
+  const slow = fetch(`${service.url}/api/v1/plugins/desk/slow/20000`).catch(() => 'cut');
+  await fetch(`${service.url}/api/v1/plugins/desk/slow/1`);
+  service.child.kill('SIGTERM');
+  const isDraining = () => service.records.some(({ message }) => String(message).startsWith('SIGTERM'));
+  await expect.poll(isDraining, POLL).toBe(true);
+  // Signals within 250 ms count as one.
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  service.child.kill('SIGTERM');
+  expect(await service.exited).toEqual({ code: 130, signal: null });
+  expect(await slow).toBe('cut');
+});
+
+test('the data folder of SQLite belongs to one process, which others name with a remedy', SLOW, async () => {
+  const folder = await project();
+  const { child } = await startSingle('state', { project: folder, env: ENV });
+  const home = join(folder, '.svc');
+  for (const args of [
+    ['start', 'state'],
+    ['start', 'marketplace'],
+    ['up', '-d'],
+  ]) {
+    const { code, stdout } = await runSvc(folder, [...args, '--json'], ENV);
+    const [line] = stdout.trim().split('\n').slice(-1);
+    const { error } = JSON.parse(line!);
+    expect([code, error.code, error.message]).toEqual([
+      1,
+      'CONFLICT',
+      `\`svc start state\` is already running on ${home} (pid ${child.pid}).`,
+    ]);
+    expect(error.details.hint).toContain(`Stop pid ${child.pid}, or set SVC_HOME=<folder>`);
+  }
+});
+
+test('a port in use ends the process with 1 and names the port', SLOW, async () => {
+  const other = await startSingle('state', { project: await project(), env: ENV });
+  const { port } = new URL(other.url);
+  const second = new SingleServiceProcess('state', {
+    ...{ project: await project(), env: ENV },
+    args: ['--port', port],
+  });
+  expect(await second.exited).toEqual({ code: 1, signal: null });
+  expect(second.stderr).toContain(`Port ${port} on 127.0.0.1 is in use`);
+});
+
+test('a terminal shows formatted lines, and Ctrl-C stops the service', SLOW, async () => {
+  const command = [process.execPath, entryFile('cli'), 'start', 'state'].map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    cwd: await project(),
+    env: { ...userEnvironment(), ...ENV },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let shown = '';
+  child.stdout.on('data', (text) => (shown += text));
+  await expect.poll(() => shown, POLL).toMatch(/INFO.*\(state\).*state listens on/);
+  const exited = new Promise((resolve) => child.once('close', resolve));
+  child.stdin.write('\x03');
+  expect(await exited).toBe(0);
+});
+
+describe.skipIf(!hasNamespaces)('as process 1', () => {
+  test('leaves no zombies of killed plugin processes, and stops after SIGTERM', SLOW, async () => {
+    const service = await startSingle('rest', {
+      ...{ project: await project(), env: ENV, prefix: [...PID_NAMESPACE, '--'] },
+    });
+    const [pid] = childrenOf(service.child.pid!);
+    for (let calls = 0; calls < 2; calls++) {
+      const { status } = await fetch(`${service.url}/api/v1/plugins/desk/endless`);
+      expect(status).toBe(504);
+    }
+    await expect.poll(() => childrenOf(pid!).filter(isZombie), POLL).toEqual([]);
+    process.kill(pid!, 'SIGTERM');
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+  });
+});
