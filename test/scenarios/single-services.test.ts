@@ -123,7 +123,11 @@ describe.skipIf(!POSTGRES_PROGRAMS)(
       const path = `/api/v1/workflows/runs/${run.body.run.id}`;
       await expect.poll(() => machines.call(path), POLL).toMatchObject({ body: { status: 'succeeded' } });
 
-      for (const service of Object.values(services)) expect(service.stderr).toBe('');
+      for (const name of SERVICE_NAMES) {
+        const probes = ['/health', '/ready'].map((path) => (name === 'rest' ? `/api/v1${path}` : path));
+        for (const path of probes) expect((await fetch(`${services[name].url}${path}`)).status).toBe(200);
+        expect(services[name].stderr).toBe('');
+      }
     });
 
     test('a stop under load fails no request and exits with 0, because the address is withdrawn first', async () => {
