@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { SERVICE_NAMES, type ServiceName } from '../../src/contracts/index.ts';
 import type { AnyJson } from '../support/any-json.ts';
+import { type CliRun, runCli } from '../support/cli.ts';
 import { tempDir } from '../support/daemon.ts';
 import { migratedPostgres } from '../support/migrated-postgres.ts';
 import { FREE_PORTS, freePort } from '../support/ports.ts';
@@ -15,6 +16,7 @@ import {
   singleProject,
   startSingle,
 } from '../support/single-service.ts';
+import { userEnvironment } from '../support/user-environment.ts';
 
 const PLUGINS = [fileURLToPath(new URL('../fixtures/projects/single/plugins/*', import.meta.url))];
 const TOKEN = 'token-of-the-operator';
@@ -73,12 +75,34 @@ class Machines {
     return new SingleServiceProcess(name, this.#options([], home));
   }
 
+  /** Runs `svc` on the node with this data folder. */
+  svc(home: string, ...args: string[]): Promise<CliRun> {
+    const { project, env } = this.#options([], home);
+    return runCli([...args, '--json'], { cwd: project, env: { ...userEnvironment(), ...env } });
+  }
+
+  /** Sets the end of the leases of a service, in epoch ms, until its processes renew them. */
+  async setLeases(kind: ServiceName, until: number): Promise<void> {
+    await this.#query('update svc.member set lease_until = $2 where kind = $1', [kind, until]);
+  }
+
+  async hasLease(kind: ServiceName): Promise<boolean> {
+    const text =
+      'select fence from svc.member where kind = $1 and lease_until > extract(epoch from clock_timestamp()) * 1000';
+    return (await this.#query(text, [kind])).length > 0;
+  }
+
   /** Ends all members, as another node does after their leases have expired. */
   async endMembers(): Promise<void> {
+    await this.#query('update svc.member set ended_at = 1');
+  }
+
+  async #query(text: string, values: unknown[] = []): Promise<unknown[]> {
     const client = new pg.Client({ connectionString: this.#databaseUrl });
     await client.connect();
-    await client.query('update svc.member set ended_at = 1');
+    const { rows } = await client.query(text, values);
     await client.end();
+    return rows;
   }
 
   async startAll(): Promise<Record<ServiceName, Started>> {
@@ -154,6 +178,56 @@ describe.skipIf(!POSTGRES_PROGRAMS)(
       isOver = true;
       await load;
       expect(new Set(statuses)).toEqual(new Set([200]));
+    });
+
+    test('calls avoid a killed process before its lease has expired', async () => {
+      const machines = await Machines.create();
+      await Promise.all(
+        (['state', 'marketplace', 'workflow', 'gateway'] as const).map((name) => machines.start(name)),
+      );
+      const [one] = await Promise.all([machines.startReachable('rest'), machines.startReachable('rest')]);
+      const find = async () => (await machines.call('/api/v1/plugins/desk/notes/a')).status;
+      await expect.poll(find, POLL).toBe(200);
+      one.child.kill('SIGKILL');
+      await one.exited;
+      await machines.setLeases('rest', Date.now() + 3_600_000);
+      const fourTimes = async () => [await find(), await find(), await find(), await find()];
+      await expect.poll(fourTimes, POLL).toEqual([200, 200, 200, 200]);
+    });
+
+    test('known addresses stay in use while all leases have expired, as after an outage of PostgreSQL', async () => {
+      const machines = await Machines.create();
+      await machines.startAll();
+      const find = async () => (await machines.call('/api/v1/plugins/desk/notes/a')).status;
+      await expect.poll(find, POLL).toBe(200);
+      const statuses: number[] = [];
+      await machines.setLeases('rest', 1);
+      do statuses.push(await find());
+      while (!(await machines.hasLease('rest')));
+      expect(new Set(statuses)).toEqual(new Set([200]));
+    });
+
+    test('a node with some services uses those of other nodes, and svc shows both', async () => {
+      const machines = await Machines.create();
+      const home = join(await tempDir(), 'data');
+      const svc = (...args: string[]) => machines.svc(home, ...args);
+      await Promise.all((['state', 'marketplace', 'workflow'] as const).map((name) => machines.start(name)));
+      const up = await svc('up', '-d', '--services', 'gateway,rest');
+      onTestFinished(async () => void (await svc('down')));
+      expect([up.code, up.stderr]).toEqual([0, expect.stringContaining('only rest, gateway')]);
+      const keep = () => machines.call('/api/v1/plugins/desk/notes/a', { method: 'PUT', body: { n: 1 } });
+      await expect.poll(keep, POLL).toMatchObject({ status: 200, body: { kept: 'a' } });
+
+      const { services, members } = (await svc('status')).json.result;
+      expect(services.map(({ name }: AnyJson) => name)).toEqual(['rest', 'gateway']);
+      const kinds = new Set(members.map(({ kind }: AnyJson) => kind));
+      expect(kinds).toEqual(new Set(SERVICE_NAMES));
+
+      const again = machines.attempt('rest', home);
+      expect(await again.exited).toEqual({ code: 1, signal: null });
+      expect(again.stderr).toMatch(/rest already runs on .* by svc up \(pid \d+\)\./);
+      expect((await svc('restart', 'rest')).code).toBe(0);
+      await expect.poll(keep, POLL).toMatchObject({ status: 200 });
     });
 
     test('a service is refused while the same service of its node runs, and others are not', async () => {

@@ -5,6 +5,7 @@ import { seconds } from '../../kit/time/duration.ts';
 import { openMembers } from '../../store/open-store.ts';
 import type { MemberStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import { acceptsConnections } from './accepts-connections.ts';
 import { joinMembers } from './join-members.ts';
 import { isReachable, memberUrl } from './member-url.ts';
 
@@ -13,6 +14,8 @@ const POLL_MS = seconds(1);
 
 /** Services that join the members themselves, because they own rows of the store. */
 const MEMBERS: ReadonlySet<ServiceName> = new Set(['gateway', 'workflow']);
+
+type Urls = Partial<Record<ServiceName, readonly string[]>>;
 
 /**
  * Addresses of the services that other nodes run: `services.<name>.url`, or else the members of the shared store. Also
@@ -24,7 +27,10 @@ export class PeerDirectory {
   readonly #members: MemberStore | null;
   /** Services whose addresses are read from the store. */
   readonly #sought: readonly ServiceName[];
-  readonly #configured: Partial<Record<ServiceName, string[]>>;
+  readonly #configured: Urls;
+  #known: Urls = {};
+  /** Whether the last read failed. Only the first failure of an outage is logged. */
+  #isAway = false;
   #reading: Promise<void> | undefined;
   #withdraw: (() => Promise<void>) | undefined;
 
@@ -62,9 +68,10 @@ export class PeerDirectory {
    */
   async announce(stack: AsyncDisposableStack, withdraw: (() => Promise<void>) | undefined): Promise<void> {
     this.#withdraw = withdraw;
-    if (!this.#members || MEMBERS.has(this.#service)) return;
+    if (!this.#members) return;
     const url = memberUrl(this.#service, this.#resources);
-    if (!isReachable(url, this.#resources)) return;
+    if (!isReachable(url, this.#resources)) return this.#warnUnreachable(url);
+    if (MEMBERS.has(this.#service)) return;
     const joining = { kind: this.#service, release: null, keys: null };
     const membership = await joinMembers(this.#resources, this.#members, joining, stack);
     membership.announce(url);
@@ -86,24 +93,52 @@ export class PeerDirectory {
   async #readOnce(): Promise<void> {
     const { peers, logger } = this.#resources;
     try {
-      const found = await Promise.all(this.#sought.map((name) => this.#urlsOf(name)));
-      peers.setElsewhere({ ...this.#configured, ...Object.fromEntries(found) });
+      const found = await Promise.all(this.#sought.map((name) => this.#findUrls(name)));
+      this.#known = Object.fromEntries(found);
+      this.#isAway = false;
+      peers.setElsewhere({ ...this.#configured, ...this.#known });
     } catch (error) {
-      logger.warn('The addresses of other nodes cannot be read; the last known ones stay in use', { error });
+      if (!this.#isAway)
+        logger.warn('The addresses of other nodes cannot be read; the last known ones stay in use', {
+          error,
+        });
+      this.#isAway = true;
     }
   }
 
-  async #urlsOf(name: ServiceName): Promise<[ServiceName, string[]]> {
+  /**
+   * Returns the addresses of live members, without those of killed processes, whose lease has not expired yet. Without
+   * live members, the last known addresses stay in use while they accept connections: after an outage of the store, all
+   * leases have expired.
+   */
+  async #findUrls(name: ServiceName): Promise<[ServiceName, readonly string[]]> {
+    const live = await this.#liveUrls(name);
+    const known = this.#known[name] ?? [];
+    if (live.length === 1) return [name, live];
+    const candidates = live.length > 0 ? live : known;
+    const accepting = await Promise.all(candidates.map(acceptsConnections));
+    const usable = candidates.filter((_, index) => accepting[index]);
+    return [name, usable.length > 0 ? usable : live];
+  }
+
+  async #liveUrls(name: ServiceName): Promise<readonly string[]> {
     const live = (await this.#members?.live(name)) ?? [];
     const urls = live.flatMap(({ url }) => (url !== null && isReachable(url, this.#resources) ? [url] : []));
-    return [name, [...new Set(urls)]];
+    return [...new Set(urls)];
+  }
+
+  /** Warns if other nodes look for this service, but cannot reach it. */
+  #warnUnreachable(url: string): void {
+    const { config, elsewhere = [], logger } = this.#resources;
+    const name = this.#service;
+    if (elsewhere.length === 0 || config.services[name]) return;
+    logger.warn(
+      `${name} is at ${url}, where other machines cannot call it. Set ${name}.host or SVC_${name.toUpperCase()}_HOST to an address of this machine, such as 0.0.0.0.`,
+    );
   }
 }
 
-function configuredUrls(
-  { services }: PlatformConfig,
-  elsewhere: readonly ServiceName[],
-): Partial<Record<ServiceName, string[]>> {
+function configuredUrls({ services }: PlatformConfig, elsewhere: readonly ServiceName[]): Urls {
   const urls = elsewhere.flatMap((name) => {
     const url = services[name]?.url;
     return url === undefined ? [] : [[name, [new URL(url).origin]] as const];
