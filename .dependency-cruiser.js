@@ -14,7 +14,8 @@ const FOLDERS = {
   testing: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons'],
   // It knows the processes of the services, not their code.
   supervisor: [
-    ...['contracts', 'kit', 'http', 'plugins/index.ts', 'store/sqlite/owner-lock.ts'],
+    ...['contracts', 'kit', 'http', 'plugins/index.ts'],
+    ...['store/sqlite/lock-owner.ts', 'store/sqlite/owner-lock.ts'],
     ...['store/telemetry/writer.ts', 'daemons/process-protocol.ts', 'daemons/node-flags.ts'],
   ],
   cli: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons', 'supervisor', 'testing'],

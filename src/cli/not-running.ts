@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { findSupervisor } from '../supervisor/control-client.ts';
+import { singleServices } from '../supervisor/single-services.ts';
 import type { CommandContext } from './context.ts';
 
 type Place = Pick<CommandContext, 'platform' | 'folder'>;
@@ -15,6 +16,11 @@ export function isProject({ platform, folder }: Place): boolean {
  * would create platform data in any folder.
  */
 export function startHint(place: Place): string {
+  const singles = singleServices(place.folder()).map(({ name, pid }) => `${name} (pid ${pid})`);
+  if (singles.length === 1)
+    return `There is no supervisor here, but ${singles[0]} runs by itself. Stop it before svc up.`;
+  if (singles.length > 1)
+    return `There is no supervisor here, but these services run by themselves: ${singles.join(', ')}. Stop them before svc up.`;
   return isProject(place)
     ? 'Start it with svc up -d.'
     : 'This folder is not part of a project. Change to one, create one with svc init, or select a gateway with --url, SVC_GATEWAY_URL or svc login.';

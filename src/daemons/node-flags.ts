@@ -21,3 +21,15 @@ const FLAGS: Record<ServiceName, readonly string[]> = {
 export function nodeFlagsOf(name: ServiceName): string[] {
   return [...FLAGS[name]];
 }
+
+/**
+ * glibc malloc thresholds in bytes. Hashing a client secret allocates 16 MiB per thread. Without fixed thresholds,
+ * glibc would keep this memory.
+ */
+const MALLOC_THRESHOLD = String(8 * 1024 * 1024);
+
+/** Environment variables of a service process that limit its memory. Effective only from the start of the process. */
+export const MEMORY_VARIABLES = {
+  MALLOC_MMAP_THRESHOLD_: MALLOC_THRESHOLD,
+  MALLOC_TRIM_THRESHOLD_: MALLOC_THRESHOLD,
+};

@@ -1,10 +1,11 @@
-import { join } from 'node:path';
 import type { ServiceName } from '../contracts/index.ts';
 import type { LoadedConfig } from '../kit/config/config.ts';
 import { usesPostgres } from '../kit/config/store-url.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
-import { acquireOwnerLock, type Owner, type OwnerLock } from '../store/sqlite/owner-lock.ts';
+import type { Owner } from '../store/sqlite/lock-owner.ts';
+import { acquireOwnerLock, type OwnerLock } from '../store/sqlite/owner-lock.ts';
 import type { DataFolder } from './data-folder.ts';
+import { serviceLock, startLabel } from './single-services.ts';
 
 /** Label of a supervisor in its lock. `svc start` has the label of its command line. */
 const SUPERVISOR = 'supervisor';
@@ -31,7 +32,7 @@ export async function lockServices(
   const locks = new AsyncDisposableStack();
   try {
     for (const name of services) {
-      const file = join(folder.run, `service-${name}`);
+      const file = serviceLock(folder, name);
       locks.adopt(await lock(file, label, (owner) => serviceInUse(name, folder, owner)), (each) =>
         each.release(),
       );
@@ -49,7 +50,7 @@ export async function lockSingleService(
   folder: DataFolder,
   { config }: LoadedConfig,
 ): Promise<AsyncDisposableStack> {
-  const label = `svc start ${name}`;
+  const label = startLabel(name);
   if (usesPostgres(config.store)) return lockServices(folder, [name], label);
   const locks = new AsyncDisposableStack();
   locks.adopt(await lockFolder(folder, label), (each) => each.release());

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import type { ServiceName } from '../contracts/index.ts';
-import { nodeFlagsOf } from '../daemons/node-flags.ts';
+import { MEMORY_VARIABLES, nodeFlagsOf } from '../daemons/node-flags.ts';
 import type { DaemonStart, FromDaemon, Listener, PeerUrls, ToDaemon } from '../daemons/process-protocol.ts';
 import type { Environment } from '../kit/config/config.ts';
 import { PLATFORM_SECRETS } from '../kit/config/mounted-secrets.ts';
@@ -127,18 +127,11 @@ export function spawnService(options: SpawnOptions): ServiceProcess {
   };
 }
 
-/**
- * glibc malloc thresholds in bytes. Hashing a client secret allocates 16 MiB per thread. Without fixed thresholds,
- * glibc would keep this memory.
- */
-const MALLOC_THRESHOLD = String(8 * 1024 * 1024);
-
 function daemonEnvironment(dataDir: string, env: Environment): Environment {
   const passed = Object.entries(env).filter(([key]) => !SECRET_VARIABLES.includes(key));
   return {
     NODE_COMPILE_CACHE: dataFolder(dataDir).compileCache,
-    MALLOC_MMAP_THRESHOLD_: MALLOC_THRESHOLD,
-    MALLOC_TRIM_THRESHOLD_: MALLOC_THRESHOLD,
+    ...MEMORY_VARIABLES,
     ...Object.fromEntries(passed),
   };
 }

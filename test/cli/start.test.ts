@@ -79,6 +79,14 @@ test('prints its log to stdout as JSON lines, drains after SIGTERM, and exits wi
   expect(messages.at(-1)).toBe('rest stopped');
 });
 
+test('runs with the Node flags of its service, in the process that was started', SLOW, async () => {
+  const { child } = await startSingle('state', { project: await project(), env: ENV });
+  const environment = readFileSync(`/proc/${child.pid}/environ`, 'utf8').split('\0');
+  expect(environment).toContain(`MALLOC_TRIM_THRESHOLD_=${8 * 1024 * 1024}`);
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  expect(status).toMatch(/^Name:\tsvc state$/m);
+});
+
 test('a second signal ends the process at once', SLOW, async () => {
   const service = await startSingle('rest', { project: await project(), env: ENV });
   const slow = fetch(`${service.url}/api/v1/plugins/desk/slow/20000`).catch(() => 'cut');
@@ -112,6 +120,11 @@ test('the data folder of SQLite belongs to one process, which others name with a
     ]);
     expect(error.details.hint).toContain(`Stop pid ${child.pid}, or set SVC_HOME=<folder>`);
   }
+  const { json } = await runSvc(folder, ['status', '--json'], ENV);
+  expect([json.result.running, json.result.hint]).toEqual([
+    false,
+    `There is no supervisor here, but state (pid ${child.pid}) runs by itself. Stop it before svc up.`,
+  ]);
 });
 
 test('a port in use ends the process with 1 and names the port', SLOW, async () => {

@@ -25,8 +25,9 @@ import { type SqliteInboxDeps, sqliteWebhookInbox } from './svc/webhook-inbox.ts
 import { sqliteWebhookSecrets } from './svc/webhook-secrets.ts';
 
 export { type Database, type DatabaseOptions, openDatabase } from './database.ts';
+export type { Owner } from './lock-owner.ts';
 export type { Migrations } from './migrate.ts';
-export { acquireOwnerLock, type Owner, type OwnerLock, type OwnerLockOptions } from './owner-lock.ts';
+export { acquireOwnerLock, type OwnerLock, type OwnerLockOptions } from './owner-lock.ts';
 export { SqliteRateCounters, type SqliteRateCountersOptions } from './rate-counters.ts';
 export { threadedVectorStore } from './state/vectors-thread.ts';
 export { sqliteWorkflowStore, WORKFLOW_FILE } from './workflow/store.ts';

@@ -1,7 +1,8 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
-import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { type Owner, readOwner } from './lock-owner.ts';
 import { createPrivateFile } from './private-file.ts';
 import { isBusy, storeError } from './store-error.ts';
 
@@ -14,11 +15,6 @@ export interface OwnerLockOptions {
    * Name of this process, such as `gateway`. Other processes that fail to get the lock show this name in their error
    * message.
    */
-  label: string;
-}
-
-export interface Owner {
-  pid: number;
   label: string;
 }
 
@@ -70,25 +66,6 @@ function tryLock(lockFile: string): Sqlite.Database | undefined {
     lock?.close();
     if (isBusy(error)) return undefined;
     throw storeError(lockFile, error);
-  }
-}
-
-/** Returns the process that owns the lock. Returns undefined if the owner file is missing or its process has ended. */
-function readOwner(ownerFile: string): Owner | undefined {
-  try {
-    const owner = JSON.parse(readFileSync(ownerFile, 'utf8')) as Owner;
-    return isAlive(owner.pid) ? owner : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Returns whether the process exists. A killed process leaves its owner file behind, although its lock is released. */
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return codeOf(error) === 'EPERM';
   }
 }
 

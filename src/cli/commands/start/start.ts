@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { SERVICE_NAMES } from '../../../contracts/index.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { serviceNamed } from '../../service-named.ts';
+import { restartWithFlags } from './restart-with-flags.ts';
 
 /** @spec docs/scale-out.md "One process per service" */
 export const start = defineCommand({
@@ -29,6 +30,7 @@ export const start = defineCommand({
   }),
   async run({ service, ...listening }, context) {
     const name = serviceNamed(service);
+    restartWithFlags(name);
     const { runService } = await import('./run-service.ts');
     return streamed(await runService({ name, ...listening }, context));
   },
