@@ -148,6 +148,8 @@ describe.skipIf(!POSTGRES_PROGRAMS)(
       await expect.poll(() => machines.call(path), POLL).toMatchObject({ body: { status: 'succeeded' } });
 
       for (const name of SERVICE_NAMES) {
+        const logs = () => machines.call(`/api/v1/logs?service=${name}&search=listens`);
+        await expect.poll(logs, POLL).toMatchObject({ body: { items: [{ serviceId: name }] } });
         const probes = ['/health', '/ready'].map((path) => (name === 'rest' ? `/api/v1${path}` : path));
         for (const path of probes) expect((await fetch(`${services[name].url}${path}`)).status).toBe(200);
         expect(services[name].stderr).toBe('');

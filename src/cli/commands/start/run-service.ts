@@ -7,10 +7,8 @@ import { type LoadedConfig, loadConfig } from '../../../kit/config/config.ts';
 import { drainDelayMsOf } from '../../../kit/config/drain-delay.ts';
 import { PLATFORM_SECRETS } from '../../../kit/config/mounted-secrets.ts';
 import { requireServiceSet } from '../../../kit/config/service-set.ts';
+import { postgresUrlOf } from '../../../kit/config/store-url.ts';
 import { systemRandom } from '../../../kit/security/random.ts';
-import { silentAnalytics } from '../../../kit/telemetry/analytics.ts';
-import { createLogger, type Logger } from '../../../kit/telemetry/logger.ts';
-import type { LineOutput } from '../../../kit/telemetry/output.ts';
 import { otlpTarget } from '../../../kit/telemetry/tracer.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
 import { minutes } from '../../../kit/time/duration.ts';
@@ -21,7 +19,7 @@ import { loadSecrets } from '../../../supervisor/keys-file.ts';
 import { onStopSignals } from '../../../supervisor/stop-signals.ts';
 import type { CommandContext } from '../../context.ts';
 import { EXIT } from '../../exit-codes.ts';
-import { serviceOutput } from './service-output.ts';
+import { ServiceLogs } from './service-logs.ts';
 import { SingleService } from './single-service.ts';
 
 export interface ServiceOptions {
@@ -34,7 +32,7 @@ export interface ServiceOptions {
 
 interface Prepared extends ServiceOptions {
   loaded: LoadedConfig;
-  output: LineOutput;
+  logs: ServiceLogs;
 }
 
 /**
@@ -48,18 +46,15 @@ export async function runService(options: ServiceOptions, context: CommandContex
   ensureDataFolder(folder);
   const resources = await lockSingleService(name, folder, loaded);
   try {
-    const output = await serviceOutput(context, (count) =>
-      logger.warn(`${count} log lines were dropped, because the reader is too slow`),
-    );
-    resources.defer(() => output.flush());
-    const logger = createLogger({ serviceId: name, output, clock: systemClock });
+    const logs = await openLogs(name, loaded, context);
+    resources.defer(() => logs.close());
     const service = new SingleService({
-      ...{ name, logger },
+      ...{ name, logger: logs.logger },
       drainDelayMs: drainDelayMsOf(loaded.config, name),
       deadlineMs: loaded.config[name].drainMs + STOP_DEADLINES.processEndMs,
-      start: () => startService({ ...options, loaded, output }, () => service.stop(EXIT.failed)),
+      start: () => startService({ ...options, loaded, logs }, () => service.stop(EXIT.failed)),
     });
-    resources.defer(onProcessEvents(service, { logger, output }));
+    resources.defer(onProcessEvents(service, logs));
     process.title = `svc ${name}`;
     process.chdir(loaded.projectDir);
     service.start();
@@ -67,6 +62,12 @@ export async function runService(options: ServiceOptions, context: CommandContex
   } finally {
     await resources.disposeAsync();
   }
+}
+
+function openLogs(name: ServiceName, loaded: LoadedConfig, context: CommandContext): Promise<ServiceLogs> {
+  const { config, env, dataDir } = loaded;
+  const postgresUrl = postgresUrlOf(config.store, env);
+  return ServiceLogs.open({ name, dataDir, postgresUrl, retention: config.retention }, context);
 }
 
 /** Loads the config of a node that runs only this service. Throws VALIDATION_ERROR if the service cannot work. */
@@ -80,23 +81,24 @@ function loadService({ name, host, port }: ServiceOptions, context: CommandConte
   return loaded;
 }
 
-function startService(
-  { name, advertise, loaded, output }: Prepared,
+async function startService(
+  { name, advertise, loaded, logs }: Prepared,
   onFatal: () => void,
 ): Promise<RunningDaemon> {
   const random = systemRandom();
   const { config, profile, projectDir, configFile, dataDir } = loaded;
   const { keys, operator } = loadSecrets(dataFolder(dataDir), loaded.env, random);
   const env = passedEnvironment(loaded);
-  return startByName(name, {
+  const daemon = await startByName(name, {
     ...{ config, profile, projectDir, configFile, dataDir, keys, operator },
-    ...{ output, random, env, advertise, onFatal },
+    ...{ output: logs.output, random, env, advertise, onFatal },
     peers: createPeers(),
     elsewhere: SERVICE_NAMES.filter((each) => each !== name),
     clock: systemClock,
     otlp: otlpTarget(env),
-    analytics: silentAnalytics,
   });
+  logs.startTelemetry();
+  return daemon;
 }
 
 /**
@@ -110,10 +112,7 @@ function passedEnvironment({ env }: LoadedConfig): NodeJS.ProcessEnv {
 }
 
 /** Connects signals and unexpected errors of the process. Returns a function that disconnects them. */
-function onProcessEvents(
-  service: SingleService,
-  { logger, output }: { logger: Logger; output: LineOutput },
-): () => void {
+function onProcessEvents(service: SingleService, { logger, output }: ServiceLogs): () => void {
   const fail = (error: unknown) => service.fail(error);
   process.on('uncaughtException', fail);
   process.on('unhandledRejection', fail);

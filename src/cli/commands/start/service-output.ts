@@ -1,31 +1,49 @@
 import { withoutEvents } from '../../../kit/telemetry/analytics.ts';
-import { BufferedOutput, type LineOutput } from '../../../kit/telemetry/output.ts';
+import type { LineOutput } from '../../../kit/telemetry/output.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
-import type { CommandContext } from '../../context.ts';
-import { loadRecordFormat } from '../../log-format.ts';
 
-/** Writes log records to stdout: as JSON lines, or formatted on a terminal. Analytics events are left out. */
-export async function serviceOutput(
-  { ui, globals }: Pick<CommandContext, 'ui' | 'globals'>,
-  onDropped: (count: number) => void,
-): Promise<LineOutput> {
-  const format = ui.interactive && !globals.json ? await loadRecordFormat(ui.out) : null;
-  if (format)
-    return {
-      write(block) {
-        for (const line of recordsOf(block).trimEnd().split('\n')) if (line !== '') ui.line(format(line));
-      },
-      flush() {},
-    };
-  const stdout = new BufferedOutput(1, systemClock, onDropped);
-  return {
-    write(block) {
-      const records = recordsOf(block);
-      if (records !== '') stdout.write(records);
-    },
-    flush: () => stdout.flush(),
-  };
+const BLOCK_BYTES = 64 * 1024;
+const BLOCK_MS = 50;
+
+export interface ServiceOutputOptions {
+  /** Stores log records and analytics events. Receives complete lines. */
+  store(lines: Buffer): void;
+  /** Prints log records. Receives complete lines. */
+  print: LineOutput;
 }
 
-/** Returns the log records of a block of lines. Other processes of the service write several lines at a time. */
-const recordsOf = (block: string): string => withoutEvents(Buffer.from(block)).toString('utf8');
+/** Output of a service without a supervisor. Lines are stored and printed in blocks. */
+export class ServiceOutput implements LineOutput {
+  readonly #options: ServiceOutputOptions;
+  #lines: string[] = [];
+  #bytes = 0;
+  #cancelBlock: (() => void) | undefined;
+
+  constructor(options: ServiceOutputOptions) {
+    this.#options = options;
+  }
+
+  write(line: string): void {
+    this.#lines.push(line);
+    this.#bytes += line.length;
+    if (this.#bytes >= BLOCK_BYTES) this.#pass();
+    else this.#cancelBlock ??= systemClock.after(BLOCK_MS, () => this.#pass());
+  }
+
+  flush(): void {
+    this.#pass();
+    this.#options.print.flush();
+  }
+
+  #pass(): void {
+    this.#cancelBlock?.();
+    this.#cancelBlock = undefined;
+    if (this.#lines.length === 0) return;
+    const block = Buffer.from(this.#lines.join(''));
+    this.#lines = [];
+    this.#bytes = 0;
+    this.#options.store(block);
+    const records = withoutEvents(block);
+    if (records.length > 0) this.#options.print.write(records.toString('utf8'));
+  }
+}
