@@ -60,6 +60,11 @@ test.skipIf(!existsSync(ANALYZE))(
   },
 );
 
+test.skipIf(process.platform !== 'linux')('a unit of a node with some services starts these', async () => {
+  const { stdout } = await runSvc(await oddProject(), ['service', 'install', '--services', 'gateway,rest']);
+  expect(stdout).toMatch(/^ExecStart=.* up .*--services rest,gateway$/m);
+});
+
 test('unit files keep paths unchanged, whatever characters they contain', () => {
   const options = {
     projectDir: '/srv/50% of "us" & <co>',

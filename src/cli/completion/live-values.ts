@@ -37,6 +37,7 @@ const SOURCES: Readonly<Record<string, string>> = {
 /** Values of arguments that are available without a request to the gateway. */
 const FIXED: Readonly<Record<string, () => Candidate[] | Promise<Candidate[]>>> = {
   'restart service': () => SERVICE_NAMES.map((value) => ({ value })),
+  'start service': () => SERVICE_NAMES.map((value) => ({ value })),
   'logs service': () => [...SERVICE_NAMES, 'supervisor'].map((value) => ({ value })),
   'explain code': async () =>
     (await import('../documented-codes.ts'))

@@ -71,9 +71,10 @@ function tryLock(lockFile: string): Sqlite.Database | undefined {
 
 function inUse(file: string, owner: Owner | undefined): PlatformError {
   const holder = owner ? `${owner.label} (pid ${owner.pid})` : 'another process';
+  const stop = owner?.label.startsWith('svc start ') ? 'Stop that process' : 'Stop it with `svc down`';
   return new PlatformError(
     'CONFLICT',
-    `${file} is in use by ${holder}. Stop it with \`svc down\`, or set SVC_HOME to use another data folder.`,
+    `${file} is in use by ${holder}. ${stop}, or set SVC_HOME to use another data folder.`,
     { details: { file, owner: owner ?? null } },
   );
 }

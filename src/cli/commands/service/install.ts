@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineCommand, ok } from '../../define-command.ts';
+import { parseServices } from '../up/services.ts';
 import { serviceManagerOf, writeServiceFile } from './service-manager.ts';
 import { launchdPlist, stopMsOf, systemdUnit } from './unit.ts';
 
@@ -19,12 +20,17 @@ export const install = defineCommand({
   args: z.object({
     write: z.boolean().default(false).describe('write it to the folder of the service manager'),
     user: z.boolean().default(false).describe('the user service instead of the system service'),
+    services: z.string().optional().describe('as for up').meta({ placeholder: 'names' }),
   }),
-  async run({ write, user }, { platform, env, ui }) {
+  async run({ write, user, services: list }, { platform, env, ui }) {
+    const services = list === undefined ? undefined : parseServices(list);
     const { projectDir, dataDir, configFile, profile, config } = platform();
     const serviceManager = serviceManagerOf(user, env);
     const ownHome = Boolean(env.SVC_HOME);
-    const options = { projectDir, dataDir, configFile, profile, user, ownHome, stopMs: stopMsOf(config) };
+    const options = {
+      ...{ projectDir, dataDir, configFile, profile, services, user, ownHome },
+      stopMs: stopMsOf(config),
+    };
     const unit = serviceManager.manager === 'systemd' ? systemdUnit(options) : launchdPlist(options);
     if (write) {
       writeServiceFile(serviceManager, unit);

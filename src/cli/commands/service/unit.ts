@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { type PlatformConfig, SERVICE_NAMES } from '../../../contracts/index.ts';
+import { type PlatformConfig, SERVICE_NAMES, type ServiceName } from '../../../contracts/index.ts';
 import { drainDelayMsOf } from '../../../kit/config/drain-delay.ts';
 import { packageRoot } from '../../../kit/files/paths.ts';
 import { seconds } from '../../../kit/time/duration.ts';
@@ -11,6 +11,8 @@ export interface UnitOptions {
   dataDir: string;
   configFile: string | null;
   profile: string;
+  /** Services from `--services`, or undefined for all services. */
+  services?: readonly ServiceName[] | undefined;
   /** Whether SVC_HOME sets the data folder. */
   ownHome: boolean;
   /** Whether the unit belongs to the user instead of the system. */
@@ -32,9 +34,22 @@ export function stopMsOf(config: PlatformConfig): number {
 const MARGIN_MS = seconds(15);
 
 /** Returns the command line that the service manager runs: `svc up` in the foreground. */
-function program({ configFile, profile }: Pick<UnitOptions, 'configFile' | 'profile'>): string[] {
+function program({
+  configFile,
+  profile,
+  services,
+}: Pick<UnitOptions, 'configFile' | 'profile' | 'services'>): string[] {
   const config = configFile ? ['--config', configFile] : [];
-  return [process.execPath, join(packageRoot, 'bin', 'svc'), 'up', ...config, '--profile', profile];
+  const selected = services ? ['--services', services.join(',')] : [];
+  return [
+    process.execPath,
+    join(packageRoot, 'bin', 'svc'),
+    'up',
+    ...config,
+    '--profile',
+    profile,
+    ...selected,
+  ];
 }
 
 /**
