@@ -83,7 +83,7 @@ async function openService<Services extends DaemonServices>(
   const bound = await bind(http, { name, address, options });
   resources.address.bind(bound);
   await definition.ready?.(services, resources);
-  await directory.announce(stack, services.withdraw);
+  await directory.announce(services.withdraw);
   const listener = options.portShare ? undefined : listeningHandle(http.server);
   const becomeUnready = (): void => {
     draining = true;

@@ -1,5 +1,5 @@
 import type { PlatformConfig, ServiceName } from '../../contracts/index.ts';
-import { postgresUrlOf } from '../../kit/config/store-url.ts';
+import { postgresUrlOf, usesPostgres } from '../../kit/config/store-url.ts';
 import { every } from '../../kit/time/clock.ts';
 import { seconds } from '../../kit/time/duration.ts';
 import { openMembers } from '../../store/open-store.ts';
@@ -24,7 +24,9 @@ type Urls = Partial<Record<ServiceName, readonly string[]>>;
 export class PeerDirectory {
   readonly #service: ServiceName;
   readonly #resources: Resources;
-  readonly #members: MemberStore | null;
+  readonly #stack: AsyncDisposableStack;
+  /** Connections to the members, opened on first use. Nodes that run all services on loopback need none. */
+  #members: MemberStore | undefined;
   /** Services whose addresses are read from the store. */
   readonly #sought: readonly ServiceName[];
   readonly #configured: Urls;
@@ -34,13 +36,14 @@ export class PeerDirectory {
   #reading: Promise<void> | undefined;
   #withdraw: (() => Promise<void>) | undefined;
 
-  private constructor(service: ServiceName, resources: Resources, members: MemberStore | null) {
+  private constructor(service: ServiceName, resources: Resources, stack: AsyncDisposableStack) {
     const { config, elsewhere = [] } = resources;
     this.#service = service;
     this.#resources = resources;
-    this.#members = members;
+    this.#stack = stack;
     this.#configured = configuredUrls(config, elsewhere);
-    this.#sought = elsewhere.filter((name) => !this.#configured[name] && name !== service);
+    const others = elsewhere.filter((name) => !this.#configured[name] && name !== service);
+    this.#sought = isCluster(config) ? others : [];
   }
 
   /** Reads the addresses for the first time, and then once per second. Throws STORE_ERROR for an unusable schema. */
@@ -49,15 +52,13 @@ export class PeerDirectory {
     resources: Resources,
     stack: AsyncDisposableStack,
   ): Promise<PeerDirectory> {
-    const { config, env, clock, logger } = resources;
-    const postgresUrl = config.cluster.enabled ? postgresUrlOf(config.store, env) : null;
-    const opened = postgresUrl === null ? null : await openMembers({ postgresUrl, logger });
-    if (opened) stack.adopt(opened, (members) => members.close());
-    const directory = new PeerDirectory(service, resources, opened?.members ?? null);
+    const directory = new PeerDirectory(service, resources, stack);
+    const isSeeking = directory.#sought.length > 0;
+    if (isSeeking) await directory.#openMembers();
     await directory.#read();
-    if (opened && directory.#sought.length > 0) {
+    if (isSeeking) {
       stack.defer(() => directory.#reading);
-      stack.defer(every(clock, POLL_MS, () => void directory.#read()));
+      stack.defer(every(resources.clock, POLL_MS, () => void directory.#read()));
     }
     return directory;
   }
@@ -66,14 +67,14 @@ export class PeerDirectory {
    * Stores the address of this process until it stops. `withdraw` removes the address of a service that has joined the
    * members itself.
    */
-  async announce(stack: AsyncDisposableStack, withdraw: (() => Promise<void>) | undefined): Promise<void> {
+  async announce(withdraw: (() => Promise<void>) | undefined): Promise<void> {
     this.#withdraw = withdraw;
-    if (!this.#members) return;
+    if (!isCluster(this.#resources.config)) return;
     const url = memberUrl(this.#service, this.#resources);
     if (!isReachable(url, this.#resources)) return this.#warnUnreachable(url);
     if (MEMBERS.has(this.#service)) return;
     const joining = { kind: this.#service, release: null, keys: null };
-    const membership = await joinMembers(this.#resources, this.#members, joining, stack);
+    const membership = await joinMembers(this.#resources, await this.#openMembers(), joining, this.#stack);
     membership.announce(url);
     this.#withdraw = () => membership.withdraw();
   }
@@ -81,6 +82,15 @@ export class PeerDirectory {
   /** Removes the address of this process, so that other nodes send no further calls after their next read. */
   async withdraw(): Promise<void> {
     await this.#withdraw?.();
+  }
+
+  async #openMembers(): Promise<MemberStore> {
+    if (this.#members) return this.#members;
+    const { config, env, logger } = this.#resources;
+    const opened = await openMembers({ postgresUrl: postgresUrlOf(config.store, env)!, logger });
+    this.#stack.adopt(opened, () => opened.close());
+    this.#members = opened.members;
+    return opened.members;
   }
 
   #read(): Promise<void> {
@@ -137,6 +147,8 @@ export class PeerDirectory {
     );
   }
 }
+
+const isCluster = ({ cluster, store }: PlatformConfig): boolean => cluster.enabled && usesPostgres(store);
 
 function configuredUrls({ services }: PlatformConfig, elsewhere: readonly ServiceName[]): Urls {
   const urls = elsewhere.flatMap((name) => {
