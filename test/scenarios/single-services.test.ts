@@ -21,7 +21,7 @@ import { userEnvironment } from '../support/user-environment.ts';
 const PLUGINS = [fileURLToPath(new URL('../fixtures/projects/single/plugins/*', import.meta.url))];
 const TOKEN = 'token-of-the-operator';
 const HEADERS = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
-const POLL = { timeout: 30_000, interval: 100 };
+const POLL = { timeout: 60_000, interval: 100 };
 
 type Started = SingleServiceProcess & { url: string };
 
@@ -128,7 +128,7 @@ class Machines {
 
 describe.skipIf(!POSTGRES_PROGRAMS)(
   POSTGRES_PROGRAMS ? 'services in processes of their own' : POSTGRES_MISSING,
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   () => {
     test('find each other through the store, in any order of their starts', async () => {
       const machines = await Machines.create();
