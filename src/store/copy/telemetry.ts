@@ -53,8 +53,8 @@ export async function copyRecords(
   }
   const count = await insertRows(client, table, await columnsOf(client, table), rows());
   await client.query(
-    `update svc.telemetry_day d set rows = n.rows
-     from (select ${time} - ${time} % ${DAY_MS} as day, count(*) as rows from svc.${table} group by 1) n
+    `update svc.telemetry_day d set rows = n.rows, last_id = n.last_id
+     from (select ${time} - ${time} % ${DAY_MS} as day, count(*) as rows, max(id) as last_id from svc.${table} group by 1) n
      where d.kind = $1 and d.day = n.day`,
     [table],
   );

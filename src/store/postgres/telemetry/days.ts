@@ -1,6 +1,6 @@
 import { days } from '../../../kit/time/duration.ts';
 import type { PostgresDatabase } from '../database.ts';
-import { DAY_MS, DAYS_BEHIND, IDS_PER_MS, type Kind } from './schema.ts';
+import { DAY_MS, type Kind } from './schema.ts';
 
 /** Time range in epoch ms. `to` is exclusive. */
 export interface Window {
@@ -14,20 +14,25 @@ export interface Window {
  */
 const MAX_DAYS = 32;
 
-/** Returns the time range of all stored records, or undefined if none are stored. */
-export async function storedRange(database: PostgresDatabase, kind: Kind): Promise<Window | undefined> {
+/** Returns the days of all records with ids above `after` as a time range, or undefined if there are none. */
+export async function storedRange(
+  database: PostgresDatabase,
+  kind: Kind,
+  after = 0,
+): Promise<Window | undefined> {
   const { rows } = await database.sql<{ from: number | null; to: number }>(
-    `select min(day) as from, max(day) + ${DAY_MS} as to from svc.telemetry_day where kind = $1 and rows > 0`,
-    [kind],
+    `select min(day) as from, max(day) + ${DAY_MS} as to from svc.telemetry_day
+     where kind = $1 and rows > 0 and last_id > $2`,
+    [kind, after],
   );
   const { from, to } = rows[0]!;
   return from === null ? undefined : { from, to };
 }
 
 /** Splits a time range into parts, newest first. Short parts come first, because most lists end there. */
-export function newestFirst({ from, to }: Window, firstDays = 1): Window[] {
+export function newestFirst({ from, to }: Window): Window[] {
   const windows: Window[] = [];
-  for (let length = firstDays, end = to; end > from; length = Math.min(length * 2, MAX_DAYS)) {
+  for (let length = 1, end = to; end > from; length = Math.min(length * 2, MAX_DAYS)) {
     const start = Math.max(from, Math.floor((end - 1) / DAY_MS) * DAY_MS - days(length - 1));
     windows.push({ from: start, to: end });
     end = start;
@@ -41,13 +46,4 @@ export function within({ from, to }: Window, filter: { from?: number; to?: numbe
     from: Math.max(from, Math.ceil(filter.from ?? 0)),
     to: Math.min(to, Math.ceil(filter.to ?? Number.MAX_SAFE_INTEGER)),
   };
-}
-
-/**
- * Returns the time ranges in which a stream after an id may find records. The id contains the time of arrival, and the
- * time of a record is some days earlier at most. Ids that were copied from SQLite are lower than all times.
- */
-export function windowsAfter(id: number, stored: Window): Window[] {
-  const arrival = Math.floor(id / IDS_PER_MS);
-  return newestFirst({ ...stored, from: Math.max(stored.from, arrival - days(DAYS_BEHIND + 1)) }, MAX_DAYS);
 }

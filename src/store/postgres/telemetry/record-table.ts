@@ -1,6 +1,6 @@
 import type { Paging } from '../../ports/telemetry.ts';
 import type { PostgresDatabase } from '../database.ts';
-import { newestFirst, storedRange, type Window, windowsAfter, within } from './days.ts';
+import { newestFirst, storedRange, type Window, within } from './days.ts';
 import type { Kind } from './schema.ts';
 
 /** Adds a value to a statement and returns its placeholder. */
@@ -62,9 +62,9 @@ export class RecordTable<Row extends { id?: number }, Filter extends { from?: nu
 
   /** Returns the matching rows after an id, in the order of their ids. */
   async after(filter: Filter, id: number, limit: number): Promise<Row[]> {
-    const stored = (await this.#lastId()) > id ? await this.stored() : undefined;
+    const stored = await storedRange(this.#database, this.#options.kind, id);
     const found: Row[] = [];
-    for (const window of stored ? windowsAfter(id, stored) : []) {
+    for (const window of stored ? newestFirst(stored) : []) {
       const rows = await this.#select<Row>(
         this.#options.columns,
         (p) =>

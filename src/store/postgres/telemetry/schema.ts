@@ -90,6 +90,7 @@ const SUMS = `
     kind text not null,
     day bigint not null,
     rows bigint not null default 0,
+    last_id bigint not null default 0,
     row_bytes bigint,
     primary key (kind, day)
   ) with (fillfactor = 20);
@@ -176,10 +177,10 @@ const APPEND = `
       from json_to_recordset(logs) as r (time bigint, level smallint, service text, tenant_id text, request_id text,
         trace_id text, span_id text, plugin_id text, run_id text, source text, layer text, message text, meta text,
         extra text, words tsvector)
-      returning time
+      returning id, time
     ), per_day as (
-      update svc.telemetry_day d set rows = d.rows + n.rows
-      from (select time - time % ${DAY_MS} as day, count(*) as rows from added_rows group by 1) n
+      update svc.telemetry_day d set rows = d.rows + n.rows, last_id = n.last_id
+      from (select time - time % ${DAY_MS} as day, count(*) as rows, max(id) as last_id from added_rows group by 1) n
       where d.kind = 'log' and d.day = n.day returning n.rows
     )
     select coalesce(sum(rows), 0) into added from per_day;
@@ -197,7 +198,7 @@ const APPEND = `
       select first_id + n, event_id, type, at, ingest_ts, product, version, run_id, tenant_id, actor, actor_key, ctx,
         payload, occurrences
       from given where keep
-      returning ts
+      returning id, ts
     ), counted as (
       insert into svc.event_count as c (span, start, tenant_id, type, product, actor, occurrences, kept)
       select span, at - at % span, coalesce(tenant_id, ''), type, product, actor_key, sum(occurrences),
@@ -207,8 +208,8 @@ const APPEND = `
       on conflict (span, start, tenant_id, type, product, actor) do update
         set occurrences = c.occurrences + excluded.occurrences, kept = c.kept + excluded.kept
     ), per_day as (
-      update svc.telemetry_day d set rows = d.rows + n.rows
-      from (select ts - ts % ${DAY_MS} as day, count(*) as rows from added_rows group by 1) n
+      update svc.telemetry_day d set rows = d.rows + n.rows, last_id = n.last_id
+      from (select ts - ts % ${DAY_MS} as day, count(*) as rows, max(id) as last_id from added_rows group by 1) n
       where d.kind = 'event' and d.day = n.day
     )
     select count(*) into added from given;
