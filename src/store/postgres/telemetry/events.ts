@@ -34,7 +34,10 @@ export class PostgresEvents implements EventQueries {
 
   constructor(database: PostgresDatabase) {
     this.#database = database;
-    this.#table = new RecordTable(database, { kind: 'event', columns: COLUMNS, time: 'ts', conditions });
+    this.#table = new RecordTable(database, {
+      ...{ kind: 'event', columns: COLUMNS, time: 'ts', conditions },
+      searches: () => false,
+    });
   }
 
   async events(filter: EventFilter, paging: Paging): Promise<{ items: AnalyticsEvent[]; total: number }> {

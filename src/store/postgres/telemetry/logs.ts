@@ -28,7 +28,10 @@ export class PostgresLogs implements Pick<TelemetryQueries, 'logs' | 'logsAfter'
 
   constructor(database: PostgresDatabase) {
     this.#database = database;
-    this.#table = new RecordTable(database, { kind: 'log', columns: COLUMNS, time: 'time', conditions });
+    this.#table = new RecordTable(database, {
+      ...{ kind: 'log', columns: COLUMNS, time: 'time', conditions },
+      searches: ({ search }) => search !== undefined,
+    });
   }
 
   async logs(

@@ -6,6 +6,9 @@ import type { Kind } from './schema.ts';
 /** Adds a value to a statement and returns its placeholder. */
 export type Parameter = (value: unknown) => string;
 
+/** Maximum number of rows that contain the searched words and that are sorted by time. */
+const MAX_SORTED = 10_000;
+
 export interface RecordTableOptions<Filter> {
   kind: Kind;
   columns: string;
@@ -13,6 +16,8 @@ export interface RecordTableOptions<Filter> {
   time: string;
   /** Returns the SQL conditions of a filter, without its time range. */
   conditions(filter: Filter, parameter: Parameter): string[];
+  /** Returns whether a filter searches for words. */
+  searches(filter: Filter): boolean;
 }
 
 /** Reads a partitioned table in parts of its time range, because each statement locks all partitions of its range. */
@@ -37,10 +42,11 @@ export class RecordTable<Row extends { id?: number }, Filter extends { from?: nu
     let skipped = 0;
     for (const window of limit === 0 ? [] : await this.#windows(filter)) {
       const skip = offset - skipped;
+      const order = (await this.#isRare(filter, window)) ? `${time} + 0` : time;
       const rows = await this.#select<Row>(
         columns,
         (p) => `${this.#where(filter, window, p)}
-          order by ${time} desc, id desc limit ${p(limit - found.length)} offset ${p(skip)}`,
+          order by ${order} desc, id desc limit ${p(limit - found.length)} offset ${p(skip)}`,
       );
       found.push(...rows);
       if (found.length === limit) break;
@@ -86,6 +92,14 @@ export class RecordTable<Row extends { id?: number }, Filter extends { from?: nu
   async #windows(filter: Filter): Promise<Window[]> {
     const stored = await this.stored();
     return stored ? newestFirst(within(stored, filter)) : [];
+  }
+
+  /**
+   * Returns whether few rows contain the searched words. PostgreSQL cannot estimate that, and would scan all rows in the
+   * order of their times. An expression as order makes it use the index of the words.
+   */
+  async #isRare(filter: Filter, window: Window): Promise<boolean> {
+    return this.#options.searches(filter) && (await this.#countIn(window, filter, MAX_SORTED)) < MAX_SORTED;
   }
 
   async #countIn(window: Window, filter: Filter, limit: number): Promise<number> {
