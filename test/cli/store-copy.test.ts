@@ -112,6 +112,10 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
       'CONFLICT',
       'svc down',
     ]);
+    const completed = async (): Promise<number> =>
+      (await svc('events', 'stats')).json.result.byType['plugin.command.completed'];
+    await expect.poll(completed).toBeGreaterThanOrEqual(20);
+    const before = await completed();
     await svc('down');
     const unmigrated = await svc('store', 'copy', dataDir, url);
     expect([unmigrated.code, unmigrated.json.error.message]).toEqual([
@@ -140,11 +144,11 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
       workflow: postgresWorkflowStore(connect(url)),
       state: postgresStateStore(connect(url), systemClock),
     };
-    const [before, after] = [await readFolder(dataDir, scope), await readAll(stores, scope)];
-    for (const name of Object.keys(before) as Array<keyof typeof before>)
-      expect(after[name], name).toEqual(before[name]);
-    expect(before.state).toHaveLength(1);
-    expect(before.pauses).toHaveLength(1);
+    const [source, copy] = [await readFolder(dataDir, scope), await readAll(stores, scope)];
+    for (const name of Object.keys(source) as Array<keyof typeof source>)
+      expect(copy[name], name).toEqual(source[name]);
+    expect(source.state).toHaveLength(1);
+    expect(source.pauses).toHaveLength(1);
 
     expect((await svc('up', '-d')).code).toBe(0);
     const items = async (...args: string[]) => (await svc(...args)).json.result.items;
@@ -156,6 +160,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
     await svc('webhooks', 'resume', 'toy', 'ping');
     expect(await send({ n: 20 })).toBe(200);
     expect(await items('webhooks', 'deliveries')).toHaveLength(21);
+    await expect.poll(completed, { timeout: 10_000 }).toBeGreaterThan(before);
   });
 
   test('a folder without data, and a URL of another store, are refused', async () => {
