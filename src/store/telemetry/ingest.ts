@@ -83,15 +83,17 @@ export class Ingest {
     this.#count('logs.dropped', by);
   }
 
-  /** Counts the records of a batch that could not be stored. */
-  dropped({ logs, events, counts, dropped }: Batch): void {
+  /** Counts the records of a batch that could not be stored. Returns the number that the next batch counts as dropped. */
+  dropped({ logs, events, counts, dropped }: Batch): number {
     for (const { serviceId: service, tenantId = '', time } of logs)
       this.#drop({ kind: 'logs', service, tenantId, time });
     for (const { tenantId, ts: time, service } of events)
       this.#drop({ kind: 'events', service, tenantId: tenantId ?? '', time });
     for (const { count: by, minute: time, ...rest } of dropped) this.#drop({ ...rest, time, by });
-    this.#count('logs.dropped', logs.length + (counts['logs.dropped'] ?? 0));
+    const droppedLogs = logs.length + (counts['logs.dropped'] ?? 0);
+    this.#count('logs.dropped', droppedLogs);
     this.#count('events.dropped', events.length + (counts['events.dropped'] ?? 0));
+    return droppedLogs;
   }
 
   /**

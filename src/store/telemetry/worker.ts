@@ -37,6 +37,8 @@ class WriterThread {
   /** Size of the lines that are not in a batch yet. */
   #bytes = 0;
   #dropped = 0;
+  /** Dropped log records that were reported before, and that the next batch counts again to store their number. */
+  #counted = 0;
   #failure: string | undefined;
   #isScheduled = false;
   #isWriting = false;
@@ -93,7 +95,8 @@ class WriterThread {
     const bytes = this.#bytes;
     this.#bytes = 0;
     if (batch) {
-      this.#dropped += batch.counts['logs.dropped'] ?? 0;
+      this.#dropped += (batch.counts['logs.dropped'] ?? 0) - this.#counted;
+      this.#counted = 0;
       for (const dropped of this.#backlog.add(batch, bytes)) this.#drop(dropped);
       void this.#writeAll();
     }
@@ -127,7 +130,7 @@ class WriterThread {
   /** Counts the records of a batch as dropped. The counts are stored with the next batch. */
   #drop({ batch }: Pending): void {
     this.#dropped += batch.logs.length + batch.events.length;
-    if (this.#retries) this.#ingest.dropped(batch);
+    if (this.#retries) this.#counted += this.#ingest.dropped(batch);
   }
 
   #report(): void {

@@ -198,6 +198,8 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'two nodes on PostgreSQL
     expect(items.map(({ message }) => message)).toEqual(['later', 'newest']);
     expect(dropped.logs).toBeGreaterThan(0);
     expect(total + dropped.logs).toBe(4002);
+    await node.writer.close();
+    expect(node.dropped.reduce((sum, [count]) => sum + count, 0)).toBe(dropped.logs);
     expect(node.dropped[0]![1]).toContain('cannot be reached');
     const metrics = await (await node.rest.fetch('/metrics')).text();
     expect(metrics).toContain(
