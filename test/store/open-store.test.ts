@@ -4,6 +4,7 @@ import { systemClock } from '../../src/kit/time/clock.ts';
 import {
   openGatewayStore,
   openStateStore,
+  openTelemetryReader,
   openWorkflowStore,
   type StoreOptions,
 } from '../../src/store/open-store.ts';
@@ -41,11 +42,18 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
         code: 'STORE_ERROR',
         message: expect.stringContaining('svc migrate --yes'),
       });
+    const telemetry = openTelemetryReader(options);
+    atEnd(() => telemetry.close());
+    await expect(telemetry.stats({})).rejects.toMatchObject({
+      code: 'STORE_ERROR',
+      message: expect.stringContaining('svc migrate --yes'),
+    });
     const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-test' });
     await migratePostgres(database);
     await database.close();
     const stores = await openAll(options);
     await Promise.all(stores.map((store) => store.probe()));
+    expect(await telemetry.stats({})).toMatchObject({ total: 0 });
   });
 
   test('the error of an unreachable server does not contain the password', async () => {

@@ -87,6 +87,32 @@ describe('ingest', () => {
     expect(await dropped({})).toEqual({ logs: 2, events: 0, unattributed: 0 });
   });
 
+  test('records of a batch that is dropped count for their tenant, service and minute', async () => {
+    const { clock, ingest } = start({ perSecond: 2, atOnce: 2 });
+    const of = (tenantId: string) =>
+      `${JSON.stringify({ level: 'info', time: clock.now(), tenantId, message: 'm' })}\n`;
+    const event = `${EVENT_LINE}"id":"1","type":"x","ts":"${new Date(NOON).toISOString()}","source":{"product":"svc","version":"1"},"runId":"r","ctx":{"tenantId":"acme"}}\n`;
+    for (let n = 0; n < 3; n++) ingest.take('rest', of('acme'));
+    ingest.take('gateway', event);
+    const first = ingest.batch()!;
+    clock.advance(minutes(3));
+    expect(ingest.dropped(first)).toBe(3);
+    ingest.take('rest', of('acme'));
+    const second = ingest.batch()!;
+    expect(second.counts).toEqual({ 'logs.dropped': 3, 'logs.kept': 1, 'events.dropped': 1 });
+    expect(ingest.dropped(second)).toBe(4);
+    const store = await open();
+    await store.append(ingest.batch()!);
+    const dropped = async (filter: LogFilter) => (await store.logs(filter, { limit: 1, offset: 0 })).dropped;
+    expect(await dropped({ tenantId: 'acme', to: NOON + minutes(1) })).toEqual({
+      logs: 3,
+      events: 1,
+      unattributed: 0,
+    });
+    expect(await dropped({ services: ['rest'] })).toEqual({ logs: 4, events: 0, unattributed: 0 });
+    expect(await store.counts()).toEqual({ 'logs.dropped': 4, 'events.dropped': 1 });
+  });
+
   test('dropped lines of more tenants than are counted separately count for an unknown tenant', () => {
     const { ingest } = start({ perSecond: 1, atOnce: 1 });
     const of = (tenantId: string) =>
