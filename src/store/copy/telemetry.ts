@@ -5,7 +5,7 @@ import { indexedText, searchVector } from '../postgres/telemetry/texts.ts';
 import { actorKey } from '../telemetry/event-rows.ts';
 import type { CopySource } from './source.ts';
 import { columnsOf, insertRows } from './table-writer.ts';
-import type { RECORD_TABLES } from './tables.ts';
+import { RECORD_TABLES } from './tables.ts';
 
 type RecordTable = (typeof RECORD_TABLES)[number];
 type Row = Record<string, unknown>;
@@ -23,13 +23,15 @@ const INDEXED = ['tenant_id', 'request_id', 'trace_id', 'plugin_id', 'run_id', '
  * Creates the partitions for all records of the source. Each call of the function is a transaction, because one with
  * all partitions would need too many locks.
  */
-export async function createDays(client: pg.Client, { source, now }: CopyOptions): Promise<void> {
-  const [firstLog, firstEvent] = [firstTime({ source, now }, 'log'), firstTime({ source, now }, 'event')];
-  const create = (at: number) =>
-    client.query('select svc.create_telemetry_days($1, $2, $3)', [at, firstLog, firstEvent]);
-  for (let at = Math.min(firstLog, firstEvent); at < now; at += days(DAYS_BEHIND + DAYS_AHEAD))
-    await create(at);
-  await create(now);
+export async function createDays(client: pg.Client, options: CopyOptions): Promise<void> {
+  const { now } = options;
+  for (const table of RECORD_TABLES) {
+    const first = firstTime(options, table);
+    const create = (at: number) =>
+      client.query('select svc.create_telemetry_days($1, $2, $3)', [at, [table], first]);
+    for (let at = first; at < now; at += days(DAYS_BEHIND + DAYS_AHEAD)) await create(at);
+    await create(now);
+  }
 }
 
 /** Copies all log records or events with their ids, and returns their number. */

@@ -103,20 +103,20 @@ const SUMS = `
   ) with (fillfactor = 20);`;
 
 /**
- * Creates missing partitions, in an empty store from the given days on. Each is attached after its creation, because `partition of` would block readers of the
+ * Creates missing partitions, in an empty store from the day of `first_ms` on. Each is attached after its creation, because `partition of` would block readers of the
  * other partitions.
  */
 const CREATE_DAYS = `
-  create function svc.create_telemetry_days(now_ms bigint, first_log bigint default null, first_event bigint default null) returns void language plpgsql as $$
+  create function svc.create_telemetry_days(
+    now_ms bigint, kinds text[] default '{log,event}', first_ms bigint default null
+  ) returns void language plpgsql as $$
   declare
     today bigint := now_ms - now_ms % ${DAY_MS};
     parent text;
-    first_ms bigint;
     next_day bigint;
     part text;
   begin
-    foreach parent in array array['log', 'event'] loop
-      first_ms := case parent when 'log' then first_log else first_event end;
+    foreach parent in array kinds loop
       select case when max(day) is null then least(today - ${days(DAYS_BEHIND)}, first_ms - first_ms % ${DAY_MS})
           else greatest(max(day) + ${DAY_MS}, today - ${days(DAYS_BEHIND)}) end into next_day
         from svc.telemetry_day where kind = parent;
