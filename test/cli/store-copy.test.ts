@@ -13,6 +13,7 @@ import {
 } from '../../src/store/postgres/index.ts';
 import { sqliteGatewayStore, sqliteStateStore, sqliteWorkflowStore } from '../../src/store/sqlite/index.ts';
 import { atEnd } from '../support/at-end.ts';
+import { migrateDatabase } from '../support/migrated-postgres.ts';
 import { FREE_PORTS } from '../support/ports.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../support/postgres.ts';
 import { testPlatform } from './platform.ts';
@@ -124,6 +125,12 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
     ]);
     await writeFile(join(folder, 'svc.config.json'), JSON.stringify({ ...FREE_PORTS, store: { url } }));
     expect((await svc('migrate', '--yes')).code).toBe(0);
+
+    const without = await emptyPostgres();
+    await migrateDatabase(without);
+    const partly = await svc('store', 'copy', dataDir, without, '--without-telemetry');
+    expect(partly.json.result).toMatchObject({ left: ['telemetry.db'] });
+    expect((await connect(without).sql('select from svc.event')).rows).toEqual([]);
 
     const copied = await svc('store', 'copy', dataDir, url);
 

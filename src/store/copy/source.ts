@@ -10,7 +10,7 @@ import { WORKFLOW_MIGRATIONS } from '../sqlite/workflow/schema.ts';
 import type { TableCopy } from './tables.ts';
 
 export type SourceFile = TableCopy['file'];
-const FILES: readonly SourceFile[] = ['svc.db', 'workflow.db', 'state.db', 'telemetry.db'];
+export const FILES: readonly SourceFile[] = ['svc.db', 'workflow.db', 'state.db', 'telemetry.db'];
 
 /**
  * Migrates the databases of a stopped platform to the current schema. Stores deliveries from the journal of a killed
@@ -37,9 +37,9 @@ export class CopySource {
   readonly folder: string;
   readonly #open: ReadonlyMap<SourceFile, Sqlite.Database>;
 
-  constructor(folder: string) {
+  constructor(folder: string, files: readonly SourceFile[] = FILES) {
     this.folder = folder;
-    const found = FILES.filter((file) => existsSync(join(folder, file)));
+    const found = files.filter((file) => existsSync(join(folder, file)));
     this.#open = new Map(found.map((file) => [file, new Sqlite(join(folder, file), { readonly: true })]));
   }
 

@@ -5,8 +5,9 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import { silentLogger } from '../../../kit/telemetry/logger.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';
 import { copyStore, type StoreCopied } from '../../../store/copy/copy-store.ts';
-import { CopySource, prepareSource } from '../../../store/copy/source.ts';
+import { CopySource, FILES, prepareSource } from '../../../store/copy/source.ts';
 import { acquireOwnerLock } from '../../../store/sqlite/owner-lock.ts';
+import { TELEMETRY_FILE } from '../../../store/sqlite/telemetry/store.ts';
 import { dataFolder } from '../../../supervisor/data-folder.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
@@ -17,6 +18,12 @@ const OPERATION = 'copy';
 const OWNED_FILES = ['svc.db', 'workflow.db', 'state.db'];
 /** Databases that PostgreSQL cannot replace. Services keep using these files in the data folder. */
 const KEPT_FILES = ['vectors.db'];
+
+interface CopyFolderOptions {
+  dataDir: string;
+  url: string;
+  withoutTelemetry: boolean;
+}
 
 interface Copied extends StoreCopied {
   /** Path of the copied data folder. The copy leaves this folder unchanged. */
@@ -41,8 +48,9 @@ export const copy = defineCommand({
         'must have the form postgres://<user>@<host>/<database>',
       )
       .describe('the database; PGPASSWORD gives its password'),
+    withoutTelemetry: z.boolean().default(false).describe('exclude log records and analytics events'),
   }),
-  async run({ folder: given, url }, context) {
+  async run({ folder: given, url, withoutTelemetry }, context) {
     const folder = dataFolder(resolve(context.cwd, given));
     if (!existsSync(join(folder.root, 'svc.db')))
       throw new PlatformError('NOT_FOUND', `${folder.root} has no platform data.`, {
@@ -57,7 +65,7 @@ export const copy = defineCommand({
             const lock = { file: join(folder.root, name), waitMs: 0, label: OPERATION };
             locks.adopt(await acquireOwnerLock(lock), (held) => held.release());
           }
-          return await copyFolder(folder.root, url, context);
+          return await copyFolder({ dataDir: folder.root, url, withoutTelemetry }, context);
         } finally {
           locks.dispose();
         }
@@ -72,10 +80,14 @@ export const copy = defineCommand({
     ].join('\n'),
 });
 
-async function copyFolder(dataDir: string, url: string, { clock, ui }: CommandContext): Promise<Copied> {
+async function copyFolder(
+  { dataDir, url, withoutTelemetry }: CopyFolderOptions,
+  { clock, ui }: CommandContext,
+): Promise<Copied> {
   const startedAt = clock.monotonic();
   await prepareSource(dataDir, { clock, logger: silentLogger });
-  const source = new CopySource(dataDir);
+  const files = FILES.filter((name) => !(withoutTelemetry && name === TELEMETRY_FILE));
+  const source = new CopySource(dataDir, files);
   try {
     const copied = await copyStore({
       ...{ source, url, now: clock.now() },
@@ -86,7 +98,9 @@ async function copyFolder(dataDir: string, url: string, { clock, ui }: CommandCo
       dataDir,
       rows: copied.tables.reduce((sum, { rows }) => sum + rows, 0),
       durationMs: Math.round(clock.monotonic() - startedAt),
-      left: KEPT_FILES.filter((name) => existsSync(join(dataDir, name))),
+      left: [...KEPT_FILES, ...(withoutTelemetry ? [TELEMETRY_FILE] : [])].filter((name) =>
+        existsSync(join(dataDir, name)),
+      ),
     };
   } finally {
     source.close();
