@@ -161,7 +161,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'two nodes on PostgreSQL
     const highest = async () =>
       Number((await server.run('select last_id from svc.telemetry_position')).rows[0].last_id);
     const before = await highest();
-    await server.kill();
+    await server.stop('immediate');
     await server.up();
     const [present, resumedAt] = [await storedBy(node, 'other'), writing.stored.length];
     expect(present.slice(0, committed)).toEqual(upTo(committed));
