@@ -39,6 +39,11 @@ const EVENT_COUNTS = `(
     substr(actor, 1, ${MAX_KEY_CHARS}) as actor, sum(occurrences) as occurrences, sum(kept) as kept
   from event_count group by 1, 2, 3, 4, 5, 6)`;
 
+/** Tables with columns that only shared runs need. */
+const BOOTS = '(select *, null as member, null as instance from boot)';
+const RUNS = '(select *, 0 as notices, 0 as notices_read from run)';
+const SCHEDULES = '(select *, null as claimed_by from schedule)';
+
 /** Tables in the order of copying. */
 export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'svc.db', target: 'client' },
@@ -51,9 +56,9 @@ export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'svc.db', target: 'delivery' },
   { file: 'svc.db', target: 'delivery_body', source: BODIES },
   { file: 'svc.db', target: 'delivery_marker', source: MARKERS },
-  { file: 'workflow.db', target: 'boot', identity: 'fence' },
+  { file: 'workflow.db', target: 'boot', source: BOOTS, identity: 'fence' },
   { file: 'workflow.db', target: 'definition' },
-  { file: 'workflow.db', target: 'run', large: ['input', 'output', 'error'], identity: 'seq' },
+  { file: 'workflow.db', target: 'run', source: RUNS, large: ['input', 'output', 'error'], identity: 'seq' },
   { file: 'workflow.db', target: 'job', large: ['outputs', 'error'] },
   { file: 'workflow.db', target: 'step', large: ['found', 'output', 'error'] },
   { file: 'workflow.db', target: 'attempt', large: ['error'] },
@@ -62,7 +67,7 @@ export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'workflow.db', target: 'run_inbox', source: 'inbox' },
   { file: 'workflow.db', target: 'idempotency_key', source: 'idempotency' },
   { file: 'workflow.db', target: 'run_usage', source: 'usage' },
-  { file: 'workflow.db', target: 'schedule' },
+  { file: 'workflow.db', target: 'schedule', source: SCHEDULES },
   { file: 'workflow.db', target: 'schedule_node' },
   { file: 'state.db', target: 'state_entry', source: 'key_value' },
   { file: 'telemetry.db', target: 'event_count', source: EVENT_COUNTS },

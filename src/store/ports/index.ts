@@ -23,6 +23,7 @@ export * from './rate-counters.ts';
 export * from './refresh-tokens.ts';
 export * from './revocations.ts';
 export * from './sealed-secrets.ts';
+export * from './shared-runs.ts';
 export * from './vectors.ts';
 export * from './webhook-inbox.ts';
 export * from './webhook-secrets.ts';

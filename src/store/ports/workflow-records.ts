@@ -185,3 +185,12 @@ export interface ScheduleRecord {
   lastAt: number | null;
   lastRunId: string | null;
 }
+
+/**
+ * Number of crashes after which a run is a suspect. A suspect is likely to crash the service again. `killsPerCrash`
+ * kills count as one crash.
+ */
+export interface SuspectLimit {
+  crashes: number;
+  killsPerCrash: number;
+}

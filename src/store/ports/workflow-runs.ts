@@ -130,8 +130,8 @@ export interface RunStore {
   /** Returns the ids of child runs that have not ended. */
   openChildren(id: string): Promise<string[]>;
   /**
-   * Adds an inbox entry and wakes the run. Returns `full` if the inbox has reached a limit. Returns `taken` if `once`
-   * is set and an equal unused entry exists.
+   * Adds an inbox entry and wakes the run. Returns the fence of the run's owner, if there is one. Returns `full` if the
+   * inbox has reached a limit. Returns `taken` if `once` is set and an equal unused entry exists.
    */
   deliver(
     seq: number,
@@ -140,10 +140,13 @@ export interface RunStore {
       once: boolean;
       most: number;
       mostBytes: number;
+      /** Fence of the caller, which gets no notice about its own runs. */
+      by?: number | undefined;
       repeat?: { key: string; digest: string } | undefined;
     },
   ): Promise<
-    { outcome: 'delivered'; n: number } | { outcome: 'ended' | 'taken' | 'full' | 'repeated' | 'different' }
+    | { outcome: 'delivered'; n: number; owner?: number | undefined }
+    | { outcome: 'ended' | 'taken' | 'full' | 'repeated' | 'different' }
   >;
   wasDelivered(seq: number, key: string): Promise<boolean>;
   /** Starts the clean-up of a run to be cancelled. Returns false if the run has an owner or has ended. */

@@ -1,16 +1,8 @@
 import type { RunError, RunStatus } from '../../contracts/index.ts';
 import type { MemberRecord, MemberStore } from './members.ts';
-import type { DefinitionRecord, RunRecord, ScheduleRecord } from './workflow-records.ts';
+import type { SharedRunStore } from './shared-runs.ts';
+import type { DefinitionRecord, RunRecord, ScheduleRecord, SuspectLimit } from './workflow-records.ts';
 import type { ConcurrencyStrategy, RunStore } from './workflow-runs.ts';
-
-/**
- * Number of crashes after which a run is a suspect. A suspect is likely to crash the service again. `killsPerCrash`
- * kills count as one crash.
- */
-export interface SuspectLimit {
-  crashes: number;
-  killsPerCrash: number;
-}
 
 /**
  * Queue of the runs to claim next. If a `SuspectLimit` is given, only `nextSuspect` returns runs that often crashed the
@@ -48,8 +40,11 @@ export interface RunQueue {
       refused: { status: RunStatus; error: RunError };
     },
   ): Promise<{ run: RunRecord; supersedes: string[] } | undefined>;
-  /** Wakes a waiting run. A run with an owner is unaffected. */
-  wake(id: string, at: number): Promise<void>;
+  /**
+   * Wakes a waiting run. Returns the fence of the owner if the run has one. The owner of a shared run then gets a
+   * notice.
+   */
+  wake(id: string, at: number): Promise<number | null>;
   /** Wakes all runs and clean-ups that wait for a plugin. */
   wakeForPlugins(at: number): Promise<void>;
 }
@@ -64,7 +59,8 @@ export type IsPoison = (run: Pick<RunRecord, 'crashes' | 'kills'>) => boolean;
 export interface BootStore {
   /**
    * Records the start of a service process and returns its boot number. With `exclusive`, all earlier processes are
-   * dead, because the caller has locked the file. Otherwise, processes with an expired lease are declared dead.
+   * dead, because the caller has locked the file. Otherwise, processes whose member has ended are declared dead, and so
+   * are processes without a member whose lease has expired.
    */
   begin(boot: {
     bootId: string;
@@ -72,7 +68,9 @@ export interface BootStore {
     now: number;
     leaseMs: number;
     exclusive: boolean;
-    /** Whether the previous service process crashed by itself. False if the process was killed from outside. */
+    /** Member of this process, if other processes share the runs. */
+    member?: Pick<MemberRecord, 'instance' | 'fence'> | undefined;
+    /** Whether the previous service process of this node crashed by itself. False if it was killed from outside. */
     hadFault: boolean;
     /**
      * Number of processes that the kernel has killed for lack of memory. If the number has risen since the last report
@@ -117,6 +115,12 @@ export interface ScheduleOwners {
 /** Node and member that register schedules. */
 export type ScheduleNode = Pick<MemberRecord, 'instance' | 'fence'>;
 
+/** Member that claims due schedules, and the ids of the workflows that it can start. */
+export interface ScheduleClaim {
+  fence: number;
+  workflows: readonly string[];
+}
+
 export interface ScheduleStore {
   /**
    * Replaces the schedules of loaded owners. Keeps schedules of other owners inactive for 30 days. If `node` is given,
@@ -130,12 +134,20 @@ export interface ScheduleStore {
   ): Promise<void>;
   list(tenantId: string): Promise<ScheduleRecord[]>;
   find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;
-  due(now: number): Promise<ScheduleRecord[]>;
+  /**
+   * Returns the schedules whose next time has passed. With `claim`, claims those of the given workflows for the member
+   * until it calls `served` or ends. Schedules that another live member has claimed are skipped.
+   */
+  due(now: number, claim?: ScheduleClaim): Promise<ScheduleRecord[]>;
   nextAt(now: number): Promise<number | null>;
-  /** Records that all due times of a schedule up to `lastAt` have been handled. */
+  /**
+   * Records that all due times of a schedule up to `lastAt` have been handled. With `fence`, ends the claim of this
+   * member, and changes nothing if the member has no claim.
+   */
   served(
     id: string,
     served: { nextAt: number | null; lastAt: number | null; lastRunId: string | null },
+    fence?: number,
   ): Promise<void>;
   setPaused(id: string, paused: boolean, nextAt: number | null): Promise<void>;
 }
@@ -147,6 +159,8 @@ export interface WorkflowStore {
   boots: BootStore;
   schedules: ScheduleStore;
   members: MemberStore;
+  /** Undefined if only one process executes the runs of the store. */
+  shared?: SharedRunStore | undefined;
   definition(hash: string): Promise<DefinitionRecord | undefined>;
   /**
    * Deletes runs that ended before `finishedBefore`. Reads at most `limit` runs, starting after the run number `after`.

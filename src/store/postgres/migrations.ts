@@ -5,7 +5,7 @@ import { MEMBERS } from './members.ts';
 import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES } from './state/schema.ts';
 import { TELEMETRY } from './telemetry/schema.ts';
-import { WORKFLOW } from './workflow/schema.ts';
+import { SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
 
 export interface Migration {
   sql: string;
@@ -24,6 +24,7 @@ export const MIGRATIONS: readonly Migration[] = [
   },
   { sql: RATE_COUNTS, minVersion: 1 },
   { sql: TELEMETRY, minVersion: 1 },
+  { sql: SHARED_RUNS, minVersion: 1 },
 ];
 
 /** Schema version that this program creates. */

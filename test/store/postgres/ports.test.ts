@@ -24,6 +24,7 @@ import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
 import { describeObjects } from '../suites/objects.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
+import { describeSharedRuns } from '../suites/shared-runs.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
 import { describeWorkflow } from '../suites/workflow.ts';
@@ -69,6 +70,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeWebhookSecrets('postgres', gatewayPart('secrets'));
   describeWebhookInbox('postgres', gatewayPart('inbox'), { shared: true });
   describeWorkflow('postgres', opened(postgresWorkflowStore));
+  describeSharedRuns('postgres', opened(postgresWorkflowStore));
   describeClients('postgres', gatewayPart('clients'));
   describeMembers('postgres', gatewayPart('members'));
   describeRefreshTokens('postgres', gatewayPart('refreshTokens'));

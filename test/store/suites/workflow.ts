@@ -43,7 +43,7 @@ const OPTIONS: StartOptions = {
   day: '2030-01-01',
 };
 
-async function started(
+export async function started(
   store: WorkflowStore,
   more: Partial<NewRun> = {},
   options: Partial<StartOptions> = {},
@@ -53,7 +53,7 @@ async function started(
   return result.run;
 }
 
-const boot = (store: WorkflowStore, exclusive = true, now = 5000, hadFault = true) =>
+export const boot = (store: WorkflowStore, exclusive = true, now = 5000, hadFault = true) =>
   store.boots.begin({ bootId: 'b', pid: 1, now, leaseMs: 1000, exclusive, hadFault, oomKills: 7 });
 
 const NOTHING = {
@@ -68,11 +68,15 @@ const NOTHING = {
   at: 6000,
 };
 
-function change(run: RunRecord, expect: RunWrite['expect'], progress: Partial<RunProgress> | null): RunWrite {
+export function change(
+  run: RunRecord,
+  expect: RunWrite['expect'],
+  progress: Partial<RunProgress> | null,
+): RunWrite {
   return { ...NOTHING, seq: run.seq, expect, run: progress && { ...run, ...progress } };
 }
 
-const claim = (run: RunRecord, fence: number): RunWrite =>
+export const claim = (run: RunRecord, fence: number): RunWrite =>
   change(
     run,
     { fence: null, status: 'queued' },
@@ -473,10 +477,8 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       const fence = await boot(port);
       await port.runs.write(claim(run, fence));
       const entry = { kind: 'approval' as const, name: 'main.ok', payload: '{}', at: 7000 };
-      expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2, mostBytes: 100 })).toEqual({
-        outcome: 'delivered',
-        n: 1,
-      });
+      const first = { once: true, most: 2, mostBytes: 100, by: fence };
+      expect(await port.runs.deliver(run.seq, entry, first)).toMatchObject({ outcome: 'delivered', n: 1 });
       expect(await port.runs.deliver(run.seq, entry, { once: true, most: 2, mostBytes: 100 })).toEqual({
         outcome: 'taken',
       });

@@ -1,5 +1,6 @@
 import type { BootStore, IsPoison, RunRecord } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
+import type { Sql } from '../named-sql.ts';
 import { interruptRun, resumeRun } from './interruptions.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
@@ -10,6 +11,21 @@ import { LIVE } from './schema.ts';
  */
 const MOVED_LIMIT =
   'ending_at = ending_at + greatest(0, :now::bigint - greatest(:aliveAt::bigint, ending_at))';
+
+const DEAD_FENCES = 'select fence from svc.boot where ended_at is not null';
+
+/** SQL condition for boots whose member has ended. A boot of an older version has no member, but a lease. */
+const IS_DEAD = `case when member is null then lease_until < :now
+  else not exists (select from svc.member m where m.fence = boot.member and m.ended_at is null) end`;
+
+/** Declares the boots of ended members dead. Returns the number of these boots. */
+export async function endDeadBoots(sql: Sql, now: number): Promise<number> {
+  const ended = await sql(
+    `update svc.boot set ended_at = :now where ended_at is null and ${IS_DEAD} returning fence`,
+    { now },
+  );
+  return ended.length;
+}
 
 /**
  * Boot records, and recovery of runs whose owner is dead. A boot is a start of the service. @spec Workflow run:
@@ -22,20 +38,23 @@ export class PostgresBoots implements BootStore {
     this.#database = database;
   }
 
-  begin(boot: Parameters<BootStore['begin']>[0]): Promise<number> {
+  begin({ member, ...boot }: Parameters<BootStore['begin']>[0]): Promise<number> {
+    const values = { ...boot, member: member?.fence ?? null, instance: member?.instance ?? null };
     return this.#database.transact(async (sql) => {
       // The kernel's count of OOM kills restarts when the machine boots. The new count can therefore be smaller than
       // the stored count.
+      // This process knows the fault and the count of its own node only.
       await sql(
         `update svc.boot set ended_at = :now,
-           had_fault = :hadFault::boolean or coalesce(oom_kills < :oomKills::bigint, false)
-         where ended_at is null and (:exclusive::boolean or lease_until < :now)`,
-        boot,
+           had_fault = instance is not distinct from :instance::text
+             and (:hadFault::boolean or coalesce(oom_kills < :oomKills::bigint, false))
+         where ended_at is null and (:exclusive::boolean or ${IS_DEAD})`,
+        values,
       );
       const [row] = await sql<{ fence: number }>(
-        `insert into svc.boot (boot_id, pid, started_at, lease_until, oom_kills)
-         values (:bootId, :pid, :now, :leaseUntil, :oomKills) returning fence`,
-        { ...boot, leaseUntil: boot.now + boot.leaseMs },
+        `insert into svc.boot (boot_id, pid, started_at, lease_until, oom_kills, member, instance)
+         values (:bootId, :pid, :now, :leaseUntil, :oomKills, :member, :instance) returning fence`,
+        { ...values, leaseUntil: boot.now + boot.leaseMs },
       );
       return row!.fence;
     });
@@ -66,9 +85,14 @@ export class PostgresBoots implements BootStore {
 
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]> {
     return this.#database.transact(async (sql) => {
+      // Claimed runs that their dead owner had not started are given back.
+      await sql(
+        `update svc.run set fence = null
+         where fence in (${DEAD_FENCES}) and status in ('queued', 'waiting')`,
+      );
       const orphans = await sql<RunRecord>(
         `${SELECT_RUN}
-         where fence is not null and fence in (select fence from svc.boot where ended_at is not null)
+         where fence is not null and fence in (${DEAD_FENCES})
          order by seq limit :limit for update skip locked`,
         { limit },
       );

@@ -66,7 +66,22 @@ export async function keyOf(sql: Sql, seq: number): Promise<string | null> {
   return row?.key ?? null;
 }
 
-/** Sets the wake time of a waiting run that has no owner. Other runs are unchanged. */
-export async function wakeRun(sql: Sql, id: string, at: number): Promise<void> {
-  await sql(`update svc.run set wake_at = :at where id = :id and ${PARKED}`, { id, at });
+/**
+ * Sets the wake time of a waiting run without an owner. The owner of another run gets a notice, unless the owner is
+ * `by`. Returns the fence of the owner.
+ */
+export async function wakeRun(
+  sql: Sql,
+  id: string,
+  at: number,
+  by: number | null = null,
+): Promise<number | null> {
+  const [run] = await sql<{ fence: number | null }>(
+    `update svc.run set wake_at = case when fence is null then :at::bigint else wake_at end,
+       notices = notices + (fence is not null)::integer
+     where id = :id and (${PARKED} or (fence is not null and fence is distinct from :by::bigint))
+     returning fence`,
+    { id, at, by },
+  );
+  return run?.fence ?? null;
 }

@@ -19,12 +19,12 @@ export async function writeRun(sql: Sql, write: RunWrite): Promise<WriteResult> 
   if (!isExpected(holder, expect) || !(await isClaimAllowed(sql, write))) return NOT_APPLIED;
   await writeParts(sql, write);
   if (run) await putProgress(sql, seq, run);
-  // Input for a run with an owner does not set the wake time. The wake time is therefore set here, when the run loses
+  // Input and notices for a run with an owner do not set the wake time. The wake time is therefore set here, when the run loses
   // its owner.
   const isParked = run?.fence === null && !isFinal;
   if (isParked && (await hasNews(sql, seq, inboxSeen)))
     await sql(`update svc.run set wake_at = :at where seq = :seq and ${PARKED}`, { seq, at });
-  if (wakeParent !== null) await wakeRun(sql, wakeParent, at);
+  if (wakeParent !== null) await wakeRun(sql, wakeParent, at, expect.fence ?? run?.fence);
   return { applied: true, promoted: await promoteKey(sql, key) };
 }
 
@@ -58,10 +58,10 @@ async function writeParts(
     await sql('update svc.run_inbox set taken_by = :by where run_seq = :seq and n = :n', { seq, n, by });
 }
 
-/** Returns whether the run has unread inbox entries, or a waiting step whose child run has finished. */
+/** Returns whether the run has notices, unread inbox entries, or a waiting step whose child run has finished. */
 async function hasNews(sql: Sql, seq: number, inboxSeen: number): Promise<boolean> {
   const rows = await sql(
-    `select where exists (
+    `select where exists (select from svc.run where seq = :seq and notices > notices_read) or exists (
        select from svc.run_inbox where run_seq = :seq and taken_by is null and n > :inboxSeen
      ) or exists (
        select from svc.step join svc.run child on child.id = step.wait::jsonb ->> 'runId'
@@ -121,7 +121,7 @@ export async function deliver(
   sql: Sql,
   seq: number,
   entry: Omit<InboxRecord, 'n' | 'takenBy'>,
-  { once, most, mostBytes, repeat }: Parameters<RunStore['deliver']>[2],
+  { once, most, mostBytes, by = 0, repeat }: Parameters<RunStore['deliver']>[2],
 ): ReturnType<RunStore['deliver']> {
   // The lock on the run's row makes sure that two inbox entries never get the same number.
   const holder = await lockRun(sql, seq);
@@ -143,8 +143,13 @@ export async function deliver(
     { seq, kind, name, payload, at, key: repeat?.key ?? null, digest: repeat?.digest ?? null },
   );
   await addEvents(sql, seq, [{ at, type: `${kind}.received`, data: { name } }]);
-  await sql(`update svc.run set wake_at = :at where seq = :seq and ${PARKED}`, { seq, at });
-  return { outcome: 'delivered', n: row!.n };
+  await sql(
+    `update svc.run set wake_at = case when fence is null then :at::bigint else wake_at end,
+       notices = notices + (fence is not null)::integer
+     where seq = :seq and (${PARKED} or fence <> :by)`,
+    { seq, at, by },
+  );
+  return { outcome: 'delivered', n: row!.n, owner: holder.fence ?? undefined };
 }
 
 /** Returns the digest of the inbox entry with this idempotency key. */

@@ -1,13 +1,14 @@
-import type { ScheduleNode, ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
+import type { ScheduleClaim, ScheduleNode, ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
 import { MAX_ABSENT_MS, type SchedulePlan, scheduleChanges } from '../../schedule-sync.ts';
 import type { PostgresDatabase } from '../database.ts';
-import { UNENDED_FENCES } from '../members.ts';
+import { hasNoOwner, UNENDED_FENCES } from '../members.ts';
 import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
 
-const SELECT = `select id, tenant_id as "tenantId", workflow_id as "workflowId", cron, timezone, overlap,
-  catch_up as "catchUp", input, paused, next_at as "nextAt", last_at as "lastAt", last_run_id as "lastRunId"
-  from svc.schedule`;
+const COLUMNS = `id, tenant_id as "tenantId", workflow_id as "workflowId", cron, timezone, overlap,
+  catch_up as "catchUp", input, paused, next_at as "nextAt", last_at as "lastAt", last_run_id as "lastRunId"`;
+const SELECT = `select ${COLUMNS} from svc.schedule`;
+const IS_DUE = 'not paused and absent_since is null and next_at <= :now';
 
 /**
  * Recomputes the due time of new, changed and reactivated schedules. An unchanged schedule keeps its stored due time.
@@ -58,12 +59,11 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
         );
         return schedule;
       }),
-    due: (now) =>
+    due: (now, claim) =>
       database.read((sql) =>
-        sql<ScheduleRecord>(
-          `${SELECT} where not paused and absent_since is null and next_at <= :now order by next_at`,
-          { now },
-        ),
+        claim
+          ? claimDue(sql, now, claim)
+          : sql<ScheduleRecord>(`${SELECT} where ${IS_DUE} order by next_at`, { now }),
       ),
     nextAt: (now) =>
       database.read(async (sql) => {
@@ -74,13 +74,13 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
         );
         return row?.at ?? null;
       }),
-    async served(id, times) {
+    async served(id, times, fence) {
       await database.read((sql) =>
         sql(
           `update svc.schedule set next_at = :nextAt, last_at = coalesce(:lastAt, last_at),
-             last_run_id = coalesce(:lastRunId, last_run_id)
-           where id = :id`,
-          { id, ...times },
+             last_run_id = coalesce(:lastRunId, last_run_id), claimed_by = null
+           where id = :id and (:fence::bigint is null or claimed_by = :fence)`,
+          { id, ...times, fence: fence ?? null },
         ),
       );
     },
@@ -94,6 +94,25 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
       );
     },
   };
+}
+
+/** Claims the due schedules that no other live member has claimed. */
+async function claimDue(
+  sql: Sql,
+  now: number,
+  { fence, workflows }: ScheduleClaim,
+): Promise<ScheduleRecord[]> {
+  const claimed = await sql<ScheduleRecord>(
+    `with picked as materialized (
+       select id as picked_id from svc.schedule
+       where ${IS_DUE} and workflow_id = any(:workflows)
+         and (claimed_by is null or claimed_by = :fence or ${hasNoOwner('claimed_by')})
+       for update skip locked
+     )
+     update svc.schedule set claimed_by = :fence from picked where id = picked_id returning ${COLUMNS}`,
+    { now, fence, workflows },
+  );
+  return claimed.toSorted((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0));
 }
 
 /** Returns the schedule ids that other nodes have registered. The map value is true if one of these nodes is live. */

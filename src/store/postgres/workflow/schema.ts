@@ -13,6 +13,13 @@ export const BLAMED = `crashes + kills > 0 and ${LIVE}`;
 /** SQL condition for waiting runs without an owner. */
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
 
+/** Columns and indexes with which several processes share the runs of the store. */
+export const SHARED_RUNS = `
+  alter table svc.boot add member bigint, add instance text collate "C";
+  alter table svc.run add notices integer not null default 0, add notices_read integer not null default 0;
+  alter table svc.schedule add claimed_by bigint;
+  create index run_planned on svc.run (wake_at) where wake_at is not null and status = 'queued';`;
+
 /**
  * Tables of workflows. Partial indexes of unfinished work keep queries fast regardless of the number of finished runs.
  */

@@ -7,6 +7,7 @@ import { postgresWorkflowRetention } from './retention.ts';
 import { postgresRunQueue } from './run-queue.ts';
 import { postgresRuns } from './runs.ts';
 import { postgresSchedules } from './schedules.ts';
+import { PostgresSharedRuns } from './shared-runs.ts';
 
 /**
  * The workflow service's stores in PostgreSQL. Closing the store closes the database. `leaseClock` replaces the clock
@@ -17,6 +18,7 @@ export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: C
     runs: postgresRuns(database),
     queue: postgresRunQueue(database),
     boots: new PostgresBoots(database.reserved),
+    shared: new PostgresSharedRuns(database),
     schedules: postgresSchedules(database),
     members: new PostgresMembers(database.reserved, leaseClock),
     definition: (hash) =>

@@ -39,6 +39,7 @@ export function sqliteRunQueue(tables: WorkflowTables): RunQueue {
     release: (seq, release) => db.write(() => releaseRun(seq, release, sql, tables)),
     async wake(id, at) {
       await db.write(() => rows.wake(id, at));
+      return null;
     },
     async wakeForPlugins(at) {
       await db.write(() => sql.wakeForPlugins.run({ at }));
