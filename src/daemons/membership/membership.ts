@@ -34,6 +34,7 @@ export class Membership implements Fence {
   readonly #deps: MembershipDeps;
   readonly #leaseMs: number | null;
   readonly #sweepers: Array<() => Promise<void>> = [];
+  readonly #lostListeners: Array<() => void> = [];
   /** End of the lease on the monotonic clock of this process. Never later than the end of the stored lease. */
   #heldUntil: number;
   /** Time since which every renewal has succeeded. Undefined after a failure. */
@@ -92,6 +93,11 @@ export class Membership implements Fence {
   /** Registers work that takes over or frees the rows of ended members. The work must be safe to repeat. */
   onEnded(sweep: () => Promise<void>): void {
     this.#sweepers.push(sweep);
+  }
+
+  /** Registers a function that is called once if another process ends this member. */
+  onLost(lost: () => void): void {
+    this.#lostListeners.push(lost);
   }
 
   /** Sweeps the rows of members that have ended. */
@@ -191,6 +197,7 @@ export class Membership implements Fence {
   #lose(): void {
     if (this.#isOver) return;
     this.#isOver = true;
+    for (const lost of this.#lostListeners) lost();
     const { instance, kind } = this.#deps.member;
     this.#deps.onLost(
       new PlatformError(

@@ -7,6 +7,7 @@ import type { DefinitionServices } from './definition-services.ts';
 import type { Replays } from './domain/code/replays.ts';
 import { PluginWaits } from './domain/effects/plugin-waits.ts';
 import { WorkflowEngine } from './domain/engine/engine.ts';
+import type { Cluster } from './domain/engine/ports.ts';
 import { RunWatch } from './domain/runs/run-watch.ts';
 import { childRuns } from './domain/starts/child-runs.ts';
 import { RunAdmission } from './domain/starts/run-admission.ts';
@@ -17,6 +18,7 @@ const LEASE_MS = seconds(30);
 
 export interface EngineServicesDeps {
   store: WorkflowStore;
+  cluster: Cluster | undefined;
   definitions: DefinitionServices['definitions'];
   evaluator: DefinitionServices['evaluator'];
   checkCodeInput: DefinitionServices['checkCodeInput'];
@@ -26,7 +28,7 @@ export interface EngineServicesDeps {
 /** Builds the engine and the metrics, traces and alerts of its runs. */
 export function engineServices(
   resources: Resources,
-  { store, definitions, evaluator, checkCodeInput, replays }: EngineServicesDeps,
+  { store, cluster, definitions, evaluator, checkCodeInput, replays }: EngineServicesDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger, analytics, tracer } = resources;
@@ -46,6 +48,7 @@ export function engineServices(
   });
   const engine = new WorkflowEngine({
     ...{ store, clock, random, logger, tracer, evaluator, replays, pluginWaits, oomKills },
+    cluster,
     exclusive: !resources.sharesStore,
     hadFault: resources.hadFault ?? false,
     definitionOf: (hash) => definitions.byHash(hash),

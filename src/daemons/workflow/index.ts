@@ -3,6 +3,7 @@ import { memberUrl } from '../membership/member-url.ts';
 import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { codeStepRoutes } from './routes/code-steps.ts';
 import { jobRoutes } from './routes/jobs.ts';
+import { noticeRoutes } from './routes/notices.ts';
 import { answerRoutes, runRoutes, streamRoutes } from './routes/runs.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
 import { triggerRoutes } from './routes/triggers.ts';
@@ -21,10 +22,12 @@ export const workflow = defineDaemon({
     scheduleRoutes,
     triggerRoutes,
     codeStepRoutes,
+    noticeRoutes,
     rereadRoutes,
   ],
-  ready({ engine, membership }, resources) {
-    membership.announce(memberUrl('workflow', resources));
+  ready({ engine, membership }, { address }) {
+    // `SVC_ADVERTISE_URL` names the gateway.
+    membership.announce(memberUrl(address.own, {}));
     return engine.start();
   },
   drain: ({ drain }) => drain(),

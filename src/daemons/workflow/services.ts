@@ -10,6 +10,7 @@ import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Reread } from '../plugin-runtime/reread.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { clusterOf } from './cluster.ts';
 import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
 import type { Definitions } from './domain/definition/definitions.ts';
@@ -21,6 +22,7 @@ import { Runs } from './domain/runs/runs.ts';
 import { createSignalCheck } from './domain/runs/signal-check.ts';
 import { type EngineServices, engineServices } from './engine-services.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
+import { RemoteReplays } from './remote-replays.ts';
 import { localSteps, runReplay } from './run-replay.ts';
 import { startServices } from './start-services.ts';
 
@@ -37,6 +39,7 @@ export interface WorkflowServices extends DaemonServices {
   reread: Reread;
   internalSecret: string;
   replays: Replays;
+  remoteReplays: RemoteReplays;
   runs: Runs;
   decisions: Decisions;
   jobs: Jobs;
@@ -73,7 +76,8 @@ export async function workflowServices(
   startRetention(resources, store, stack);
   const defined = definitionServices(resources, { store, plugins, handlers }, stack);
   const { definitions, evaluator, checkCodeInput } = defined;
-  const { engine, ...observed } = engineServices(resources, { ...defined, store, replays }, stack);
+  const cluster = clusterOf(resources, store, membership);
+  const { engine, ...observed } = engineServices(resources, { ...defined, store, cluster, replays }, stack);
   const starts = await startServices(resources, { ...defined, store, node, plugins, engine }, stack);
   const { starter } = starts;
   return {
@@ -81,6 +85,7 @@ export async function workflowServices(
     ...observed,
     ...starts,
     reread: () => plugins.upToDate(),
+    remoteReplays: new RemoteReplays({ keys, runs: store.runs, cluster, engine }),
     internalSecret: keys.internalSecret,
     probeStore: () => store.probe(),
     withdraw: () => membership.withdraw(),

@@ -1,11 +1,13 @@
 import {
   beginCodeReplay,
+  type Caller,
   enterCodeStep,
   recallCodeSteps,
   settleCodeStep,
   watchCodeSteps,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
+import type { ReplayCalls } from '../domain/code/replays.ts';
 import type { WorkflowServices } from '../services.ts';
 
 const auth = 'caller';
@@ -14,21 +16,25 @@ const auth = 'caller';
  * Routes through which workflow functions on remote backends (containers, hosts) request steps. The token of the replay
  * authorizes each call.
  */
-export function codeStepRoutes(http: Http, { replays }: WorkflowServices): void {
-  mount(http, beginCodeReplay, { auth }, async ({ body: { runId, token } }) => {
-    await replays.require(runId, token).begin();
+export function codeStepRoutes(http: Http, { replays, remoteReplays }: WorkflowServices): void {
+  async function callsOf(body: { runId: string; token: string }, caller: Caller): Promise<ReplayCalls> {
+    const { runId, token } = body;
+    const isElsewhere = !replays.has(runId);
+    return (isElsewhere && (await remoteReplays.find(body, caller))) || replays.require(runId, token);
+  }
+
+  mount(http, beginCodeReplay, { auth }, async ({ body, caller }) => {
+    await (await callsOf(body, caller)).begin();
     return { begun: true as const };
   });
-  mount(http, recallCodeSteps, { auth }, ({ body: { runId, token, after } }) =>
-    replays.require(runId, token).recall(after),
+  mount(http, recallCodeSteps, { auth }, async ({ body, caller }) =>
+    (await callsOf(body, caller)).recall(body.after),
   );
-  mount(http, enterCodeStep, { auth }, ({ body: { runId, token, step } }) =>
-    replays.require(runId, token).enter(step),
+  mount(http, enterCodeStep, { auth }, async ({ body, caller }) =>
+    (await callsOf(body, caller)).enter(body.step),
   );
-  mount(http, settleCodeStep, { auth }, ({ body: { runId, token, step } }) =>
-    replays.require(runId, token).settle(step),
+  mount(http, settleCodeStep, { auth }, async ({ body, caller }) =>
+    (await callsOf(body, caller)).settle(body.step),
   );
-  mount(http, watchCodeSteps, { auth }, ({ body: { runId, token } }) =>
-    replays.require(runId, token).watch(),
-  );
+  mount(http, watchCodeSteps, { auth }, async ({ body, caller }) => (await callsOf(body, caller)).watch());
 }

@@ -57,6 +57,10 @@ export class ReplayRoutes {
     };
   }
 
+  has(runId: string): boolean {
+    return this.#open.has(runId);
+  }
+
   require(runId: string, token: string): ReplayCalls {
     const entry = this.#open.get(runId);
     if (entry && safeEqual(entry.token, token)) return entry.calls;
@@ -78,6 +82,11 @@ export class Replays {
   /** Accepts calls of a replay until the returned function is called. */
   open(runId: string, token: string, calls: ReplayCalls): () => void {
     return this.#routes.open(runId, token, calls);
+  }
+
+  /** Returns whether a replay of the run is in progress in this process. */
+  has(runId: string): boolean {
+    return this.#routes.has(runId);
   }
 
   /** Returns the calls of a replay. Throws CONFLICT if the replay is unknown or finished. */

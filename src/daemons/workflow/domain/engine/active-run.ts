@@ -6,6 +6,7 @@ import { jobsOf, newRunState, type RunClaim, type RunState } from '../run/state.
 import { BEGUN_FLUSH_MS } from '../steps/step-kind.ts';
 import { FAILED_STATES } from '../transition/results.ts';
 import { transition } from '../transition/transition.ts';
+import type { Lease } from './ports.ts';
 import { RunWriter, type RunWriterDeps } from './run-writer.ts';
 import { WriteBuffer } from './write-buffer.ts';
 
@@ -22,9 +23,13 @@ export interface RunNews {
 }
 
 export interface ActiveRunDeps extends EffectDeps, RunWriterDeps {
+  /** Undefined if no other process can take over the run. */
+  lease?: Lease | undefined;
   jobStarted(): void;
   jobEnded(): void;
 }
+
+const LEASE_CHECK_MS = 100;
 
 /**
  * Events whose writes can be delayed. One write can then cover the begin event and the end event of a short attempt.
@@ -185,9 +190,16 @@ export class ActiveRun {
         if (!this.#departure) this.#quit('lost');
         break;
       }
+      if (this.#deps.lease?.isHeld === false) await this.#untilLeaseHeld(this.#deps.lease);
       for (const effect of effects) this.#start(effect);
     }
     this.#isCommitting = false;
+  }
+
+  /** Delays effects, because another process may execute them already. If it does, this run is soon abandoned. */
+  async #untilLeaseHeld(lease: Lease): Promise<void> {
+    while (!this.#departure && !lease.isHeld)
+      await new Promise<void>((resolve) => this.#deps.clock.after(LEASE_CHECK_MS, resolve));
   }
 
   async #persist(): Promise<boolean> {

@@ -2,7 +2,7 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
-import type { RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import type { RunRecord, RunStore, SharedRunStore } from '../../../../store/ports/index.ts';
 import { cleansUp } from '../definition/cleans-up.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';
@@ -21,12 +21,19 @@ export interface CancellingDeps {
   opening: ReadonlyMap<string, Promise<void>>;
   /** Returns the definition with this hash. Throws if the definition cannot be read or compiled. */
   definitionOf(hash: string): Promise<CompiledWorkflow>;
+  /** Undefined if no other process executes runs of the store. */
+  owners?:
+    | { store: Pick<SharedRunStore, 'requestCancel'>; notify(owner: number): Promise<boolean> }
+    | undefined;
   changed(runId: string): void;
-  host: Pick<EngineHost, 'offer' | 'requestTick' | 'isWorking' | 'ended'>;
+  host: Pick<EngineHost, 'offer' | 'requestTick' | 'isWorking' | 'ended' | 'fence'>;
 }
 
 const MAX_TRIES = 50;
 const RETRY_MS = seconds(1);
+/** Longer than the takeover from a process that has ended, in which its runs cannot be cancelled. */
+const MAX_OWNER_WAIT_MS = seconds(20);
+const OWNER_RETRY_MS = 25;
 
 /** Cancels runs and their child runs, whether the runs are in memory, being loaded or only stored. */
 export class Cancelling {
@@ -38,8 +45,9 @@ export class Cancelling {
 
   /** Cancels a run. Throws WORKFLOW_ALREADY_CANCELLED, or CONFLICT if the run changed during each attempt. */
   async cancel(run: RunRecord): Promise<CancelResult> {
+    const request = { isMade: false };
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const result = await this.#tryCancel(run);
+      const result = (await this.#cancelByOwner(run, request)) ?? (await this.#tryCancel(run));
       if (result) return result;
     }
     throw new PlatformError('CONFLICT', `Run ${run.id} changes too fast to be cancelled; try again.`);
@@ -84,6 +92,39 @@ export class Cancelling {
    */
   async supersede(ids: readonly string[]): Promise<void> {
     for (const id of ids) await this.cancelById(id);
+  }
+
+  /**
+   * Lets the process that executes the run cancel it. Returns undefined if no other process executes the run. Throws
+   * SERVICE_UNAVAILABLE if the owner does not react; it cancels the run later, or the next owner does.
+   */
+  async #cancelByOwner(
+    { id, tenantId }: RunRecord,
+    request: { isMade: boolean },
+  ): Promise<CancelResult | undefined> {
+    const { store, owners, clock, host, changed } = this.#deps;
+    if (!owners) return undefined;
+    const until = clock.monotonic() + MAX_OWNER_WAIT_MS;
+    for (let waitMs = 0; clock.monotonic() < until; ) {
+      const run = await store.runs.find(tenantId, id);
+      const isCancelled = run?.status === 'cancelled' || run?.ending === 'cancelled';
+      if (run && request.isMade && (isCancelled || isFinal(run.status))) {
+        changed(id);
+        return { cancelled: isCancelled, status: run.status };
+      }
+      const isOwnedElsewhere = run && run.fence !== null && run.fence !== host.fence;
+      if (!isOwnedElsewhere || run.status === 'cancelling') return undefined;
+      if (waitMs > 0) await new Promise<void>((resolve) => clock.after(waitMs, resolve));
+      await owners.store.requestCancel(run.seq);
+      request.isMade = true;
+      // An owner that was reached has cancelled the run by now, unless the run is about to leave its memory.
+      waitMs = (await owners.notify(run.fence!)) ? OWNER_RETRY_MS : RETRY_MS;
+    }
+    throw new PlatformError(
+      'SERVICE_UNAVAILABLE',
+      `The service that executes run ${id} does not answer. The run is cancelled once it does, or once another service takes over.`,
+      { details: { runId: id } },
+    );
   }
 
   /** Tries once to cancel a run. Returns undefined if the run changed concurrently. */

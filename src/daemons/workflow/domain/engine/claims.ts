@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BoundedCache, createBoundedCache } from '../../../../kit/data/bounded-cache.ts';
 import { createFairShares, type FairShares } from '../../../../kit/limits/fair-shares.ts';
 import { MAX_SHORT_WAIT_MS } from '../../../../kit/time/deadlines.ts';
@@ -9,11 +8,13 @@ import { isLostDefinition } from '../definition/definition-faults.ts';
 import { createFairSlots, type FairSlots } from '../effects/fair-slots.ts';
 import { Program } from '../run/program.ts';
 import { ActiveRun, type Departure } from './active-run.ts';
-import { DueRuns } from './due-runs.ts';
 import { failedByDefinition } from './failed-by-definition.ts';
+import { LocalRuns } from './local-runs.ts';
 import { createPlannedRuns } from './planned-runs.ts';
 import type { EngineDeps, EngineHost } from './ports.ts';
-import { ReadyQueue, type ReadyRun } from './ready-queue.ts';
+import type { ReadyRun } from './ready-queue.ts';
+import type { RunSource } from './run-source.ts';
+import { SharedRuns } from './shared-runs.ts';
 import { Suspects } from './suspects.ts';
 
 /** Maximum number of timers for waiting runs that only the store holds, and of their cached deadlines. */
@@ -33,29 +34,19 @@ export class Claims {
   readonly #runSlots: FairShares;
   readonly #stepSlots: FairSlots;
   readonly #suspects: Suspects;
-  readonly #ready: ReadyQueue;
-  readonly #due: DueRuns;
+  readonly #source: RunSource;
   /** Deadlines of runs that wait outside memory, on the monotonic clock, by run id. */
   readonly #deadlines: BoundedCache<ReadonlyMap<number, number>> = createBoundedCache(MAX_SHORT_WAITS);
   #shortWaits = 0;
-  #isPumping = false;
 
   constructor(deps: EngineDeps, host: EngineHost) {
-    const { limits, store } = deps;
+    const { limits } = deps;
     this.#deps = deps;
     this.#host = host;
     this.#runSlots = createFairShares(limits.runs);
     this.#stepSlots = createFairSlots(limits.steps);
     this.#suspects = new Suspects(limits.poisonAfter, () => host.requestTick());
-    const { limit } = this.#suspects;
-    this.#ready = new ReadyQueue({ queue: store.queue, slots: this.#runSlots, suspects: limit });
-    this.#due = new DueRuns({
-      queue: store.queue,
-      slots: this.#runSlots,
-      suspects: this.#suspects,
-      claim: (run) => this.#claim({ run, fresh: false }),
-      release: createPlannedRuns({ ...deps, host }),
-    });
+    this.#source = this.#openSource();
   }
 
   /**
@@ -64,64 +55,43 @@ export class Claims {
   offer(run: RunRecord, fresh: boolean): void {
     if (!this.#host.isWorking) return;
     if (run.ready && this.#suspects.has(run)) this.#host.requestTick();
-    else if (run.ready) {
-      this.#ready.offer({ run, fresh });
-      this.#pump();
-    } else if (run.wakeAt !== null) this.#host.notice(run.wakeAt);
+    else if (run.ready) this.#source.offer(run, fresh);
+    else if (run.wakeAt !== null) this.#host.notice(run.wakeAt);
   }
 
   /** Marks the queued copy of a run as outdated. The next claim then reads the run from the store. */
   stale(runId: string): void {
-    this.#ready.stale(runId);
+    this.#source.stale(runId);
   }
 
   /** Reads from the store which tenants have ready runs. */
   refresh(): Promise<void> {
-    return this.#ready.refresh();
+    return this.#source.refresh();
   }
 
   /** Claims due runs, then ready runs. Returns the time at which `look` must be called again, or null. */
-  async look(now: number): Promise<number | null> {
-    const next = await this.#due.look(now);
-    this.#pump();
-    return next;
+  look(now: number): Promise<number | null> {
+    return this.#source.look(now);
   }
 
-  /**
-   * Claims ready runs within the fair share of each tenant. Runs in the in-memory queue are claimed first. Other runs
-   * are first read from the store.
-   */
-  #pump(): void {
-    while (this.#host.isWorking) {
-      const next = this.#ready.next();
-      if (!next) break;
-      this.#claim(next);
-    }
-    if (this.#host.isWorking && this.#ready.isBehind && !this.#isPumping) void this.#pumpFromStore();
-  }
-
-  async #pumpFromStore(): Promise<void> {
-    this.#isPumping = true;
-    try {
-      while (this.#host.isWorking && this.#ready.isBehind) {
-        await this.#ready.read();
-        this.#pump();
-        // A page of the query might contain only claimed runs, because the query returns claimed runs until their
-        // claims are written.
-        await nextTurn();
-      }
-    } catch (error) {
-      this.#deps.logger.error('Queued runs could not be read; the next attempt follows in a second', {
-        error,
-      });
-    } finally {
-      this.#isPumping = false;
-    }
+  #openSource(): RunSource {
+    const { store, cluster, clock, logger } = this.#deps;
+    const shared = {
+      ...{ queue: store.queue, slots: this.#runSlots, suspects: this.#suspects, host: this.#host, logger },
+      claim: (ready: ReadyRun) => this.#claim(ready),
+      release: createPlannedRuns({ ...this.#deps, host: this.#host }),
+    };
+    if (!cluster) return new LocalRuns(shared);
+    return new SharedRuns({ ...shared, store: cluster.store, lease: cluster, clock });
   }
 
   /** Claims a run. Returns false if the tenant has no free slot. */
   #claim({ run, fresh }: ReadyRun): boolean {
-    if (this.active.has(run.id) || this.opening.has(run.id)) return true;
+    const leaving = this.active.get(run.id);
+    if (leaving || this.opening.has(run.id)) {
+      if (run.fence !== null) void leaving?.left.then(() => this.#unclaim(run));
+      return true;
+    }
     if (!this.#runSlots.take(run.tenantId)) return false;
     if (!this.#suspects.mayBegin(run)) {
       this.#runSlots.release(run.tenantId);
@@ -137,6 +107,7 @@ export class Claims {
     const activated = await this.#tryOpen(run);
     this.opening.delete(run.id);
     if (activated) return;
+    if (run.fence !== null) this.#unclaimLater(run);
     this.#suspects.left(run);
     this.#leaveSlot(run.tenantId);
   }
@@ -147,7 +118,7 @@ export class Claims {
     try {
       const loaded = await store.runs.load(run.seq);
       // The run might have been claimed, cancelled or finished while it was queued.
-      if (!loaded || loaded.run.fence !== null || !CLAIMABLE.has(loaded.run.status)) return false;
+      if (!loaded || loaded.run.fence !== run.fence || !CLAIMABLE.has(loaded.run.status)) return false;
       if (loaded.run.status === 'queued' && !loaded.run.ready) return false;
       const workflow = await this.#definitionFor(loaded.run);
       if (!workflow || !this.#host.isWorking) return false;
@@ -160,10 +131,25 @@ export class Claims {
     }
   }
 
+  /** Gives a claimed run back, so that it is claimed again. */
+  async #unclaim(run: RunRecord): Promise<void> {
+    const { cluster, logger } = this.#deps;
+    try {
+      await cluster?.store.unclaim(this.#host.fence, [run.seq]);
+      this.#host.requestTick();
+    } catch (error) {
+      logger.error(`Run ${run.id} could not be given back; the next attempt follows in a second`, { error });
+      this.#unclaimLater(run);
+    }
+  }
+
+  #unclaimLater(run: RunRecord): void {
+    this.#deps.clock.after(seconds(1), () => void this.#unclaim(run));
+  }
+
   #leaveSlot(tenantId: string): void {
     this.#runSlots.release(tenantId);
-    if (this.#due.claimNext()) this.#pump();
-    else this.#host.requestTick();
+    this.#source.slotReleased();
   }
 
   /**
@@ -188,19 +174,20 @@ export class Claims {
   }
 
   #activate(loaded: LoadedRun, workflow: CompiledWorkflow): void {
-    const { limits, store, evaluator, hooks } = this.#deps;
+    const { limits, store, cluster, evaluator, hooks } = this.#deps;
     const { run } = loaded;
     const claim = {
       loaded,
       program: new Program(workflow, evaluator.within),
       fence: this.#host.fence,
-      isFromBefore: (run.wakeAt ?? run.runAt ?? run.createdAt) < this.#host.startedAt,
+      isFromBefore: this.#isFromBefore(run),
       limits,
       deadlines: this.#deadlines.get(run.id) ?? new Map(),
     };
     const one = new ActiveRun(claim, {
       ...this.#deps,
       store: store.runs,
+      lease: cluster,
       slots: this.#stepSlots,
       jobStarted: hooks.jobStarted,
       jobEnded: hooks.jobEnded,
@@ -216,6 +203,12 @@ export class Claims {
     });
     this.active.set(run.id, one);
     void one.left.then((departure) => this.#departed(one, departure));
+  }
+
+  /** Whether the run may have been in flight when a process crashed, which may have been a process of another node. */
+  #isFromBefore(run: RunRecord): boolean {
+    if (this.#deps.cluster && run.resumeCount > 0) return true;
+    return (run.wakeAt ?? run.runAt ?? run.createdAt) < this.#host.startedAt;
   }
 
   #departed(one: ActiveRun, departure: Departure): void {

@@ -6,8 +6,10 @@ import type { RunNews } from './active-run.ts';
 import { keepLease } from './boot-lease.ts';
 import { Cancelling } from './cancelling.ts';
 import { Claims } from './claims.ts';
+import { OwnerNotices } from './owner-notices.ts';
 import type { CancelResult, Engine, EngineDeps, EngineHost, JobCounts } from './ports.ts';
 import { recover } from './recovery.ts';
+import { Sweeper } from './sweeper.ts';
 import { Ticker } from './ticker.ts';
 
 /** Maximum number of unread signals of a run. Each claim of a run reads all its unread signals. */
@@ -30,6 +32,8 @@ export class WorkflowEngine implements Engine, EngineHost {
   readonly #plans: Ticker;
   readonly #claims: Claims;
   readonly #cancelling: Cancelling;
+  readonly #notices: OwnerNotices;
+  readonly #sweeper: Sweeper | undefined;
   readonly #looks: Look[] = [];
   /** Ended child runs by parent id, collected during one event loop turn. */
   readonly #endedChildren = new Map<string, Set<string>>();
@@ -39,14 +43,17 @@ export class WorkflowEngine implements Engine, EngineHost {
   #isWorking = false;
 
   constructor(deps: EngineDeps) {
-    const { clock, logger, store, hooks, definitionOf } = deps;
+    const { clock, logger, store, hooks, definitionOf, cluster } = deps;
     this.#deps = deps;
     this.#ticker = new Ticker({ clock, logger, look: () => this.#lookAtRuns() });
     this.#plans = new Ticker({ clock, logger, look: () => this.#lookAtPlans() });
     this.#claims = new Claims(deps, this);
     const { active, opening } = this.#claims;
+    this.#notices = new OwnerNotices({ cluster, clock, logger, active, host: this });
+    this.#sweeper = cluster && new Sweeper(deps, cluster, this);
     this.#cancelling = new Cancelling({
       ...{ store, clock, logger, active, opening, definitionOf },
+      owners: cluster && { store: cluster.store, notify: (owner) => this.#notices.notify(owner) },
       changed: hooks.changed,
       host: this,
     });
@@ -69,7 +76,7 @@ export class WorkflowEngine implements Engine, EngineHost {
   }
 
   async start(): Promise<void> {
-    const { store, clock, random, limits } = this.#deps;
+    const { store, clock, random, limits, cluster } = this.#deps;
     this.#startedAt = clock.now();
     const aliveAt = (await store.boots.lastAlive(limits.leaseMs)) ?? this.#startedAt;
     this.#fence = await store.boots.begin({
@@ -78,6 +85,7 @@ export class WorkflowEngine implements Engine, EngineHost {
       now: clock.now(),
       leaseMs: limits.leaseMs,
       exclusive: this.#deps.exclusive,
+      member: this.#deps.cluster?.member,
       hadFault: this.#deps.hadFault,
       oomKills: this.#deps.oomKills(),
     });
@@ -85,10 +93,13 @@ export class WorkflowEngine implements Engine, EngineHost {
     await store.queue.wakeForPlugins(clock.now());
     // With a `wakeAt` before this start, the runs count as ready before the start. Evaluations of such runs are durably
     // marked as in flight, so that a crash is attributed to its run.
-    await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: this.#startedAt - 1 });
+    if (!(await cluster?.hasOthers()))
+      await store.boots.resumeCleanUps({ aliveAt, now: clock.now(), wakeAt: this.#startedAt - 1 });
     await this.#claims.refresh();
     this.#isWorking = true;
     this.#stopRenewing = keepLease(this.#deps, this.#fence, () => this.#lost());
+    cluster?.onLost(() => this.#lost());
+    this.#sweeper?.start();
     // The previous service process ended before it could cancel these runs.
     for (const run of await store.boots.leftToCancel()) await this.cancelById(run);
     setImmediate(() => {
@@ -135,12 +146,18 @@ export class WorkflowEngine implements Engine, EngineHost {
     options: { once: boolean; repeat?: { key: string; digest: string } | undefined },
   ): Promise<void> {
     const { store, hooks } = this.#deps;
-    const limits = { most: MAX_UNREAD, mostBytes: MAX_UNREAD_MB * 1024 * 1024 };
+    const limits = { most: MAX_UNREAD, mostBytes: MAX_UNREAD_MB * 1024 * 1024, by: this.#fence };
     const delivered = await store.runs.deliver(run.seq, entry, { ...options, ...limits });
     if (delivered.outcome === 'repeated') return;
     if (delivered.outcome !== 'delivered') throw undelivered(delivered.outcome, run, entry.name);
     hooks.changed(run.id);
-    await this.#poke(run.id, { entry: { ...entry, n: delivered.n, takenBy: null } });
+    const { n, owner } = delivered;
+    if (owner !== undefined && owner !== this.#fence) await this.#notices.notify(owner);
+    else await this.#poke(run.id, { entry: { ...entry, n, takenBy: null } });
+  }
+
+  readNotices(): Promise<void> {
+    return this.#notices.read();
   }
 
   async pluginsChanged(): Promise<void> {
@@ -181,8 +198,8 @@ export class WorkflowEngine implements Engine, EngineHost {
       await opening.get(id);
       const one = active.get(id);
       if (one) return one.poke(news);
-      await this.#deps.store.queue.wake(id, this.#deps.clock.now());
-      await this.#ticker.tick();
+      const owner = await this.#deps.store.queue.wake(id, this.#deps.clock.now());
+      await (owner === null ? this.#ticker.tick() : this.#notices.notify(owner));
     } catch (error) {
       const message = `Run ${id} could not be woken; it continues when it is next due`;
       this.#deps.logger.error(message, { error });
@@ -196,7 +213,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     this.#stopRenewing();
     // The stop is recorded before the drain. Otherwise, a kill by a supervisor during the drain would count as a crash.
     if (this.#fence > 0) await store.boots.stopping(this.#fence);
-    await Promise.all([this.#ticker.stop(), this.#plans.stop()]);
+    await Promise.all([this.#ticker.stop(), this.#plans.stop(), this.#sweeper?.stop()]);
     await Promise.all(opening.values());
     const open = [...active.values()];
     for (const one of open) one.drain();
@@ -214,7 +231,9 @@ export class WorkflowEngine implements Engine, EngineHost {
 
   /** Claims due runs. Returns the time at which the next run is due. */
   async #lookAtRuns(): Promise<number | null> {
-    return this.#isWorking ? this.#claims.look(this.#deps.clock.now()) : null;
+    if (!this.#isWorking) return null;
+    void this.#notices.read();
+    return this.#claims.look(this.#deps.clock.now());
   }
 
   async #lookAtPlans(): Promise<number | null> {

@@ -20,6 +20,7 @@ export function failedByDefinition(
   const failed: RunRecord = {
     ...run,
     status,
+    fence: null,
     ready: false,
     reason: null,
     wakeAt: null,
@@ -31,7 +32,7 @@ export function failedByDefinition(
     failed,
     write: {
       seq: run.seq,
-      expect: { fence: null, status: run.status },
+      expect: { fence: run.fence, status: run.status },
       run: failed,
       jobs: [],
       steps: [],

@@ -3,13 +3,39 @@ import type { Random } from '../../../../kit/security/random.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Tracer } from '../../../../kit/telemetry/tracer.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
-import type { InboxRecord, RunRecord, WorkflowStore } from '../../../../store/ports/index.ts';
+import type {
+  InboxRecord,
+  MemberRecord,
+  RunRecord,
+  SharedRunStore,
+  WorkflowStore,
+} from '../../../../store/ports/index.ts';
 import type { Replays } from '../code/replays.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { PluginWaits } from '../effects/plugin-waits.ts';
 import type { AdmitChild, ChildRequest } from '../starts/child-runs.ts';
 import type { RunScheduler } from '../starts/run-starter.ts';
+
+/** Lease of this process on its runs. */
+export interface Lease {
+  /** False while another process may have taken over the runs of this process. */
+  readonly isHeld: boolean;
+}
+
+/** The processes that share the runs of the store. */
+export interface Cluster extends Lease {
+  store: SharedRunStore;
+  member: Pick<MemberRecord, 'instance' | 'fence'>;
+  /** Returns whether another process is alive. */
+  hasOthers(): Promise<boolean>;
+  /** Registers work that recovers the runs of ended processes. */
+  onEnded(recover: () => Promise<void>): void;
+  /** Calls `lost` when another process has declared this process dead. */
+  onLost(lost: () => void): void;
+  /** Lets the process with this fence read the notices for its runs. Resolves to false if it cannot be reached. */
+  notify(fence: number): Promise<boolean>;
+}
 
 export interface EngineDeps {
   store: WorkflowStore;
@@ -26,6 +52,8 @@ export interface EngineDeps {
   pluginWaits: PluginWaits;
   limits: EngineLimits;
   hooks: EngineHooks;
+  /** Undefined if no other process executes runs of the store. */
+  cluster?: Cluster | undefined;
   /** Whether this process owns the data file exclusively. No earlier service process is then alive. */
   exclusive: boolean;
   /** Whether the previous service process crashed, as opposed to being killed from outside. */
@@ -117,6 +145,8 @@ export interface Engine extends RunScheduler {
     entry: Omit<InboxRecord, 'n' | 'takenBy'>,
     options: { once: boolean; repeat?: { key: string; digest: string } | undefined },
   ): Promise<void>;
+  /** Reads the notices and cancel requests that other processes have stored for runs of this process. */
+  readNotices(): Promise<void>;
   /** Resumes runs that wait for a plugin. Called after a plugin reload. */
   pluginsChanged(): Promise<void>;
   /** Claims due runs, then calls the `onTick` callbacks. */
@@ -126,4 +156,6 @@ export interface Engine extends RunScheduler {
   /** Waits up to `drainMs` for in-flight steps, then abandons the remaining steps. */
   stop(drainMs: number): Promise<void>;
   readonly activeRuns: number;
+  /** Fence token of this boot. */
+  readonly fence: number;
 }

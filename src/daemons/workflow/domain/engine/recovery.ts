@@ -7,10 +7,10 @@ type RecoveryDeps = Pick<EngineDeps, 'store' | 'clock' | 'logger' | 'limits' | '
 const RECOVERY_CHUNK = 200;
 
 /**
- * Marks the runs of dead service processes as interrupted, and queues these runs ahead of new runs. @spec Workflow run:
- * interrupted
+ * Marks runs of dead boots as interrupted, and queues them ahead of new work. Returns whether there were any. @spec
+ * Workflow run: interrupted
  */
-export async function recover({ store, clock, logger, limits, hooks }: RecoveryDeps): Promise<void> {
+export async function recover({ store, clock, logger, limits, hooks }: RecoveryDeps): Promise<boolean> {
   const counts = { interrupted: 0, resumed: 0, poisoned: 0 };
   for (;;) {
     const runs = await store.boots.interrupt(clock.now(), RECOVERY_CHUNK, (run) =>
@@ -36,7 +36,7 @@ export async function recover({ store, clock, logger, limits, hooks }: RecoveryD
     }
     if (runs.length < RECOVERY_CHUNK) break;
   }
-  if (counts.interrupted + counts.resumed + counts.poisoned === 0) return;
+  if (counts.interrupted + counts.resumed + counts.poisoned === 0) return false;
   logger.diagnostic({
     domain: 'workflow',
     event: 'runs.recovered',
@@ -46,4 +46,5 @@ export async function recover({ store, clock, logger, limits, hooks }: RecoveryD
     outcome: counts.poisoned > 0 ? 'degraded' : 'succeeded',
     evidence: counts,
   });
+  return true;
 }

@@ -94,8 +94,10 @@ export class Schedules {
     const wasSetBack = now < this.#lookedAt - SET_BACK_MS;
     this.#lookedAt = now;
     if (wasSetBack) await this.sync(this.#ofPlugins);
-    for (const schedule of await store.due(now)) {
-      // Only a node that has registered the workflow starts the scheduled runs of the workflow.
+    // Only a node that has registered the workflow starts the scheduled runs of the workflow.
+    const claim = node && { fence: node.fence, workflows: [...definitions.registered.keys()] };
+    for (const schedule of await store.due(now, claim)) {
+      // SQLite does not support claims.
       if (node && !definitions.registered.has(schedule.workflowId)) continue;
       await this.#serveOne(schedule, now);
     }
@@ -154,7 +156,7 @@ export class Schedules {
   }
 
   async #serveOne(schedule: ScheduleRecord, now: number): Promise<void> {
-    const { store, random } = this.#deps;
+    const { store, random, node } = this.#deps;
     const { id, nextAt, catchUp, overlap, lastRunId } = schedule;
     const mayBeHeld = overlap === 'queue' && catchUp === 'none';
     const slots = slotsToServe(schedule, now, mayBeHeld ? await this.#blockedUntil(lastRunId, now) : 0);
@@ -168,7 +170,7 @@ export class Schedules {
           continue;
         }
         // With `overlap: queue`, the schedule stays due until its previous run has ended.
-        await store.served(id, { nextAt: slot, lastAt: null, lastRunId: served.lastRunId });
+        await store.served(id, { nextAt: slot, lastAt: null, lastRunId: served.lastRunId }, node?.fence);
         return;
       }
       try {
@@ -189,7 +191,7 @@ export class Schedules {
         'MISSED',
         `catchUp starts ${MAX_CATCH_UP_RUNS} at most, and this is the next`,
       );
-    await store.served(id, { nextAt: nextTime(schedule, now), ...served });
+    await store.served(id, { nextAt: nextTime(schedule, now), ...served }, node?.fence);
   }
 
   /**
