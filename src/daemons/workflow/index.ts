@@ -25,9 +25,8 @@ export const workflow = defineDaemon({
     noticeRoutes,
     rereadRoutes,
   ],
-  ready({ engine, membership }, { address }) {
-    // `SVC_ADVERTISE_URL` names the gateway.
-    membership.announce(memberUrl(address.own, {}));
+  ready({ engine, membership }, resources) {
+    membership.announce(memberUrl('workflow', resources));
     return engine.start();
   },
   drain: ({ drain }) => drain(),
