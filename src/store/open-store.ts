@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import type { Logger } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import { openPostgres } from './open-postgres.ts';
-import type { GatewayStore, KeyValueStore, RateCounters, StateStore, WorkflowStore } from './ports/index.ts';
+import type {
+  GatewayStore,
+  KeyValueStore,
+  RateCounters,
+  SharedPluginStore,
+  StateStore,
+  WorkflowStore,
+} from './ports/index.ts';
 import type { TelemetryReader } from './ports/telemetry.ts';
 import type { SpillOptions } from './postgres/gateway/inbox/spilling-inbox.ts';
 import {
@@ -19,6 +26,8 @@ import { createTelemetryReader, openedOnUse } from './telemetry/reader.ts';
 const SPILL_FOLDER = 'spill';
 /** Streams of all clients share these connections. */
 const READER_CONNECTIONS = 4;
+/** One connection holds the lock during a change. */
+const SHARED_PLUGIN_CONNECTIONS = 4;
 
 export interface StoreOptions {
   /** URL of PostgreSQL, or null for SQLite files in `dataDir`. */
@@ -86,6 +95,20 @@ export function openWorkflowStore({
   if (postgresUrl === null) return sqliteWorkflowStore(options);
   return openPostgres(postgresUrl, 'workflow', options.logger, ({ postgresWorkflowStore }, database) =>
     postgresWorkflowStore(database),
+  );
+}
+
+/** Opens the list of plugins that all nodes share. Throws STORE_ERROR in the same cases as `openGatewayStore`. */
+export function openSharedPlugins(
+  postgresUrl: string,
+  { clock, logger }: Pick<StoreOptions, 'clock' | 'logger'>,
+): Promise<SharedPluginStore> {
+  return openPostgres(
+    postgresUrl,
+    'marketplace',
+    logger,
+    ({ postgresSharedPlugins }, database) => postgresSharedPlugins(database, clock),
+    { maxConnections: SHARED_PLUGIN_CONNECTIONS },
   );
 }
 
