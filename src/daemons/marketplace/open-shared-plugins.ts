@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
 import { messageOf } from '../../kit/errors/errors.ts';
+import { findFolders, sourceDigest } from '../../plugins/index.ts';
 import { openSharedPlugins as openStore } from '../../store/open-store.ts';
 import type { ObjectStore, SharedPluginStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
@@ -29,9 +32,10 @@ export async function openSharedPlugins(
   postgresUrl: string,
   stack: AsyncDisposableStack,
 ): Promise<SharedPlugins> {
-  const { dataDir, clock, logger, config } = resources;
+  const { projectDir, dataDir, clock, logger, config } = resources;
   const store = stack.adopt(await openStore(postgresUrl, { clock, logger }), (opened) => opened.close());
-  const joining = { kind: 'marketplace', release: null, keys: null } as const;
+  const release = await digestOfProject(projectDir, config.plugins);
+  const joining = { kind: 'marketplace', release, keys: null } as const;
   const membership = await joinMembers(resources, store.members, joining, stack);
   const { staleMs } = config.auth;
   const feed = stack.adopt(
@@ -93,4 +97,13 @@ async function openPackages(
   const { s3Objects } = await import('../../store/s3/objects.ts');
   const bucket = stack.adopt(await s3Objects(storage, env), (opened) => opened.close());
   return new Packages([bucket, database], storage.maxObjectBytes);
+}
+
+/** Returns a digest of the plugin folders of the project, by which operators see that nodes differ. */
+async function digestOfProject(projectDir: string, patterns: string[]): Promise<string> {
+  const { folders } = await findFolders(projectDir, patterns);
+  const digests = await Promise.all(
+    folders.map(async (root) => `${basename(root)} ${await sourceDigest(root)}`),
+  );
+  return createHash('sha256').update(digests.toSorted().join('\n')).digest('base64url');
 }
