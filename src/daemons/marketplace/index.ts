@@ -8,9 +8,9 @@ export const marketplace = defineDaemon({
   defaultPort: 5070,
   services: marketplaceServices,
   routes: [pluginCatalogueRoutes],
-  async ready({ shared, membership }, { address }) {
+  async ready({ followNodes, membership }, { address }) {
     membership?.announce(address.url);
     // Services that started before this one have loaded the plugins of an earlier revision.
-    await shared?.sync();
+    await followNodes?.();
   },
 });

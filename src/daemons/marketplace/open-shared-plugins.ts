@@ -56,15 +56,15 @@ export async function openSharedPlugins(
   return { store, membership, feed, packages, cache };
 }
 
-/** Creates the shared list, and follows changes by other nodes. */
+/** Creates the shared list. Changes by other nodes are loaded once `followChanges` is called. */
 export function createSharedLock(
   resources: Resources,
-  { store, membership, feed, packages, cache }: SharedPlugins,
+  { store, membership, packages, cache }: SharedPlugins,
   runtime: PluginRuntime,
   stack: AsyncDisposableStack,
 ): SharedPluginLock {
   const { clock, logger, config } = resources;
-  const lock = stack.adopt(
+  return stack.adopt(
     new SharedPluginLock({
       ...{ store: store.lock, cache, packages, runtime, clock, logger },
       fence: membership.fence,
@@ -73,9 +73,16 @@ export function createSharedLock(
     }),
     (opened) => opened.close(),
   );
+}
+
+/**
+ * Loads changes by other nodes. Must be called after the folders of interrupted installations are removed, because an
+ * update creates such folders too. Resolves once this node is up to date.
+ */
+export function followChanges({ feed }: SharedPlugins, lock: SharedPluginLock): Promise<void> {
   // The feed does not wait for the update, which can take seconds.
   feed.follow('plugins', () => void lock.sync());
-  return lock;
+  return lock.sync();
 }
 
 async function publishFirst({ lock: store }: SharedPluginStore, cache: PluginCache): Promise<void> {

@@ -11,9 +11,8 @@ import { Installer } from './domain/installer.ts';
 import { createLifecycle } from './domain/lifecycle.ts';
 import { localPluginLock } from './domain/plugin-lock.ts';
 import { createReloadBroadcast } from './domain/reload-broadcast.ts';
-import type { SharedPluginLock } from './domain/shared/shared-lock.ts';
 import { watchFolders } from './domain/watched-folders.ts';
-import { createSharedLock, openSharedPlugins } from './open-shared-plugins.ts';
+import { createSharedLock, followChanges, openSharedPlugins } from './open-shared-plugins.ts';
 
 const LIST_TIMEOUT_MS = seconds(10);
 
@@ -28,8 +27,8 @@ export interface MarketplaceServices extends DaemonServices {
   watch: SourceWatch;
   /** Hosts that are allowed to install, update and remove plugins. */
   admins: readonly string[];
-  /** The plugins that all nodes share, and this node's membership. Undefined with SQLite. */
-  shared?: SharedPluginLock;
+  /** Loads plugin changes by other nodes. Undefined with SQLite, as is this node's membership. */
+  followNodes?: () => Promise<void>;
   membership?: Membership;
 }
 
@@ -75,7 +74,11 @@ export async function marketplaceServices(
   return {
     ...{ plugins, installer, readCatalogue, watch, admins: config.gateway.admins },
     ...(nodes && shared
-      ? { membership: nodes.membership, shared, probeStore: () => nodes.store.probe() }
+      ? {
+          membership: nodes.membership,
+          followNodes: () => followChanges(nodes, shared),
+          probeStore: () => nodes.store.probe(),
+        }
       : {}),
   };
 }

@@ -12,7 +12,6 @@ import type { Analytics } from '../../../kit/telemetry/analytics.ts';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import {
-  type LoadedPlugin,
   manifestDigest,
   type PluginDescriber,
   type PluginRegistry,
@@ -31,8 +30,8 @@ import {
   entryOf,
   type LockEntries,
   nothingToUpdate,
-  type Provenance,
   requireInstalled,
+  usedInPlace,
 } from './lock-entries.ts';
 import { changesBetween, codeWarnings, warningsOf } from './plan.ts';
 import { createPluginFolders, KEEP_OLD_MS, type PluginFolders, type Staged } from './plugin-folders.ts';
@@ -291,12 +290,4 @@ export class Installer {
     const plugin = (await this.#deps.load()).require(id);
     return this.#entries.entryFor(plugin, usedInPlace('project', plugin, plugin.root));
   }
-}
-
-function usedInPlace(
-  origin: Exclude<PluginOrigin, 'installed'>,
-  { root }: LoadedPlugin,
-  source: string,
-): Provenance {
-  return { origin, source, resolved: root, folder: root, integrity: null };
 }

@@ -62,3 +62,12 @@ export function nothingToUpdate(id: string, origin: PluginOrigin): PlatformError
     `${id} is ${origin}: its folder is used in place, so there is nothing to update.`,
   );
 }
+
+/** Returns the provenance of a plugin that runs from its own folder without a copy. */
+export function usedInPlace(
+  origin: Exclude<PluginOrigin, 'installed'>,
+  { root }: LoadedPlugin,
+  source: string,
+): Provenance {
+  return { origin, source, resolved: root, folder: root, integrity: null };
+}
