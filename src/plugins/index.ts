@@ -21,7 +21,7 @@ export {
   manifestDigest,
   packageIntegrityOf,
 } from './integrity.ts';
-export { lockFileDigest, lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
+export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
 export { readPackageJson } from './package-json.ts';
 export { packFolder, unpackFolder } from './package-stream.ts';
 export { permissionSets } from './permission-sets.ts';

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LockFile } from '../contracts/index.ts';
@@ -39,21 +38,6 @@ export async function readLockFile(dataDir: string): Promise<LockFile> {
 /** Replaces the lock file atomically, so that readers never get a partial file, even after a crash. */
 export async function writeLockFile(dataDir: string, lock: LockFile): Promise<void> {
   await replacePrivateFile(join(dataDir, NAME), `${JSON.stringify(lock, null, 2)}\n`);
-}
-
-/**
- * Returns the digest of the lock file, or null if the file does not exist. Nodes with the same plugins have the same
- * digest.
- */
-export async function lockFileDigest(dataDir: string): Promise<string | null> {
-  try {
-    return createHash('sha256')
-      .update(await readFile(join(dataDir, NAME)))
-      .digest('base64url');
-  } catch (error) {
-    if (codeOf(error) === 'ENOENT') return null;
-    throw error;
-  }
 }
 
 /**

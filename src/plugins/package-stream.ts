@@ -20,18 +20,21 @@ interface FileHeader {
   executable: boolean;
 }
 
-/** Streams the plugin files that remote hosts need. Fails if the folder contains a link or a device. */
-export function packFolder(root: string): Readable {
-  return Readable.from(filesOf(root)).compose(createGzip()) as unknown as Readable;
+/**
+ * Streams the files of a folder, by default the plugin files that remote hosts need. Fails if the folder contains a link
+ * or a device.
+ */
+export function packFolder(root: string, isLeftOut: (name: string) => boolean = staysBehind): Readable {
+  return Readable.from(filesOf(root, isLeftOut)).compose(createGzip()) as unknown as Readable;
 }
 
-async function* filesOf(root: string): AsyncGenerator<Buffer> {
+async function* filesOf(root: string, isLeftOut: (name: string) => boolean): AsyncGenerator<Buffer> {
   const folders = [root];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     for await (const entry of await opendir(folder)) {
       const path = join(folder, entry.name);
       const name = relative(root, path).split(sep).join('/');
-      if (staysBehind(name)) continue;
+      if (isLeftOut(name)) continue;
       if (entry.isDirectory()) folders.push(path);
       else if (entry.isFile()) yield* fileOf(path, name);
       else

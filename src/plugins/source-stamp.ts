@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { MANIFEST_FILE, type ManifestV3 } from '../contracts/index.ts';
 import { isInside } from './inside.ts';
 import { declaredWrites } from './permission-sets.ts';
@@ -22,11 +22,14 @@ export function sourceStamp(root: string, loaded?: ManifestV3): string {
   return sourceFiles(root, loaded).map(fileStamp).join('\n');
 }
 
-/** Returns a digest of the content of all source files. The digest does not depend on modification times. */
+/**
+ * Returns a digest of the content of all source files. The digest does not depend on modification times or on the
+ * location of the folder.
+ */
 export async function sourceDigest(root: string, loaded?: ManifestV3): Promise<string> {
   const whole = createHash('sha256');
   for (const path of sourceFiles(root, loaded))
-    whole.update(`${path}\n`).update(await readFile(path).catch(() => 'unreadable'));
+    whole.update(`${relative(root, path)}\n`).update(await readFile(path).catch(() => 'unreadable'));
   return whole.digest('base64');
 }
 

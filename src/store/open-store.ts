@@ -8,6 +8,7 @@ import type {
   KeyValueStore,
   MemberStore,
   RateCounters,
+  SharedPluginStore,
   StateStore,
   WorkflowStore,
 } from './ports/index.ts';
@@ -26,6 +27,8 @@ import { createTelemetryReader, openedOnUse } from './telemetry/reader.ts';
 const SPILL_FOLDER = 'spill';
 /** Streams of all clients share these connections. */
 const READER_CONNECTIONS = 4;
+/** One connection holds the lock during a change. */
+const SHARED_PLUGIN_CONNECTIONS = 4;
 
 export interface StoreOptions {
   /** URL of PostgreSQL, or null for SQLite files in `dataDir`. */
@@ -93,6 +96,20 @@ export function openWorkflowStore({
   if (postgresUrl === null) return sqliteWorkflowStore(options);
   return openPostgres(postgresUrl, 'workflow', options.logger, ({ postgresWorkflowStore }, database) =>
     postgresWorkflowStore(database),
+  );
+}
+
+/** Opens the list of plugins that all nodes share. Throws STORE_ERROR in the same cases as `openGatewayStore`. */
+export function openSharedPlugins(
+  postgresUrl: string,
+  { clock, logger }: Pick<StoreOptions, 'clock' | 'logger'>,
+): Promise<SharedPluginStore> {
+  return openPostgres(
+    postgresUrl,
+    'marketplace',
+    logger,
+    ({ postgresSharedPlugins }, database) => postgresSharedPlugins(database, clock),
+    { maxConnections: SHARED_PLUGIN_CONNECTIONS },
   );
 }
 

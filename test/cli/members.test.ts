@@ -58,6 +58,12 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'members of a store' : P
     const found = checks.filter(({ name }: { name: string }) => name === 'cluster');
     expect(found.map(({ status }: { status: string }) => status)).toEqual(['ok', 'warn', 'warn']);
     expect(found[2].message).toBe('nodes run different versions: 1.0.0, 1.1.0');
+    for (const instance of ['a', 'b'])
+      await members.join({ ...MEMBER, kind: 'marketplace', instance, release: `project of ${instance}` });
+    const later: Array<{ message: string }> = (await svc('doctor')).json.result.checks;
+    expect(later.map(({ message }) => message)).toContain(
+      'the plugin folders of the project differ between nodes',
+    );
   }, 60_000);
 });
 
@@ -67,6 +73,7 @@ test('the table of members fits into 80 columns and shows the end of long ids, i
       instance: 'node_01b8dac5-b5c2-7c27-a83c-4825204b1967',
       kind: 'gateway',
       version: '0.1.0',
+      release: null,
     } as const),
     ...{
       url: 'http://svc-node-1.internal.example.com:4000',

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { cp, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../../src/kit/telemetry/logger.ts';
@@ -31,6 +31,20 @@ function connect(url: string): PostgresDatabase {
   return database;
 }
 
+/** Writes a plugin with one command, which is not part of the project. */
+async function writeGreeter(folder: string): Promise<string> {
+  await mkdir(folder);
+  const manifest = {
+    ...{ schema: 'svc.plugin/3', id: 'greeter', version: '1.0.0' },
+    commands: [{ id: 'hello', handler: 'h.js#hello' }],
+  };
+  await writeFile(join(folder, 'svc.plugin.json'), JSON.stringify(manifest));
+  const about = { name: 'greeter', version: '1.0.0', type: 'module' };
+  await writeFile(join(folder, 'package.json'), JSON.stringify(about));
+  await writeFile(join(folder, 'h.js'), "export const hello = () => 'hello';");
+  return folder;
+}
+
 /** Uses a platform as operators and senders do, and stops it. */
 async function used() {
   const platform = await testPlatform();
@@ -59,6 +73,7 @@ async function used() {
     ['jobs', 'submit', 'toy/sweep'],
     ['clients', 'create', 'nightly'],
     ['tokens', 'mint', 'ci'],
+    ['plugins', 'install', await writeGreeter(join(folder, 'greeter')), '--yes'],
   ])
     expect((await svc(...args)).code, args.join(' ')).toBe(0);
   const minted = (await svc('tokens', 'list')).json.result.items[0];
@@ -142,6 +157,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
         { table: 'schedule', rows: 1 },
         { table: 'webhook_secret', rows: 1 },
         { table: 'state_entry', rows: 1 },
+        { table: 'plugin_lock', rows: 1 },
       ]),
     );
     const { rows } = await connect(url).sql<{ scope: string }>('select scope from svc.state_entry');
@@ -157,7 +173,11 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
     expect(source.state).toHaveLength(1);
     expect(source.pauses).toHaveLength(1);
 
+    // Another node has neither the files nor the lock file.
+    await rm(join(dataDir, 'plugins'), { recursive: true });
+    await rm(join(dataDir, 'marketplace.lock.json'));
     expect((await svc('up', '-d')).code).toBe(0);
+    await expect.poll(async () => (await svc('run', 'greeter', 'hello')).json.result).toBe('hello');
     const items = async (...args: string[]) => (await svc(...args)).json.result.items;
     expect(await items('webhooks', 'deliveries')).toHaveLength(20);
     expect(await items('schedules', 'list')).toMatchObject([{ paused: true }]);

@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -44,6 +44,20 @@ async function deliver({ url }: Node, path: string, secret: string, id: string):
   );
 }
 
+async function writeGreeter(parent: string, version: string): Promise<string> {
+  const folder = join(parent, `greeter-${version}`);
+  await mkdir(folder);
+  const manifest = {
+    ...{ schema: 'svc.plugin/3', id: 'greeter', version },
+    commands: [{ id: 'hello', handler: 'h.js#hello' }],
+  };
+  const about = { name: 'greeter', version, type: 'module' };
+  await writeFile(join(folder, 'svc.plugin.json'), JSON.stringify(manifest));
+  await writeFile(join(folder, 'package.json'), JSON.stringify(about));
+  await writeFile(join(folder, 'h.js'), `export const hello = () => 'hello from ${version}';`);
+  return folder;
+}
+
 async function killNode({ svc }: Node): Promise<void> {
   const { envelope } = await svc('status');
   const { pid, services } = envelope.result;
@@ -80,5 +94,23 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'two nodes on PostgreSQL
       return acknowledged.length - ended.length;
     };
     await expect.poll(unfinished, { timeout: 60_000, interval: 500 }).toBeLessThanOrEqual(0);
+  }, 180_000);
+
+  test('use a plugin as soon as its installation on one of them has returned', async () => {
+    const postgresUrl = await emptyPostgres();
+    const one = await startNode(postgresUrl);
+    const two = await startNode(postgresUrl);
+    const run = async (node: Node) => (await node.svc('run', 'greeter', 'hello')).envelope.result;
+    const installed = await one.svc('plugins', 'install', await writeGreeter(one.folder, '1.0.0'), '--yes');
+    expect(installed.exitCode).toBe(0);
+    expect(await run(two)).toBe('hello from 1.0.0');
+
+    await killNode(two);
+    const source = await writeGreeter(one.folder, '2.0.0');
+    const updated = await one.svc('plugins', 'update', 'greeter', source, '--yes');
+    expect(updated.exitCode).toBe(0);
+    expect(await run(one)).toBe('hello from 2.0.0');
+    await two.up();
+    await expect.poll(() => run(two), { timeout: 30_000, interval: 200 }).toBe('hello from 2.0.0');
   }, 180_000);
 });

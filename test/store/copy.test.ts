@@ -7,7 +7,13 @@ import { systemClock } from '../../src/kit/time/clock.ts';
 import { days } from '../../src/kit/time/duration.ts';
 import { type CopiedTable, copyStore } from '../../src/store/copy/copy-store.ts';
 import { CopySource, prepareSource } from '../../src/store/copy/source.ts';
-import { OBJECT_TABLES, OTHER_TABLES, RECORD_TABLES, TABLE_COPIES } from '../../src/store/copy/tables.ts';
+import {
+  OBJECT_TABLES,
+  OTHER_TABLES,
+  PLUGIN_TABLES,
+  RECORD_TABLES,
+  TABLE_COPIES,
+} from '../../src/store/copy/tables.ts';
 import type { GatewayStore, NewRun } from '../../src/store/ports/index.ts';
 import type { TelemetryStore } from '../../src/store/ports/telemetry.ts';
 import {
@@ -296,6 +302,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'store copy' : POSTGRES_
     const known = [
       ...TABLE_COPIES.map(({ target }) => target),
       ...OBJECT_TABLES,
+      ...PLUGIN_TABLES,
       ...RECORD_TABLES,
       ...OTHER_TABLES,
     ];

@@ -34,8 +34,8 @@ export async function webhookServices(
   { store, membership, feed, plugins, state, otherProcesses }: WebhookServicesDeps,
   stack: AsyncDisposableStack,
 ) {
-  const { clock, random, logger, metrics, createLimiter, dataDir, sharesStore } = resources;
-  const { inbox, cache } = store;
+  const { clock, random, logger, metrics, createLimiter, elsewhere } = resources;
+  const { inbox, cache, pluginLock } = store;
   const { targets, secrets, pauses, services, refusals, urlOf, listing } = state;
   refuseUnauthenticatedWebhooks(plugins);
   followPlugins(plugins, state);
@@ -45,13 +45,20 @@ export async function webhookServices(
     stack,
   );
   const sideCalls = new SideCalls(plugins, random);
-  const rereadHere = (): Promise<void> => plugins.upToDate().then(forgetTriggers);
-  const revision = sharesStore
-    ? new PluginRevision({
-        ...{ cache, feed, dataDir, logger },
-        reload: rereadHere,
-      })
-    : undefined;
+  // Only a marketplace on this node fetches installed plugins.
+  const hasMarketplace = !elsewhere?.includes('marketplace');
+  const revision =
+    pluginLock && hasMarketplace
+      ? await PluginRevision.open({
+          ...{ store: pluginLock, feed, plugins, logger },
+          fence: membership.fence,
+        })
+      : undefined;
+  const rereadHere = async (): Promise<void> => {
+    await plugins.upToDate();
+    await forgetTriggers();
+    await revision?.report();
+  };
   membership.onEnded(() => markInterrupted({ inbox, logger }));
   const delivery = new WebhookDelivery({
     ...{
@@ -72,7 +79,7 @@ export async function webhookServices(
   return {
     rereadHere,
     reread: async () => {
-      await Promise.all([rereadHere(), revision?.publish(), otherProcesses?.reread()]);
+      await Promise.all([rereadHere(), otherProcesses?.reread()]);
     },
     dispatcher,
     requestedAttempts,

@@ -1,4 +1,5 @@
 import { defineDaemon } from '../define-daemon.ts';
+import { memberUrl } from '../membership/member-url.ts';
 import { pluginCatalogueRoutes } from './routes/plugins.ts';
 import { marketplaceServices } from './services.ts';
 
@@ -8,4 +9,9 @@ export const marketplace = defineDaemon({
   defaultPort: 5070,
   services: marketplaceServices,
   routes: [pluginCatalogueRoutes],
+  async ready({ followNodes, membership }, resources) {
+    membership?.announce(memberUrl('marketplace', resources));
+    // Services that started before this one have loaded the plugins of an earlier revision.
+    await followNodes?.();
+  },
 });

@@ -1,14 +1,18 @@
+import { postgresUrlOf } from '../../kit/config/store-url.ts';
 import { systemClock } from '../../kit/time/clock.ts';
 import { seconds } from '../../kit/time/duration.ts';
 import { projectSecrets } from '../../plugins/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import type { Membership } from '../membership/membership.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { SourceWatch } from '../plugin-runtime/source-watch.ts';
 import { type Catalogue, createCatalogue } from './domain/catalogue.ts';
 import { Installer } from './domain/installer.ts';
 import { createLifecycle } from './domain/lifecycle.ts';
+import { localPluginLock } from './domain/plugin-lock.ts';
 import { createReloadBroadcast } from './domain/reload-broadcast.ts';
 import { watchFolders } from './domain/watched-folders.ts';
+import { createSharedLock, followChanges, openSharedPlugins } from './open-shared-plugins.ts';
 
 const LIST_TIMEOUT_MS = seconds(10);
 
@@ -23,6 +27,9 @@ export interface MarketplaceServices extends DaemonServices {
   watch: SourceWatch;
   /** Hosts that are allowed to install, update and remove plugins. */
   admins: readonly string[];
+  /** Loads plugin changes by other nodes. Undefined with SQLite, as is this node's membership. */
+  followNodes?: () => Promise<void>;
+  membership?: Membership;
 }
 
 /** Builds the services of the marketplace, and removes leftovers of interrupted installations. */
@@ -30,10 +37,13 @@ export async function marketplaceServices(
   resources: Resources,
   stack: AsyncDisposableStack,
 ): Promise<MarketplaceServices> {
-  const { config, projectDir, dataDir, clock, logger, random, analytics } = resources;
+  const { config, env, projectDir, dataDir, clock, logger, random, analytics } = resources;
+  const postgresUrl = postgresUrlOf(config.store, env);
+  const nodes = postgresUrl === null ? undefined : await openSharedPlugins(resources, postgresUrl, stack);
   const plugins = stack.adopt(await PluginRuntime.open(resources, { reportsPlugins: true }), (opened) =>
     opened.close(),
   );
+  const shared = nodes && createSharedLock(resources, nodes, plugins, stack);
   const load = () => plugins.read();
   const installer = new Installer({
     projectDir,
@@ -44,7 +54,7 @@ export async function marketplaceServices(
     authMode: config.auth.mode,
     load,
     lifecycle: createLifecycle(plugins, logger, random.uuid),
-    broadcastReload: createReloadBroadcast(resources, plugins),
+    lock: shared ?? localPluginLock(dataDir, createReloadBroadcast(resources, plugins)),
     clock,
     logger,
     analytics,
@@ -61,7 +71,17 @@ export async function marketplaceServices(
     const isKnown = await withinTimeout(watch.check());
     return createCatalogue(isKnown ? await plugins.readBeside() : { registry: plugins.registry, kept: [] });
   }
-  return { plugins, installer, readCatalogue, watch, admins: config.gateway.admins };
+  return {
+    ...{ plugins, installer, readCatalogue, watch, admins: config.gateway.admins },
+    ...(nodes && shared
+      ? {
+          membership: nodes.membership,
+          withdraw: () => nodes.membership.withdraw(),
+          followNodes: () => followChanges(nodes, shared),
+          probeStore: () => nodes.store.probe(),
+        }
+      : {}),
+  };
 }
 
 /**

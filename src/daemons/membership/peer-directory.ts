@@ -13,7 +13,7 @@ import { isReachable, memberUrl } from './member-url.ts';
 const POLL_MS = seconds(1);
 
 /** Services that join the members themselves, because they own rows of the store. */
-const MEMBERS: ReadonlySet<ServiceName> = new Set(['gateway', 'workflow']);
+const MEMBERS: ReadonlySet<ServiceName> = new Set(['gateway', 'workflow', 'marketplace']);
 
 type Urls = Partial<Record<ServiceName, readonly string[]>>;
 

@@ -14,6 +14,7 @@ import {
   type PluginDescriber,
   type PluginRegistry,
   projectSecrets,
+  readLockFile,
   requireDeclaredHost,
   type SandboxInForce,
 } from '../../plugins/index.ts';
@@ -59,6 +60,10 @@ export class PluginRuntime {
   #stamp: string | undefined;
   /** Stamp (inode, modification time and size) of the lock file whose plugins are running. */
   #loadedStamp: string | undefined;
+  /** Revision of the lock file whose plugins are running, or an earlier revision. */
+  #loadedRevision = 0;
+  /** Revision that the nodes of the store share. */
+  #expectedRevision = 0;
   #reloading: Promise<void> | undefined;
   #stopWatching = (): void => {};
 
@@ -180,8 +185,21 @@ export class PluginRuntime {
     }
   }
 
-  /** Returns whether the lock file has changes that are not loaded, because a reload runs or has failed. */
+  get loadedRevision(): number {
+    return this.#loadedRevision;
+  }
+
+  /** Makes `isBehind` resolve to true until this revision of the lock file is loaded. */
+  expectRevision(revision: number): void {
+    this.#expectedRevision = revision;
+  }
+
+  /**
+   * Returns whether the lock file has changes that are not loaded, because a reload runs or has failed, or another node
+   * has changes that are not in the lock file yet.
+   */
   async isBehind(): Promise<boolean> {
+    if (this.#loadedRevision < this.#expectedRevision) return true;
     return (await lockFileStamp(this.#resources.dataDir)) !== this.#loadedStamp;
   }
 
@@ -203,18 +221,21 @@ export class PluginRuntime {
 
   async #start(): Promise<void> {
     this.#stamp = await lockFileStamp(this.#resources.dataDir);
+    const revision = await this.#revisionOnDisk();
     const registry = await this.read();
     this.#registry = registry;
     // The files are read immediately, because a later edit might change them.
     await this.#code.settled();
     this.#code.adopt(registry.plugins, []);
     this.#loadedStamp = this.#stamp;
+    this.#loadedRevision = revision;
     this.#report(registry, []);
     this.#stopWatching = every(systemClock, WATCH_MS, () => void this.upToDate());
   }
 
   async #swap(): Promise<void> {
     const stamp = this.#stamp;
+    const revision = await this.#revisionOnDisk();
     const { registry: next, kept } = await this.readBeside();
     this.#registry = next;
     this.#code.adopt(next.plugins, kept);
@@ -222,6 +243,11 @@ export class PluginRuntime {
     this.#backends.worker.retire(runsOn(next, kept));
     await Promise.all([...this.#listeners].map((listener) => listener(next)));
     this.#loadedStamp = stamp;
+    this.#loadedRevision = revision;
+  }
+
+  async #revisionOnDisk(): Promise<number> {
+    return (await readLockFile(this.#resources.dataDir)).revision;
   }
 }
 

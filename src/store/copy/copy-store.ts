@@ -5,9 +5,10 @@ import { IS_UNHANDLED, POSITIONS_PER_TRANSACTION } from '../postgres/gateway/inb
 import { PostgresDatabase, readSchemaState, requireUsableSchema } from '../postgres/index.ts';
 import { postgresError } from '../postgres/postgres-error.ts';
 import { copyObjects } from './objects.ts';
+import { copyPlugins, type PluginSource } from './plugins.ts';
 import type { CopySource } from './source.ts';
 import { type Column, columnsOf, insertRows } from './table-writer.ts';
-import { OBJECT_TABLES, RECORD_TABLES, TABLE_COPIES, type TableCopy } from './tables.ts';
+import { OBJECT_TABLES, PLUGIN_TABLES, RECORD_TABLES, TABLE_COPIES, type TableCopy } from './tables.ts';
 import { copyRecords, createDays } from './telemetry.ts';
 
 export interface StoreCopyOptions {
@@ -16,6 +17,8 @@ export interface StoreCopyOptions {
   url: string;
   /** Time of the copy in epoch ms. Idempotency markers that expired before this time are not copied. */
   now: number;
+  /** Installed plugins. By default, no plugins are copied. */
+  plugins?: PluginSource | undefined;
   onTable?: (copied: CopiedTable) => void;
 }
 
@@ -73,7 +76,13 @@ async function requireMigrated(url: string): Promise<string> {
 
 /** Locks all tables until the end of the transaction, so that no service can write. Throws if a table has rows. */
 async function requireEmpty(client: pg.Client, server: string): Promise<void> {
-  const tables = [...TABLE_COPIES.map(({ target }) => target), ...OBJECT_TABLES, ...RECORD_TABLES, 'member'];
+  const tables = [
+    ...TABLE_COPIES.map(({ target }) => target),
+    ...OBJECT_TABLES,
+    ...PLUGIN_TABLES,
+    ...RECORD_TABLES,
+    'member',
+  ];
   await client.query(`lock table ${tables.map((table) => `svc.${table}`).join(', ')} in exclusive mode`);
   const checks = tables.map((table) => `select '${table}' as name where exists (select from svc.${table})`);
   const { rows } = await client.query<{ name: string }>(checks.join(' union all '));
@@ -102,6 +111,8 @@ async function copyTables(client: pg.Client, options: StoreCopyOptions): Promise
   const counted = source.number('state.db', 'select count(*) from object');
   await requireSameCount(client, 'state_object', objects, counted);
   report({ table: 'state_object', rows: objects });
+  if (options.plugins)
+    report({ table: 'plugin_lock', rows: await copyPlugins(client, options.plugins, options.now) });
   for (const table of RECORD_TABLES) {
     const records = await copyRecords(client, options, table);
     await requireSameCount(

@@ -41,9 +41,17 @@ async function copyObject(client: pg.Client, folder: string, row: ObjectRow): Pr
   const data = await readFile(path).catch((error: unknown) => {
     throw storeError(path, error);
   });
+  await insertObject(client, row, data);
+}
+
+export async function insertObject(
+  client: pg.Client,
+  { scope, key, modifiedAt }: Pick<ObjectRow, 'scope' | 'key' | 'modifiedAt'>,
+  data: Uint8Array,
+): Promise<void> {
   const { rows } = await client.query<{ id: string }>(
     'insert into svc.state_object (scope, key, bytes, modified_at) values ($1, $2, $3, $4) returning id',
-    [row.scope, row.key, data.byteLength, row.modifiedAt],
+    [scope, key, data.byteLength, modifiedAt],
   );
   for (let n = 0; n * CHUNK_BYTES < data.byteLength; n++) {
     const chunk = data.subarray(n * CHUNK_BYTES, (n + 1) * CHUNK_BYTES);

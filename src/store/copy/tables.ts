@@ -78,6 +78,9 @@ export const TABLE_COPIES: readonly TableCopy[] = [
 /** Tables that `objects.ts` fills from the object files. */
 export const OBJECT_TABLES = ['state_object', 'state_object_chunk', 'state_object_usage'] as const;
 
+/** Tables that `plugins.ts` fills from the lock file. */
+export const PLUGIN_TABLES = ['plugin_lock'] as const;
+
 /** Tables that `telemetry.ts` fills. Their partitions follow the table's name. */
 export const RECORD_TABLES = ['log', 'event'] as const;
 

@@ -10,7 +10,6 @@ export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' |
 export const FEED_SCOPES = {
   'webhook-pause': 'pauses',
   'static-token-revisions': 'static-tokens',
-  'plugin-revision': 'plugins',
 } as const satisfies Record<string, FeedTopic>;
 
 declare const cursorBrand: unique symbol;

@@ -6,6 +6,7 @@ import type { KeyValueStore } from './key-value.ts';
 import type { MemberStore } from './members.ts';
 import type { MintedTokenStore } from './minted-tokens.ts';
 import type { ObjectStore } from './objects.ts';
+import type { PluginLockStore } from './plugin-lock.ts';
 import type { RefreshTokenStore } from './refresh-tokens.ts';
 import type { RevocationStore } from './revocations.ts';
 import type { WebhookInbox } from './webhook-inbox.ts';
@@ -19,6 +20,7 @@ export * from './members.ts';
 export * from './minted-tokens.ts';
 export * from './object-keys.ts';
 export * from './objects.ts';
+export * from './plugin-lock.ts';
 export * from './rate-counters.ts';
 export * from './refresh-tokens.ts';
 export * from './revocations.ts';
@@ -43,6 +45,8 @@ export interface GatewayStore {
   revocations: RevocationStore;
   members: MemberStore;
   feed: FeedStore;
+  /** List of installed plugins. SQLite has none, because the plugins of a node are in its lock file. */
+  pluginLock?: PluginLockStore;
   /**
    * Resolves when the database has answered a read. The probe does not write, because deliveries are accepted even if
    * the database rejects writes.
@@ -57,6 +61,18 @@ export interface StateStore {
   entries: KeyValueStore;
   /** Opens the object store, in which each scope can store at most `quotaBytes`. Must be called only once. */
   openObjects(options: { quotaBytes: number; random: Random }): ObjectStore;
+  /** Resolves when the database has accepted a write transaction. */
+  probe(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** Stores through which the nodes of a PostgreSQL database share their installed plugins. */
+export interface SharedPluginStore {
+  lock: PluginLockStore;
+  members: MemberStore;
+  feed: FeedStore;
+  /** Objects in the database, without a quota. */
+  objects: ObjectStore;
   /** Resolves when the database has accepted a write transaction. */
   probe(): Promise<unknown>;
   close(): Promise<void>;

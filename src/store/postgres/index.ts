@@ -6,6 +6,7 @@ export { PostgresMembers } from './members.ts';
 export { migratePostgres, readSchemaState, requireUsableSchema } from './migrate.ts';
 export { CURRENT_SCHEMA } from './migrations.ts';
 export { PostgresRateCounters } from './rate-counters.ts';
+export { postgresSharedPlugins } from './shared-plugins.ts';
 export { postgresStateStore } from './state/store.ts';
 export { postgresTelemetryStore } from './telemetry/store.ts';
 export { postgresWorkflowStore } from './workflow/store.ts';

@@ -2,6 +2,7 @@ import { FEED } from './gateway/feed.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { MEMBERS } from './members.ts';
+import { PLUGIN_LOCK } from './plugin-lock.ts';
 import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES } from './state/schema.ts';
 import { TELEMETRY } from './telemetry/schema.ts';
@@ -25,6 +26,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: RATE_COUNTS, minVersion: 1 },
   { sql: TELEMETRY, minVersion: 1 },
   { sql: SHARED_RUNS, minVersion: 1 },
+  { sql: PLUGIN_LOCK, minVersion: 1 },
 ];
 
 /** Schema version that this program creates. */

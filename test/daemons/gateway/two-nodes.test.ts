@@ -14,9 +14,8 @@ import {
 import { differingKeys, keyFingerprints } from '../../../src/daemons/gateway/domain/identity/shared-keys.ts';
 import type { GatewayServices } from '../../../src/daemons/gateway/services.ts';
 import type { PlatformError } from '../../../src/kit/errors/errors.ts';
-import { type KeyMaterial, serviceKey } from '../../../src/kit/security/keys.ts';
+import type { KeyMaterial } from '../../../src/kit/security/keys.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
-import { writeLockFile } from '../../../src/plugins/index.ts';
 import type { KeyFingerprints } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore } from '../../../src/store/sqlite/index.ts';
 import type { AnyJson } from '../../support/any-json.ts';
@@ -310,25 +309,6 @@ test('a node that cannot read the feed for `auth.staleMs` refuses tokens with 50
   expect((await a.fetch('/health')).status).toBe(200);
   database.exec('alter table unreadable rename to feed');
   await expect.poll(async () => (await answer()).status).toBe(200);
-});
-
-test('a node that rereads its plugins makes the other reread them, each revision once', async () => {
-  const store = await oneStore();
-  const [a, b] = [await store.start('a'), await store.start('b')];
-  moveClocks(a, b);
-  const { feed } = servicesOf(a).store;
-  const start = await feed.begin();
-  const published = async () =>
-    (await feed.read(start, 10)).changes.filter(({ topic }) => topic === 'plugins');
-  const headers = { 'x-svc-service-key': serviceKey(TEST_KEYS.internalSecret) };
-  const reread = () => a.fetch('/internal/plugins/reread', { method: 'POST', headers });
-  expect((await reread()).status).toBe(200);
-  expect(await published()).toEqual([]);
-  await writeLockFile(store.dataDir, { version: 1, revision: 1, plugins: {} });
-  const loads = vi.spyOn(servicesOf(b).plugins, 'upToDate');
-  for (const _ of [1, 2]) expect((await reread()).status).toBe(200);
-  expect(loads).toHaveBeenCalled();
-  expect(await published()).toHaveLength(1);
 });
 
 test('the only node accepts tokens however long it has been idle', async () => {

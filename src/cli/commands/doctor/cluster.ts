@@ -1,6 +1,6 @@
 import { clusterProblems } from '../../../kit/config/cluster.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';
-import { readMembers } from '../../members.ts';
+import { type MemberView, readMembers } from '../../members.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
 /**
@@ -30,12 +30,25 @@ async function checkMembers({ loaded }: CheckTarget): Promise<Fact[]> {
         )
       : fine(text);
   });
-  if (versions.size < 2) return facts;
-  const mixed = warning(
-    `nodes run different versions: ${[...versions].join(', ')}`,
-    'Upgrade the other nodes.',
-  );
-  return [...facts, mixed];
+  if (versions.size > 1)
+    facts.push(
+      warning(`nodes run different versions: ${[...versions].join(', ')}`, 'Upgrade the other nodes.'),
+    );
+  return [...facts, ...differingProjects(members)];
+}
+
+/** Compares the project plugins with which the nodes have started. */
+function differingProjects(members: readonly MemberView[]): Fact[] {
+  const releases = members
+    .filter(({ kind, isExpired }) => kind === 'marketplace' && !isExpired)
+    .map(({ release }) => release);
+  if (new Set(releases).size < 2) return [];
+  return [
+    warning(
+      'the plugin folders of the project differ between nodes',
+      'Copy the same project to all nodes, and restart them.',
+    ),
+  ];
 }
 
 function checkSettings({ loaded, env }: CheckTarget): Fact[] {

@@ -1,10 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { PACKAGE_SCOPE, packageObjects } from '../../../daemons/marketplace/domain/shared/packages.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { silentLogger } from '../../../kit/telemetry/logger.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';
+import { integrityOf, pluginsFolder, readLockFile } from '../../../plugins/index.ts';
 import { copyStore, type StoreCopied } from '../../../store/copy/copy-store.ts';
+import type { PluginSource } from '../../../store/copy/plugins.ts';
 import { CopySource, FILES, prepareSource } from '../../../store/copy/source.ts';
 import { acquireOwnerLock } from '../../../store/sqlite/owner-lock.ts';
 import { TELEMETRY_FILE } from '../../../store/sqlite/telemetry/store.ts';
@@ -90,7 +93,7 @@ async function copyFolder(
   const source = new CopySource(dataDir, files);
   try {
     const copied = await copyStore({
-      ...{ source, url, now: clock.now() },
+      ...{ source, url, now: clock.now(), plugins: await installedPlugins(dataDir) },
       onTable: ({ table, rows }) => ui.note(`${table}: ${rows}`),
     });
     return {
@@ -105,4 +108,32 @@ async function copyFolder(
   } finally {
     source.close();
   }
+}
+
+/** Returns the installed plugins. Throws INTEGRITY_MISMATCH if the files of a plugin were changed. */
+async function installedPlugins(dataDir: string): Promise<PluginSource> {
+  const lock = await readLockFile(dataDir);
+  const packages = Object.values(lock.plugins).flatMap(({ id, folder, integrity }) =>
+    integrity === null ? [] : [{ id, integrity, path: join(pluginsFolder(dataDir), folder) }],
+  );
+  for (const { id, integrity, path } of packages) {
+    if ((await integrityOf(path).catch(() => undefined)) === integrity) continue;
+    throw new PlatformError(
+      'INTEGRITY_MISMATCH',
+      `The files of the plugin ${id} were changed or are missing.`,
+      {
+        details: {
+          pluginId: id,
+          hint: 'Start the platform, install the plugin again or uninstall it, and copy then.',
+        },
+      },
+    );
+  }
+  return {
+    lock,
+    scope: PACKAGE_SCOPE,
+    async *objects() {
+      for (const { path, integrity } of packages) yield* packageObjects(path, integrity);
+    },
+  };
 }

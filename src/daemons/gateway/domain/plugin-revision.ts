@@ -1,47 +1,46 @@
 import type { Logger } from '../../../kit/telemetry/logger.ts';
-import { lockFileDigest } from '../../../plugins/index.ts';
-import type { KeyValueStore } from '../../../store/ports/index.ts';
+import type { PluginLockStore } from '../../../store/ports/index.ts';
 import type { ChangeFeed } from '../../membership/change-feed.ts';
-
-/**
- * Cache scope of the digest of the plugin lock file. FEED_SCOPES contains this scope, so changes are added to the
- * change feed.
- */
-const SCOPE = 'plugin-revision';
-const KEY = 'current';
+import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 
 export interface PluginRevisionDeps {
-  cache: KeyValueStore;
-  feed: Pick<ChangeFeed, 'follow' | 'spread'>;
-  dataDir: string;
+  store: Pick<PluginLockStore, 'revision' | 'noteLoaded'>;
+  feed: Pick<ChangeFeed, 'follow'>;
+  plugins: Pick<PluginRuntime, 'loadedRevision' | 'expectRevision'>;
+  /** Fence token of this gateway. */
+  fence: number;
   logger: Logger;
-  /** Loads the current lock file on this node. */
-  reload(): Promise<void>;
 }
 
 /**
- * Notifies nodes that share the store about plugin changes. These nodes then load the plugins before their next poll.
+ * Compares the plugins of this gateway with the plugins that all nodes share. The marketplace of this node updates the
+ * files, and this gateway is not ready until it has loaded them.
  */
 export class PluginRevision {
   readonly #deps: PluginRevisionDeps;
 
-  constructor(deps: PluginRevisionDeps) {
+  private constructor(deps: PluginRevisionDeps) {
     this.#deps = deps;
-    // The feed does not wait for the reload. A reload can take seconds and would delay revocations.
-    deps.feed.follow('plugins', () => {
-      deps.reload().catch((error) => deps.logger.error('The plugins could not be reloaded', { error }));
-    });
   }
 
-  /**
-   * Publishes the digest of this node's lock file. Settles when the other nodes have read the change, or after a
-   * second.
-   */
-  async publish(): Promise<void> {
-    const { cache, feed, dataDir } = this.#deps;
-    const digest = await lockFileDigest(dataDir);
-    if (digest === null || digest === (await cache.get(SCOPE, KEY))?.value) return;
-    await cache.set(SCOPE, KEY, digest);
-    await feed.spread();
+  static async open(deps: PluginRevisionDeps): Promise<PluginRevision> {
+    const revision = new PluginRevision(deps);
+    deps.feed.follow('plugins', () => revision.#expect());
+    await revision.#expect();
+    await revision.report();
+    return revision;
+  }
+
+  /** Stores the revision that this gateway has loaded. An installation waits for it. Never rejects. */
+  async report(): Promise<void> {
+    const { store, plugins, fence, logger } = this.#deps;
+    await store
+      .noteLoaded(fence, plugins.loadedRevision)
+      .catch((error) => logger.warn('The revision of the loaded plugins cannot be stored', { error }));
+  }
+
+  async #expect(): Promise<void> {
+    const { store, plugins } = this.#deps;
+    plugins.expectRevision(await store.revision());
   }
 }

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import pLimit from 'p-limit';
 import type {
   LockEntry,
@@ -11,12 +11,12 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Analytics } from '../../../kit/telemetry/analytics.ts';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
-import { minutes } from '../../../kit/time/duration.ts';
 import {
-  type LoadedPlugin,
   manifestDigest,
   type PluginDescriber,
   type PluginRegistry,
+  pluginsFolder,
+  readLockFile,
   type SandboxInForce,
 } from '../../../plugins/index.ts';
 import { parseSource, type Source } from '../sources/parse-source.ts';
@@ -30,18 +30,13 @@ import {
   entryOf,
   type LockEntries,
   nothingToUpdate,
-  type Provenance,
   requireInstalled,
+  usedInPlace,
 } from './lock-entries.ts';
 import { changesBetween, codeWarnings, warningsOf } from './plan.ts';
-import { createPluginFolders, type PluginFolders, type Staged } from './plugin-folders.ts';
+import { createPluginFolders, KEEP_OLD_MS, type PluginFolders, type Staged } from './plugin-folders.ts';
+import type { PluginLock } from './plugin-lock.ts';
 import { requireSame } from './refusals.ts';
-import type { ReloadBroadcast } from './reload-broadcast.ts';
-
-/**
- * Delay before a replaced folder is deleted. During the delay, running calls finish and services reload the lock file.
- */
-const KEEP_OLD_MS = minutes(2);
 
 export interface InstallerDeps {
   projectDir: string;
@@ -55,7 +50,7 @@ export interface InstallerDeps {
   /** Reads the plugins on disk. */
   load: () => Promise<PluginRegistry>;
   lifecycle: Lifecycle;
-  broadcastReload: ReloadBroadcast;
+  lock: PluginLock;
   clock: Clock;
   logger: Logger;
   analytics: Analytics;
@@ -69,8 +64,8 @@ export interface PlanRequest extends Pick<Agreed, 'runManifest'> {
 }
 
 /**
- * Changes the set of plugins, one change at a time. The last step of each change replaces the lock file atomically.
- * @spec docs/plugins.md "Installing"
+ * Changes the set of plugins, one change at a time. The last step of each change replaces the list of plugins
+ * atomically. @spec docs/plugins.md "Installing"
  */
 export class Installer {
   readonly #deps: InstallerDeps;
@@ -86,7 +81,7 @@ export class Installer {
     const { dataDir, describer, secrets, clock, load, lifecycle } = deps;
     this.#deps = deps;
     this.#folders = createPluginFolders(dataDir, describer, this.#stopping.signal, secrets);
-    this.#entries = createLockEntries(dataDir, clock, deps.broadcastReload);
+    this.#entries = createLockEntries(deps.lock, clock);
     this.#dependents = createDependents(load);
     const announce = createAnnounce(deps.analytics, deps.logger);
     this.#events = createChangeEvents({ load, lifecycle, entries: this.#entries, announce });
@@ -109,30 +104,32 @@ export class Installer {
   }
 
   uninstall(id: string): Promise<void> {
-    return this.#inTurn(() => this.#drop(id, 'installed'));
+    return this.#change(() => this.#drop(id, 'installed'));
   }
 
   link(folder: string): Promise<string> {
-    return this.#inTurn(() => this.#link(folder));
+    return this.#change(() => this.#link(folder));
   }
 
   unlink(id: string): Promise<void> {
-    return this.#inTurn(() => this.#drop(id, 'linked'));
+    return this.#change(() => this.#drop(id, 'linked'));
   }
 
   setEnabled(id: string, enabled: boolean): Promise<void> {
-    return this.#inTurn(() => this.#setEnabled(id, enabled));
+    return this.#change(() => this.#setEnabled(id, enabled));
   }
 
   touch(): Promise<number> {
-    return this.#inTurn(async () => this.#entries.touch(await this.#entries.read()));
+    return this.#inTurn(() => this.#deps.lock.touch());
   }
 
   /** Removes leftovers of interrupted installations. */
   sweep(): Promise<void> {
     return this.#inTurn(async () => {
-      const { plugins } = await this.#entries.read();
-      const installed = Object.values(plugins).filter(({ origin }) => origin === 'installed');
+      const lists = await Promise.all([this.#entries.read(), readLockFile(this.#deps.dataDir)]);
+      const installed = lists
+        .flatMap(({ plugins }) => Object.values(plugins))
+        .filter(({ origin }) => origin === 'installed');
       await this.#folders.sweep(new Set(installed.map(({ folder }) => folder)));
     });
   }
@@ -142,6 +139,10 @@ export class Installer {
     this.#stopping.abort(
       new PlatformError('SERVICE_UNAVAILABLE', 'The platform is stopping; no plugin was changed.'),
     );
+  }
+
+  #change<Result>(change: () => Promise<Result>): Promise<Result> {
+    return this.#inTurn(() => this.#deps.lock.exclusive(change));
   }
 
   async #plan({ source, pluginId, runManifest }: PlanRequest): Promise<PluginPlan> {
@@ -169,9 +170,8 @@ export class Installer {
   }
 
   async #install(text: string, agreed: Agreed): Promise<string> {
-    const { projectDir, sandbox } = this.#deps;
-    const source = parseSource(text, projectDir);
-    return this.#folders.withStaged(source, await whenAgreed(agreed, sandbox), async (staged) => {
+    const source = parseSource(text, this.#deps.projectDir);
+    return this.#fetchThenChange(source, agreed, async (staged) => {
       const { id } = staged.plugin;
       const lock = await this.#entries.read();
       await this.#dependents.requireAbsent(id, lock);
@@ -182,10 +182,9 @@ export class Installer {
   }
 
   async #update(id: string, text: string | undefined, agreed: Agreed): Promise<string> {
-    const { projectDir, sandbox } = this.#deps;
     const entry = await this.#toUpdate(await this.#entries.read(), id);
-    const source = parseSource(text ?? entry.source, projectDir);
-    return this.#folders.withStaged(source, await whenAgreed(agreed, sandbox), async (staged) => {
+    const source = parseSource(text ?? entry.source, this.#deps.projectDir);
+    return this.#fetchThenChange(source, agreed, async (staged) => {
       requireSame(staged.plugin, id);
       await this.#dependents.requirePlace(staged.plugin);
       const lock = await this.#entries.read();
@@ -195,8 +194,21 @@ export class Installer {
     });
   }
 
+  /** Fetches a source, which can take minutes, and only then keeps other nodes from changing the plugins. */
+  async #fetchThenChange(
+    source: Source,
+    agreed: Agreed,
+    change: (staged: Staged) => Promise<string>,
+  ): Promise<string> {
+    const { sandbox, lock } = this.#deps;
+    return this.#folders.withStaged(source, await whenAgreed(agreed, sandbox), (staged) =>
+      lock.exclusive(() => change(staged)),
+    );
+  }
+
   async #link(path: string): Promise<string> {
-    const { projectDir } = this.#deps;
+    const { projectDir, lock: list } = this.#deps;
+    await list.requireLinkable();
     const source = parseSource(resolve(projectDir, path), projectDir);
     if (source.kind !== 'folder') throw new PlatformError('VALIDATION_ERROR', `${path} is not a folder.`);
     const plugin = await this.#folders.requireSound(source.path);
@@ -233,9 +245,10 @@ export class Installer {
     this.#events.announce(reason, entry);
   }
 
-  /** Moves a staged plugin to its final folder and writes the lock file. */
+  /** Moves a staged plugin to its final folder and commits the change. */
   async #commit({ plugin, resolved }: Staged, source: Source, lock: LockFile): Promise<void> {
     const { folder, integrity } = await this.#folders.place(plugin);
+    await this.#deps.lock.keep(join(pluginsFolder(this.#deps.dataDir), folder), integrity);
     const before = entryOf(lock, plugin.id);
     const provenance = { origin: 'installed' as const, source: source.text, resolved, folder, integrity };
     await this.#entries.save(lock, this.#entries.entryFor(plugin, provenance, before?.enabled));
@@ -277,12 +290,4 @@ export class Installer {
     const plugin = (await this.#deps.load()).require(id);
     return this.#entries.entryFor(plugin, usedInPlace('project', plugin, plugin.root));
   }
-}
-
-function usedInPlace(
-  origin: Exclude<PluginOrigin, 'installed'>,
-  { root }: LoadedPlugin,
-  source: string,
-): Provenance {
-  return { origin, source, resolved: root, folder: root, integrity: null };
 }

@@ -2,9 +2,9 @@ import type { LockEntry, LockFile, PluginId, PluginOrigin } from '../../../contr
 import { ownValue } from '../../../kit/data/own-value.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
-import { type LoadedPlugin, manifestDigest, readLockFile, writeLockFile } from '../../../plugins/index.ts';
+import { type LoadedPlugin, manifestDigest } from '../../../plugins/index.ts';
+import type { PluginLock } from './plugin-lock.ts';
 import { unknown } from './refusals.ts';
-import type { ReloadBroadcast } from './reload-broadcast.ts';
 
 /** Source and location of a plugin. The other fields of a lock file entry come from the plugin's manifest. */
 export type Provenance = Pick<LockEntry, 'origin' | 'source' | 'resolved' | 'folder' | 'integrity'>;
@@ -16,22 +16,13 @@ export interface LockEntries {
   entryFor(plugin: LoadedPlugin, provenance: Provenance, enabled?: boolean): LockEntry;
   save(lock: LockFile, entry: LockEntry): Promise<void>;
   remove(lock: LockFile, id: string): Promise<void>;
-  /** Rewrites the lock file unchanged, so that every service reloads. Resolves with the revision. */
-  touch(lock: LockFile): Promise<number>;
 }
 
-export function createLockEntries(
-  dataDir: string,
-  clock: Clock,
-  broadcastReload: ReloadBroadcast,
-): LockEntries {
-  async function write({ revision }: LockFile, plugins: LockFile['plugins']): Promise<number> {
-    await writeLockFile(dataDir, { version: 1, revision: revision + 1, plugins });
-    await broadcastReload();
-    return revision + 1;
-  }
+export function createLockEntries(list: PluginLock, clock: Clock): LockEntries {
+  const write = ({ revision }: LockFile, plugins: LockFile['plugins']): Promise<void> =>
+    list.write({ version: 1, revision: revision + 1, plugins });
   return {
-    read: () => readLockFile(dataDir),
+    read: () => list.read(),
     entryFor: ({ id, version, manifest }, provenance, enabled = true) => ({
       id: id as PluginId,
       version,
@@ -47,7 +38,6 @@ export function createLockEntries(
       const { [id]: _, ...rest } = lock.plugins;
       await write(lock, rest);
     },
-    touch: (lock) => write(lock, lock.plugins),
   };
 }
 
@@ -71,4 +61,13 @@ export function nothingToUpdate(id: string, origin: PluginOrigin): PlatformError
     'CONFLICT',
     `${id} is ${origin}: its folder is used in place, so there is nothing to update.`,
   );
+}
+
+/** Returns the provenance of a plugin that runs from its own folder without a copy. */
+export function usedInPlace(
+  origin: Exclude<PluginOrigin, 'installed'>,
+  { root }: LoadedPlugin,
+  source: string,
+): Provenance {
+  return { origin, source, resolved: root, folder: root, integrity: null };
 }
