@@ -42,6 +42,8 @@ export interface SharedRunStore {
   ): Promise<ClaimedRun[]>;
   /** Gives claimed runs back that the process has not started. */
   unclaim(fence: number, seqs: readonly number[]): Promise<void>;
+  /** Gives back all claimed runs that the process has not started, except the runs with these ids. */
+  unclaimExcept(fence: number, ids: readonly string[]): Promise<void>;
   /** Returns scheduled runs whose start time has passed. */
   planned(now: number, limit: number): Promise<RunRecord[]>;
   /** Records that a run with an owner is to be cancelled. */

@@ -150,6 +150,16 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'nodes' : POSTGRES_MISSI
     for (const id of ids) await until(a, id, 'succeeded');
   });
 
+  test('a run whose claim was committed without a reply to its node continues', async () => {
+    const nodes = await openNodes();
+    const a = await nodes.start('a');
+    const id = await a.start({ steps: [{ id: 's', uses: 'signal', with: { name: 'go' } }] });
+    await until(a, id, 'waiting');
+    await nodes.database.query('update svc.run set wake_at = 1, fence = (select max(fence) from svc.boot)');
+    await a.call(sendSignal, { params: { runId: id, name: 'go' }, body: { payload: 1 } } as never);
+    await until(a, id, 'succeeded');
+  });
+
   test('a run is run again by a node that did not execute it', async () => {
     const nodes = await openNodes();
     const [a, b] = [await nodes.start('a'), await nodes.start('b')];

@@ -91,6 +91,15 @@ export function describeSharedRuns(name: string, open: OpenDriver<WorkflowStore>
       expect(seqsOf(await claimReady(port, b.fence, { acme: 1 }))).toEqual([run.seq]);
     });
 
+    test('claims whose reply was lost are given back, and those that the process knows are kept', async () => {
+      const { port } = await openFresh(open);
+      const { fence } = await join(port, 'a');
+      const [known, lost] = [await started(port), await started(port)];
+      await claimReady(port, fence, { acme: 2 });
+      await shared(port).unclaimExcept(fence, [known.id]);
+      expect(seqsOf(await claimReady(port, fence, { acme: 2 }))).toEqual([lost.seq]);
+    });
+
     test('a restarted node ends its former boot, and knows the fault of no other node', async () => {
       const { port } = await openFresh(open);
       const [a, b] = [await join(port, 'a'), await join(port, 'b')];

@@ -85,6 +85,16 @@ export class PostgresSharedRuns implements SharedRunStore {
     );
   }
 
+  async unclaimExcept(fence: number, ids: readonly string[]): Promise<void> {
+    await this.#database.read((sql) =>
+      sql(
+        `update svc.run set fence = null
+         where fence = :fence and id <> all(:ids::text[]) and status in ('queued', 'waiting', 'cancelling')`,
+        { fence, ids },
+      ),
+    );
+  }
+
   planned(now: number, limit: number): Promise<RunRecord[]> {
     return this.#database.read((sql) =>
       sql<RunRecord>(

@@ -82,7 +82,8 @@ export class Claims {
       release: createPlannedRuns({ ...this.#deps, host: this.#host }),
     };
     if (!cluster) return new LocalRuns(shared);
-    return new SharedRuns({ ...shared, store: cluster.store, lease: cluster, clock });
+    const known = () => [...this.active.keys(), ...this.opening.keys()];
+    return new SharedRuns({ ...shared, store: cluster.store, lease: cluster, clock, known });
   }
 
   /** Claims a run. Returns false if the tenant has no free slot. */

@@ -22,6 +22,8 @@ export interface SharedRunsDeps {
   lease: Lease;
   clock: Clock;
   logger: Logger;
+  /** Returns the ids of the runs that this process executes or is about to execute. */
+  known(): string[];
   /** Starts a claimed run. Returns false if its tenant has no free slot. */
   claim(ready: ReadyRun): boolean;
   /** Queues or fails a planned run at its planned time. */
@@ -42,7 +44,8 @@ export class SharedRuns implements RunSource {
   #hasReady = true;
   /** Time from which the store may hold due runs. */
   #dueAt = 0;
-  #claiming: Promise<void> | undefined;
+  #claiming: Promise<void> = Promise.resolve();
+  #isClaiming = false;
   #again = false;
   #rounds = 0;
 
@@ -74,7 +77,9 @@ export class SharedRuns implements RunSource {
   }
 
   slotReleased(): void {
-    if (this.#hasReady || this.#dueAt <= this.#deps.clock.now()) this.#claimSoon();
+    // A claim in progress may have passed over the tenant whose slot is now free.
+    const isWanted = this.#isClaiming || this.#hasReady || this.#dueAt <= this.#deps.clock.now();
+    if (isWanted) this.#claimSoon();
   }
 
   get #mayClaim(): boolean {
@@ -91,17 +96,20 @@ export class SharedRuns implements RunSource {
   /** Claims one batch at a time, because each claim depends on the slots that the one before has taken. */
   #claimAll(): Promise<void> {
     this.#again = true;
-    this.#claiming ??= this.#claimOn().finally(() => {
-      this.#claiming = undefined;
-    });
+    if (!this.#isClaiming) this.#claiming = this.#claimOn();
     return this.#claiming;
   }
 
   async #claimOn(): Promise<void> {
-    while (this.#again) {
-      this.#again = false;
-      if (this.#dueAt <= this.#deps.clock.now()) await this.#claimDue();
-      if (this.#hasReady) await this.#claimReady();
+    this.#isClaiming = true;
+    try {
+      while (this.#again) {
+        this.#again = false;
+        if (this.#dueAt <= this.#deps.clock.now()) await this.#claimDue();
+        if (this.#hasReady) await this.#claimReady();
+      }
+    } finally {
+      this.#isClaiming = false;
     }
   }
 
@@ -109,6 +117,8 @@ export class SharedRuns implements RunSource {
     const { store, queue, suspects, clock, release } = this.#deps;
     const now = clock.now();
     this.#dueAt = Infinity;
+    // The reply to a claim is lost if the connection breaks after its commit.
+    await store.unclaimExcept(this.#deps.host.fence, this.#deps.known());
     for (const run of await store.planned(now, MAX_PLANNED)) await release(run);
     await this.#claimSuspect(now);
     await this.#claimBatches('due', await store.tenants('due'), now);
@@ -120,22 +130,27 @@ export class SharedRuns implements RunSource {
     const tenants = [...this.#tenants];
     this.#tenants.clear();
     this.#hasReady = false;
-    await this.#claimBatches('ready', tenants, this.#deps.clock.now());
-    for (const tenantId of tenants) if (!this.#deps.slots.mayTake(tenantId)) this.#tenants.add(tenantId);
+    const exhausted = await this.#claimBatches('ready', tenants, this.#deps.clock.now());
+    for (const tenantId of tenants) if (!exhausted.has(tenantId)) this.#tenants.add(tenantId);
     if (this.#tenants.size > 0) this.#hasReady = true;
   }
 
-  /** Claims runs until no slot is free or no run is left. */
-  async #claimBatches(queue: 'ready' | 'due', tenants: readonly string[], now: number): Promise<void> {
+  /** Claims runs until no slot is free or no run is left. Returns the tenants that have no more runs to claim. */
+  async #claimBatches(
+    queue: 'ready' | 'due',
+    tenants: readonly string[],
+    now: number,
+  ): Promise<ReadonlySet<string>> {
     const { store, slots, suspects, host } = this.#deps;
-    for (let mayBeMore = true; mayBeMore; ) {
+    for (;;) {
       const shares = this.#sharesOf(tenants);
-      if (!this.#mayClaim || shares.length === 0) return;
+      if (!this.#mayClaim || shares.length === 0) return new Set();
       const options = { shares, limit: slots.free, now, suspects: suspects.limit };
       const claimed = await store.claim(host.fence, queue, options);
       await this.#begin(claimed);
       const [share, ...others] = shares;
-      mayBeMore = claimed.length > 0 && (others.length > 0 || claimed.length === share!.limit);
+      const isLast = claimed.length === 0 || (others.length === 0 && claimed.length < share!.limit);
+      if (isLast) return new Set(shares.map(({ tenantId }) => tenantId));
     }
   }
 
