@@ -42,8 +42,11 @@ export interface SharedRunStore {
   ): Promise<ClaimedRun[]>;
   /** Gives claimed runs back that the process has not started. */
   unclaim(fence: number, seqs: readonly number[]): Promise<void>;
-  /** Gives back all claimed runs that the process has not started, except the runs with these ids. */
-  unclaimExcept(fence: number, ids: readonly string[]): Promise<void>;
+  /**
+   * Gives back the runs of the process that are not in `ids`, because the replies to their claims or first writes were
+   * lost. Runs that have started are interrupted by the next sweep.
+   */
+  unclaimExcept(fence: number, ids: readonly string[], now: number): Promise<void>;
   /** Returns scheduled runs whose start time has passed. */
   planned(now: number, limit: number): Promise<RunRecord[]>;
   /** Records that a run with an owner is to be cancelled. */

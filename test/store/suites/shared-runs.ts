@@ -96,8 +96,14 @@ export function describeSharedRuns(name: string, open: OpenDriver<WorkflowStore>
       const { fence } = await join(port, 'a');
       const [known, lost] = [await started(port), await started(port)];
       await claimReady(port, fence, { acme: 2 });
-      await shared(port).unclaimExcept(fence, [known.id]);
+      await shared(port).unclaimExcept(fence, [known.id], 9000);
       expect(seqsOf(await claimReady(port, fence, { acme: 2 }))).toEqual([lost.seq]);
+      // A run that has started is interrupted, without blame.
+      const running = { status: 'running' as const, fence, ready: false, inFlight: true };
+      await port.runs.write(change(lost, { fence, status: 'queued' }, running));
+      await shared(port).unclaimExcept(fence, [known.id], 9000);
+      const [interrupted] = await port.boots.interrupt(9000, 10, () => false);
+      expect(interrupted).toMatchObject({ seq: lost.seq, status: 'interrupted', crashes: 0, kills: 0 });
     });
 
     test('a restarted node ends its former boot, and knows the fault of no other node', async () => {

@@ -61,7 +61,7 @@ export class PostgresBoots implements BootStore {
   }
 
   renew(fence: number, lease: { leaseUntil: number; oomKills: number | null }): Promise<boolean> {
-    return this.#database.read(async (sql) => {
+    return this.#database.reserved.read(async (sql) => {
       const renewed = await sql(
         `update svc.boot set lease_until = :leaseUntil, oom_kills = :oomKills
          where fence = :fence and ended_at is null returning fence`,

@@ -85,14 +85,24 @@ export class PostgresSharedRuns implements SharedRunStore {
     );
   }
 
-  async unclaimExcept(fence: number, ids: readonly string[]): Promise<void> {
-    await this.#database.read((sql) =>
-      sql(
-        `update svc.run set fence = null
-         where fence = :fence and id <> all(:ids::text[]) and status in ('queued', 'waiting', 'cancelling')`,
+  async unclaimExcept(fence: number, ids: readonly string[], now: number): Promise<void> {
+    await this.#database.transact(async (sql) => {
+      const lost = await sql<{ seq: number; status: string }>(
+        'select seq, status from svc.run where fence = :fence and id <> all(:ids::text[]) for update',
         { fence, ids },
-      ),
-    );
+      );
+      if (lost.length === 0) return;
+      // A boot that has ended lets the next sweep interrupt these runs.
+      await sql(
+        `with ended as (
+           insert into svc.boot (boot_id, pid, started_at, lease_until, ended_at, is_stopping)
+           values ('lost claims', 0, :now, :now, :now, true) returning fence
+         )
+         update svc.run set fence = case when status in ('queued', 'waiting') then null else ended.fence end
+         from ended where seq = any(:seqs)`,
+        { now, seqs: lost.map(({ seq }) => seq) },
+      );
+    });
   }
 
   planned(now: number, limit: number): Promise<RunRecord[]> {
@@ -158,7 +168,7 @@ export class PostgresSharedRuns implements SharedRunStore {
   }
 
   endDead(now: number): Promise<number> {
-    return this.#database.reserved.read((sql) => endDeadBoots(sql, now));
+    return this.#database.read((sql) => endDeadBoots(sql, now));
   }
 }
 

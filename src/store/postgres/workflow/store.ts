@@ -17,7 +17,7 @@ export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: C
   return {
     runs: postgresRuns(database),
     queue: postgresRunQueue(database),
-    boots: new PostgresBoots(database.reserved),
+    boots: new PostgresBoots(database),
     shared: new PostgresSharedRuns(database),
     schedules: postgresSchedules(database),
     members: new PostgresMembers(database.reserved, leaseClock),

@@ -117,8 +117,8 @@ export class SharedRuns implements RunSource {
     const { store, queue, suspects, clock, release } = this.#deps;
     const now = clock.now();
     this.#dueAt = Infinity;
-    // The reply to a claim is lost if the connection breaks after its commit.
-    await store.unclaimExcept(this.#deps.host.fence, this.#deps.known());
+    // The reply to a claim or write is lost if the connection breaks after its commit.
+    await store.unclaimExcept(this.#deps.host.fence, this.#deps.known(), now);
     for (const run of await store.planned(now, MAX_PLANNED)) await release(run);
     await this.#claimSuspect(now);
     await this.#claimBatches('due', await store.tenants('due'), now);
