@@ -220,7 +220,24 @@ export class PluginRuntime {
   }
 
   async #start(): Promise<void> {
-    this.#stamp = await lockFileStamp(this.#resources.dataDir);
+    while (!(await this.#tryLoad()));
+    this.#stopWatching = every(systemClock, WATCH_MS, () => void this.upToDate());
+  }
+
+  /** Loads the plugins. Returns false if the marketplace has replaced plugins meanwhile, so that files were missing. */
+  async #tryLoad(): Promise<boolean> {
+    const { dataDir } = this.#resources;
+    this.#stamp = await lockFileStamp(dataDir);
+    try {
+      await this.#load();
+      return true;
+    } catch (error) {
+      if ((await lockFileStamp(dataDir)) === this.#stamp) throw error;
+      return false;
+    }
+  }
+
+  async #load(): Promise<void> {
     const revision = await this.#revisionOnDisk();
     const registry = await this.read();
     this.#registry = registry;
@@ -230,7 +247,6 @@ export class PluginRuntime {
     this.#loadedStamp = this.#stamp;
     this.#loadedRevision = revision;
     this.#report(registry, []);
-    this.#stopWatching = every(systemClock, WATCH_MS, () => void this.upToDate());
   }
 
   async #swap(): Promise<void> {
