@@ -84,8 +84,8 @@ export async function startAgent(options: AgentOptions): Promise<Agent> {
 /** Keeps a connection to the gateway open. Reconnects with backoff. */
 export class Agent {
   /**
-   * Resolves after `stop`. Rejects if the gateway revoked this host, or if another agent connected with the same
-   * identity.
+   * Resolves after `stop` was called and the agent has shut down. Rejects if the gateway revoked this host, or if
+   * another agent connected with the same identity.
    */
   readonly finished: Promise<void>;
   readonly #options: AgentOptions;
@@ -250,8 +250,8 @@ function finalRefusal({ code, status }: ConnectionEnd, { hostId }: AgentIdentity
 }
 
 /**
- * Returns a reconnect delay with full jitter, in ms. Jitter keeps agents from reconnecting at the same time after an
- * outage.
+ * Returns a reconnect delay with exponential backoff and jitter, in ms. Jitter keeps agents from reconnecting at the
+ * same time after an outage.
  */
 function retryMs(failures: number, random: Random): number {
   const ceiling = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(failures, 16));

@@ -28,8 +28,8 @@ const FLUSH_POLL_MS = 20;
 const MAX_LOG_BACKLOG = 4 * 1024 * 1024;
 
 /**
- * End of a connection. `status` is the HTTP status of a refused upgrade. `code` is the WebSocket close code, or 1006
- * without a close frame.
+ * End of a connection. `status` is the HTTP status of a refused upgrade. `code` is the WebSocket close code, or 1006 if
+ * no close frame was received.
  */
 export interface ConnectionEnd {
   status?: number;

@@ -170,8 +170,8 @@ function streamTo(link: Link, executionId: string, credit: StreamCredit): Stream
 }
 
 /**
- * Logs the stack of a failed handler at the gateway. The error frame omits the stack, because callers receive the
- * frame.
+ * Sends the stack of a failed handler to the gateway's log. The error frame omits the stack, because callers receive
+ * the content of that frame.
  */
 function logStack(link: Link, executionId: string, handler: string, thrown: unknown): void {
   const { code, message, details, cause } = toPlatformError(thrown);

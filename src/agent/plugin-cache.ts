@@ -111,8 +111,8 @@ export class PluginCache {
   }
 
   /**
-   * Removes plugin versions that were not used since the agent started. Running processes can still load files of used
-   * versions.
+   * Removes versions of a plugin that were not used since the agent started. Used versions are kept, because running
+   * processes can still load their files.
    */
   async #removeOld(id: string): Promise<void> {
     const { folder } = this.#deps;

@@ -36,9 +36,7 @@ export function kebab(key: string): string {
   return key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/**
- * Returns true if help shows the default of an argument. Help omits the defaults of switches (off) and lists (empty).
- */
+/** Returns true if help shows this default of an argument. Help does not show `false` and empty lists as defaults. */
 function hasDefault(value: unknown): boolean {
   return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
 }

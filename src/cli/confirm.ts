@@ -32,7 +32,10 @@ export async function confirm(context: CommandContext, question: string): Promis
   );
 }
 
-/** Prompts the user to type a word before a destructive action. Throws InputNeededError without a terminal. */
+/**
+ * Prompts the user to type `word` before a destructive action. With `--yes`, returns true without a prompt. Otherwise
+ * throws InputNeededError without a terminal.
+ */
 export async function confirmByTyping(
   context: CommandContext,
   question: string,

@@ -17,7 +17,8 @@ export interface CurrentGateway {
 }
 
 /**
- * Key of the gateway for commands outside of projects. Other keys are paths of projects, so no path equals this key.
+ * Key of the gateway for commands outside of projects. All other keys are absolute paths of projects, which never equal
+ * `*`.
  */
 const USER_KEY = '*';
 

@@ -9,7 +9,10 @@ import {
 import { PlatformError } from '../kit/errors/errors.ts';
 
 export interface DefinitionFile {
-  /** The parsed definition, which can be any JSON value. The service rejects definitions that are not objects. */
+  /**
+   * The parsed definition. Despite its type, the value can be any JSON value, because the service rejects definitions
+   * that are not objects.
+   */
   definition: Record<string, unknown>;
   /** Adds line and column numbers to a validation error of the service. Returns other errors unchanged. */
   withPositions(error: unknown): unknown;

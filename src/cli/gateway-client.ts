@@ -26,8 +26,8 @@ interface CachedToken {
 }
 
 /**
- * Creates a client that logs in when needed. If the gateway rejects a cached token, the client logs in again. The
- * request is then retried once.
+ * Creates a client for the gateway. Without a given token, the client logs in when needed. If the gateway rejects a
+ * cached token, the client logs in again and retries the request once.
  */
 export async function createGatewayClient(context: CommandContext): Promise<Client> {
   const { globals } = context;
@@ -52,7 +52,8 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await client.call(endpoint, input, options);
       } catch (error) {
-        // Only server errors include the request id. The user can find the cause of the error in the log by this id.
+        // The request id is added only to server errors. The user can find the cause of such an error in the log by
+        // this id.
         const isServerError =
           error instanceof PlatformError && (error.status === 500 || error.code === 'STORE_ERROR');
         if (requestId !== null && isServerError) error.details.requestId ??= requestId;
@@ -70,8 +71,8 @@ export async function createGatewayClient(context: CommandContext): Promise<Clie
       try {
         return await withToken(cached ?? (await freshToken())).call(endpoint, input, options);
       } catch (error) {
-        // The gateway rejects a cached token after the platform has changed its keys. Only after such a change can a
-        // retry with a new token succeed.
+        // The gateway rejects a cached token if the platform has changed its keys. A retry with a new token can succeed
+        // only in this case.
         if (!cached || !(error instanceof PlatformError && error.code === 'UNAUTHORIZED'))
           throw withStartHint(error, context);
         return withToken(await freshToken()).call(endpoint, input, options);
@@ -145,8 +146,8 @@ function withStartHint(error: unknown, context: CommandContext): unknown {
 }
 
 /**
- * Exchanges the operator's credentials for an access token and caches the token. Throws UNAUTHORIZED without
- * credentials.
+ * Exchanges the operator's credentials for an access token and caches the token. Throws UNAUTHORIZED if no credentials
+ * exist or the gateway is remote.
  */
 export async function operatorToken(context: CommandContext, url: string): Promise<string> {
   const operator = requireCredentials(context, url);
@@ -188,8 +189,8 @@ function cachedToken(context: CommandContext, url: string): string | null {
 }
 
 /**
- * Returns the operator's credentials. Throws UNAUTHORIZED for a remote gateway, which must never receive these
- * credentials.
+ * Returns the operator's credentials. Throws UNAUTHORIZED if no credentials exist. Also throws UNAUTHORIZED for a
+ * remote gateway, which must never receive these credentials.
  */
 function requireCredentials(context: CommandContext, url: string): OperatorCredentials {
   if (!isOwn(context, url)) {

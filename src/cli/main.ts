@@ -36,7 +36,10 @@ async function main(argv: string[]): Promise<number> {
   return reportUsage(describeUnknown(words, COMMANDS, verbsOf(noun)), rest);
 }
 
-/** Enables Node's compile cache, which saves a third of the load time. Node ignores an unusable cache folder. */
+/**
+ * Enables Node's compile cache if HOME is set. The cache saves a third of the load time. Node ignores an unusable cache
+ * folder.
+ */
 function keepCompiledCode(): void {
   if (process.env.HOME) enableCompileCache(join(userCacheFolder(process.env), 'svc', 'compiled'));
 }

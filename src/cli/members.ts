@@ -16,8 +16,8 @@ export interface MemberView extends Omit<MemberOverview, 'leaseLeftMs'> {
 }
 
 /**
- * Returns the services of all nodes, or an empty list for a single node. Throws STORE_ERROR if the store does not
- * answer.
+ * Returns the services of all nodes. Returns an empty list if the store is not PostgreSQL. Throws STORE_ERROR if the
+ * store does not answer.
  */
 export async function readMembers({ config, env }: LoadedConfig): Promise<MemberView[]> {
   const url = postgresUrlOf(config.store, env);

@@ -109,8 +109,8 @@ function textsIn({ hint, lastLines, at, requestId }: Record<string, unknown>): E
 const MARGIN = 6;
 
 /**
- * Wraps text after a head such as `error`. Lines other than list items are indented, so that untrusted text cannot
- * imitate the CLI's `hint` and `error` lines.
+ * Wraps text after a head such as `error`. All lines except list items, which start with two spaces, are indented.
+ * Untrusted text therefore cannot imitate the CLI's `hint` and `error` lines.
  */
 function indented(head: string, text: string, width: number): string {
   const margin = ' '.repeat(MARGIN);

@@ -95,8 +95,8 @@ function commandSection({ name, summary, example }: CommandEntry, command: AnyCo
 }
 
 /**
- * Returns true if the description only repeats the name, such as "plugin id" for `<plugin>`. The page omits these
- * descriptions.
+ * Returns true if a required argument has a plain description such as "plugin id" for `<plugin>`. The page omits these
+ * descriptions, because they only repeat the name.
  */
 function isPlain({ kind, required, description }: Argument): boolean {
   return kind === 'argument' && required && /^[a-z]+( [a-z]+)?$/.test(description);

@@ -32,8 +32,8 @@ export const isLoopback = (hostname: string): boolean =>
   /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 
 /**
- * Returns whether two URLs reach the same gateway. Such URLs have the same origin or point to the same port of this
- * machine. `url` can also be the public URL.
+ * Returns whether two URLs reach the same gateway. The result is true if both URLs have the same origin or the same
+ * port of this machine, or if `url` is the public URL.
  */
 export function isSameGateway({ platform }: Named, url: string, own: string): boolean {
   const { publicUrl } = platform().config.gateway;

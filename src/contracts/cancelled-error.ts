@@ -2,8 +2,8 @@
 const BRAND = Symbol.for('svc.CancelledError');
 
 /**
- * Error that rejects the current or next step of a workflow function whose run is ending. All later steps belong to the
- * clean-up. @spec docs/workflows.md "Cancelling and clean-up"
+ * Error that rejects the current or next step of a workflow function when its run is cancelled or times out. Steps that
+ * start later are clean-up steps. @spec docs/workflows.md "Cancelling and clean-up"
  */
 export class CancelledError extends Error {
   readonly code = 'CANCELLED';

@@ -148,7 +148,10 @@ const ReplyOutcome = z.union([
 
 /** Frames from the gateway, by `type`. */
 export const GATEWAY_FRAMES = {
-  /** The first frame of a connection. The agent must respond with `hello` and a proof of the host's private key. */
+  /**
+   * The first frame of a connection. The agent must respond with a `hello` frame that proves possession of the host's
+   * private key.
+   */
   challenge: z.object({
     type: z.literal('challenge'),
     sessionId: z.string(),

@@ -24,7 +24,7 @@ export const LIMITS = {
   /** Maximum size of a client's message on a proxied WebSocket, in bytes on the wire. */
   webSocketMessageBytes: 1024 * 1024,
   jsonDepth: 512,
-  /** Maximum size of a body that is read before authentication, in bytes. An example is the body of a login request. */
+  /** Maximum size of a body that is read before authentication, such as the body of a login request, in bytes. */
   openBodyBytes: 64 * 1024,
   requestIdChars: 128,
   tokenChars: 8192,

@@ -38,8 +38,8 @@ export function offsetPage<Item extends z.ZodType>(item: Item) {
 }
 
 /**
- * Filters by tenant. Callers see only the namespace of their token. Administrators see all namespaces unless the query
- * specifies a namespace.
+ * Filters by tenant. Administrators see all namespaces unless the query specifies a namespace. Other callers see only
+ * the namespace of their token.
  */
 export const tenantQuery = z
   .string()

@@ -82,7 +82,10 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly params: Readonly<Record<string, string>>;
   /** Settings of the plugin, taken from its entry in `pluginConfig` of the platform config. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Aborts when the call times out or the caller disconnects. The platform kills the process shortly afterwards. */
+  /**
+   * Aborts when the call times out or the caller disconnects. If the handler is still running shortly afterwards, the
+   * platform kills its process.
+   */
   readonly signal: AbortSignal;
   readonly log: PluginLog;
   readonly analytics: PluginAnalytics;

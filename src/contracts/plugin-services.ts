@@ -74,8 +74,9 @@ export interface JobOptions extends StartOptions {
 }
 
 /**
- * Access to background jobs for the tenant and user of the call. `sync` is a job of this plugin. `@acme/mail/send` is a
- * job of another plugin, which `permissions.invoke` must list. Throws JOB_NOT_FOUND if the handler or job is unknown.
+ * Access to background jobs for the tenant and user of the call. A name such as `sync` refers to a job of this plugin.
+ * A name such as `@acme/mail/send` refers to a job of another plugin, which `permissions.invoke` must list. Throws
+ * JOB_NOT_FOUND if the handler or job is unknown.
  */
 export interface JobsAccess {
   /** Resolves once the job is stored, without waiting for the job to finish. */

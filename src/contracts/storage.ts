@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
-// Endpoints for plugin objects, which the state service stores. Content is encoded as base64, as in messages between
-// the runner and the platform.
+// The endpoints below access plugin objects, which the state service stores. Object content is encoded as base64, as in
+// messages between the runner and the platform.
 const Namespace = z.string().min(1).max(256);
 const Key = z.string().min(1).max(512);
 const params = z.object({ namespace: Namespace, key: Key });

@@ -1,5 +1,6 @@
 /**
- * Marker of a stream result. The symbol is global (`Symbol.for`), because the SDK and the runner are separate programs.
+ * Marker of a stream result. The symbol is global (`Symbol.for`), because a plugin's SDK and the runner contain
+ * separate copies of this module.
  */
 export const STREAM_RESULT = Symbol.for('svc.stream-result');
 

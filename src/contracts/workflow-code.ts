@@ -34,8 +34,8 @@ export const EnterStep = z.strictObject({
    */
   inheritsRetry: z.literal(true).optional(),
   /**
-   * Whether the step is an item of `ctx.all` without its own function, such as a sleep. The next replay starts only
-   * after all items of `ctx.all` have ended.
+   * Whether the step is passed to `ctx.all` directly and has no function of its own, such as a sleep. The next replay
+   * starts only after all items of `ctx.all` have ended.
    */
   joint: z.literal(true).optional(),
   /** Whether this is a clean-up step, which runs even after the run was cancelled or timed out. */

@@ -65,9 +65,9 @@ type BranchResult<One> = One extends () => Promise<infer Result>
     : never;
 
 /**
- * Context of a workflow function. Each resume replays the function from its start, and finished steps return their
- * stored results. Effects and non-deterministic code must therefore be inside steps. Steps run concurrently only inside
- * `all`. @spec docs/workflows.md "Workflows in code"
+ * Context of a workflow function. When a run continues after a wait, the function is replayed from its start, and
+ * finished steps return their stored results. Effects and non-deterministic code must therefore be inside steps. Steps
+ * run concurrently only inside `all`. @spec docs/workflows.md "Workflows in code"
  */
 export interface WorkflowContext<Signals extends SignalSchemas = Record<never, never>>
   extends Omit<PluginContextV3<WorkflowHostContext>, 'invoke'> {
@@ -83,7 +83,7 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
   /** Waits without occupying a process. */
   sleep(until: SleepUntil): Promise<void>;
   sleep(name: string, until: SleepUntil): Promise<void>;
-  /** Waits for a signal. A signal that arrived before the call ends the wait immediately. Rejects on timeout. */
+  /** Waits for a signal. Resolves immediately if the signal has already arrived. Rejects on timeout. */
   waitForSignal<Name extends keyof Signals & string>(
     name: Name,
     options?: { timeoutMs?: number },
@@ -92,7 +92,7 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
     name: string,
     options?: { timeoutMs?: number },
   ): Promise<{ payload: Payload; receivedAt: number }>;
-  /** Waits for an approval, such as `svc workflows approve`. Rejects if the approval is refused or times out. */
+  /** Waits for an approval, for example by `svc workflows approve`. Rejects if the approval is refused or times out. */
   approval(
     name: string,
     options?: { message?: string; timeoutMs?: number },
@@ -120,7 +120,10 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
    * step after the clean-up rejects.
    */
   nonCancellable<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Returns the end time of the latest step in this branch, in epoch ms. The value is the same in each replay. */
+  /**
+   * Returns the end time of the latest step in this branch, in epoch ms, or the branch's start time before its first
+   * step. The value is the same in each replay.
+   */
   now(): number;
   /**
    * Returns a number in [0, 1) that is the same in each replay. The number is predictable and must not be used for

@@ -44,8 +44,8 @@ const backoff = {
 
 /**
  * Retries failures whose class is in `on`, by default the classes in docs/workflows.md. The delay before attempt n+1 is
- * `initialMs * factor^(n-1)`, at most `maxMs`. A longer `Retry-After` takes precedence. No attempt starts later than
- * `deadlineMs` after the first attempt.
+ * `initialMs * factor^(n-1)`, at most `maxMs`. With `full` jitter, the delay is a random part of this value. A longer
+ * `Retry-After` takes precedence. No attempt starts later than `deadlineMs` after the first attempt.
  */
 export const RetryPolicy = z.strictObject({
   maxAttempts: backoff.maxAttempts.default(3),

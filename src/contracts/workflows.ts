@@ -207,7 +207,10 @@ export const sendSignal = endpoint({
   errors: ['VALIDATION_ERROR', 'WORKFLOW_RUN_NOT_FOUND', 'PAYLOAD_TOO_LARGE', 'CONFLICT'],
 });
 
-/** Resolves a step that a crash interrupted. The platform cannot determine whether the step's effect has happened. */
+/**
+ * Resolves a step that a crash interrupted. The caller must decide, because the platform cannot determine whether the
+ * step's effect has happened.
+ */
 export const decideStep = endpoint({
   method: 'POST',
   path: '/api/v1/workflows/runs/:runId/steps/:stepId/decision',

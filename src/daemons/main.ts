@@ -36,7 +36,8 @@ process.on('message', (message: ToDaemon, handle: unknown) => {
   else if (message.type === 'unready') daemon?.becomeUnready();
   else void stop();
 });
-// The channel closes when the parent process ends for any reason. Without the parent, nothing could stop this process.
+// The channel closes when the parent process ends for any reason. Without this listener, the service would then
+// continue to run without a supervisor.
 process.on('disconnect', () => void stop());
 process.on('SIGTERM', () => void stop());
 process.on('SIGINT', () => void stop());

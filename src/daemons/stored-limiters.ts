@@ -84,7 +84,10 @@ class StoredLimiter implements SharedLimiter {
     });
   }
 
-  /** Returns the latest verdict of the store. If the verdict is outdated, requests a new verdict in the background. */
+  /**
+   * Returns a verdict from the latest response of the store. Returns the full limit without such a response, or after
+   * the oldest counted call has expired. Requests an update in the background if the response is outdated.
+   */
   peek(key: string, limit: number): RateVerdict {
     const count = this.#counts.open(key);
     const known = this.#known(count);

@@ -66,8 +66,8 @@ export function drainOnClose(http: Http): void {
 }
 
 /**
- * Defers the closing of idle connections until each new connection has sent its first byte. Node treats a new
- * connection as idle and would close the connection too early.
+ * Defers the closing of idle connections until each new connection has sent its first byte, for at most
+ * `MAX_SILENT_MS`. Node treats a new connection as idle and would close the connection too early.
  */
 function keepNewConnections(server: Server, acceptedAt: ReadonlyMap<Socket, number>): void {
   const closeIdle = server.closeIdleConnections.bind(server);

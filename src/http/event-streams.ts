@@ -18,8 +18,8 @@ export interface StreamCall {
 }
 
 /**
- * Yields batches of events. `signal` aborts when the client disconnects. An error becomes an error response, or an
- * `error` event after the first batch.
+ * Yields batches of events. `signal` aborts when the client disconnects. An error before the first batch becomes an
+ * error response. A later error becomes an `error` event.
  */
 export type FollowEvents = (signal: AbortSignal) => AsyncGenerator<readonly ServerSentEvent[], void>;
 

@@ -13,8 +13,8 @@ export interface SchemaComponents {
    */
   add(schema: z.ZodType, io: 'input' | 'output'): JsonSchema;
   /**
-   * Adds a JSON Schema and turns its `$defs` into components. Definitions without a name of their own get the name
-   * `name`.
+   * Adds a JSON Schema and turns its `$defs` into components. Definitions with a generated key, which starts with `__`,
+   * are named after `name`.
    */
   lift(schema: JsonSchema, name: string): JsonSchema;
 }
@@ -65,8 +65,8 @@ export function createSchemaComponents(): SchemaComponents {
     lift,
     add(schema, io) {
       const { it, $defs = {} } = print(schema, io);
-      // Defaults make a property optional in requests and required in responses. Such a request schema gets its own
-      // name.
+      // Defaults make a property optional in requests and required in responses. A schema with such properties
+      // therefore gets a separate name for requests.
       const answered =
         io === 'input' && Object.keys($defs).length > 0 ? print(schema, 'output').$defs : $defs;
       const names = Object.keys($defs).filter(

@@ -105,8 +105,8 @@ function parse(schema: z.ZodType | undefined, value: unknown, place: string): un
 }
 
 /**
- * Returns a function that counts a call and throws if the limit is reached. If several processes share the limit, the
- * function returns a promise.
+ * Returns a function that counts a call and throws if the limit is reached. Returns undefined without `perMinute`. If
+ * several processes share the limit, the function returns a promise.
  */
 function limitOf(
   perMinute: MountOptions['perMinute'],

@@ -6,8 +6,8 @@ import { idsOf } from './request-ids.ts';
 import { protocolFault } from './request-line.ts';
 
 /**
- * Answers requests of protocols other than HTTP with 400, because Fastify fails on their methods. All HTTP requests go
- * to `serve`.
+ * Answers 400 to requests that are not valid HTTP/1.0 or HTTP/1.1, because Fastify would fail on methods of other
+ * protocols. Passes all other requests to `serve`.
  */
 export function refuseOtherProtocols(kit: HttpKit, random: Random, serve: RequestListener): RequestListener {
   return (request, response) => {

@@ -3,7 +3,10 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { CheckHost } from './host-check.ts';
 import { deliveryPathFault, pathFault, pathOf } from './request-path.ts';
 
-/** Throws VALIDATION_ERROR for a malformed path or `Host` header. Throws FORBIDDEN for a host that is not allowed. */
+/**
+ * Throws VALIDATION_ERROR for a malformed path or `Host` header. Throws FORBIDDEN for a host that is not allowed,
+ * except for webhook deliveries.
+ */
 export function requireValidRequest(request: IncomingMessage, checkHost: CheckHost | undefined): void {
   requireHost(request);
   requireSafePath(request.url!);
@@ -40,7 +43,9 @@ export function isDelivery(url: string): boolean {
 }
 
 const HTTP_METHODS = new Set<string | undefined>(METHODS);
-/** Error options that close the connection. This server and the sender might disagree on the end of the request. */
+/**
+ * Error options that close the connection, because this server and the sender might disagree on the end of the request.
+ */
 const CLOSE = { headers: { connection: 'close' } };
 
 /**

@@ -36,7 +36,7 @@ const PLAIN_DOT_SEGMENT = /(?:^|\/)\.{1,2}(?=\/|$)/;
 
 /**
  * Returns the reason to reject the path of a webhook delivery. Accepts all percent-encoded characters, because webhook
- * URLs contain instance ids.
+ * URLs contain instance ids, which can have any characters.
  */
 export function deliveryPathFault(path: string): string | undefined {
   if (PLAIN.test(path)) return undefined;

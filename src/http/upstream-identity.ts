@@ -76,7 +76,7 @@ function originOf(referer: string | undefined): string | undefined {
 }
 
 /**
- * Returns true for origins on this machine and for the origin of this service. The service's own `/docs` page sends
+ * Returns true for origins on this machine, and for the service's own origin, from which the `/docs` page sends
  * requests.
  */
 function isOwn(origin: string, host: string | undefined): boolean {

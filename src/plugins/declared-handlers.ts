@@ -29,8 +29,8 @@ export function declaredPermissions(manifest: ManifestV3, handler: string, host:
 }
 
 /**
- * Throws HOST_MISMATCH if the manifest declares the handler only for other host kinds. The runner cannot check the host
- * kind of plain functions. @spec Plugin routes 7
+ * Throws HOST_MISMATCH if the manifest declares the handler only for other host kinds. This check is needed because the
+ * runner cannot check the host kind of plain functions. @spec Plugin routes 7
  */
 export function requireDeclaredHost(manifest: ManifestV3, handler: string, host: HostKind): void {
   if (declaredPermissions(manifest, handler, host).length > 0) return;

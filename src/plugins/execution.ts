@@ -33,8 +33,8 @@ export interface StreamSink {
 }
 
 /**
- * Runs plugin code outside this process. Throws EXECUTION_ERROR, EXECUTION_TIMEOUT, HOST_MISMATCH, INVALID_HANDLER,
- * VALIDATION_ERROR, PERMISSION_DENIED, SANDBOX_ERROR, or SERVICE_UNAVAILABLE with Retry-After.
+ * Runs plugin code outside this process. `run` throws EXECUTION_ERROR, EXECUTION_TIMEOUT, HOST_MISMATCH,
+ * INVALID_HANDLER, VALIDATION_ERROR, PERMISSION_DENIED, SANDBOX_ERROR, or SERVICE_UNAVAILABLE with Retry-After.
  */
 export interface ExecutionBackend {
   readonly name: string;

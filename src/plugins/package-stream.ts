@@ -51,8 +51,8 @@ async function* fileOf(path: string, name: string): AsyncGenerator<Buffer> {
   const header: FileHeader = { name, size, executable: (mode & 0o111) !== 0 };
   yield Buffer.from(`${JSON.stringify(header)}\n`);
   let left = size;
-  // Reads at most `size` bytes, so that a growing file cannot corrupt the next files in the stream. The host then
-  // detects a wrong digest and fetches the package again.
+  // Reads at most `size` bytes, so that a growing file cannot corrupt the next files in the stream. The host detects
+  // the wrong digest of a changed file and fetches the package again.
   if (size > 0) {
     for await (const chunk of createReadStream(path, { end: size - 1 })) {
       left -= (chunk as Buffer).length;

@@ -39,8 +39,8 @@ export const explain = defineCommand({
 });
 
 /**
- * Finds a code by an exact match, or else without regard to case. `unprovisioned` (refusal) and `UNPROVISIONED`
- * (diagnostic) are different codes.
+ * Finds a code without regard to case. An exact match takes precedence, because `unprovisioned` (refusal) and
+ * `UNPROVISIONED` (diagnostic) are different codes.
  */
 function find(code: string, known: readonly Explanation[]): Explanation {
   const same = (one: string): boolean => one.toLowerCase() === code.toLowerCase();

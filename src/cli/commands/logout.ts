@@ -5,7 +5,8 @@ import { savedLogins } from '../saved-logins.ts';
 import { gatewayHere, selectedGateway } from '../selected-gateway.ts';
 
 /**
- * Defines `svc logout`, which removes the login on this machine only. Tokens remain valid until `svc clients revoke`.
+ * Defines `svc logout`, which removes the login on this machine only. Issued tokens stay valid until they expire or
+ * `svc clients revoke` revokes the client.
  */
 export const logout = defineCommand({
   name: 'logout',

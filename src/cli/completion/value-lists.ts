@@ -91,7 +91,8 @@ type FetchValues = (
 ) => Promise<ReadonlyArray<readonly [value: string, description: string | null | undefined]>>;
 
 /**
- * `fetchValues` has two fixed parameters. Each further parameter is a preceding argument on which the values depend.
+ * `fetchValues` has two fixed parameters, followed by one parameter for each preceding argument on which the values
+ * depend.
  */
 function list(fetchValues: FetchValues): List {
   return {

@@ -129,8 +129,8 @@ function bundledFiles(folder: string): TarSource[] {
 }
 
 /**
- * Returns true for code, types, licences and prebuilt binaries. Returns false for sources to compile and for CommonJS
- * duplicates.
+ * Returns true for code, types, licences, and prebuilt binaries of the included platforms. Returns false for sources to
+ * compile and for CommonJS duplicates.
  */
 function isUsed(folder: string, path: string): boolean {
   if (/(?:^|\/)(?:src|deps|test)\//.test(path) || path === 'package.json') return false;

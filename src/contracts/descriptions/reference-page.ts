@@ -54,8 +54,8 @@ function boundsOf({ minimum, exclusiveMinimum, maximum }: Node): string {
 }
 
 /**
- * Returns the default value, followed by the type if the default value does not show the type. Returns only the default
- * value for objects and strings.
+ * Returns the text that shows the default value, the type and the bounds of a key. Returns only the default value for
+ * objects and strings, and for choices that the description explains.
  */
 function shownValue(node: Node): string {
   const [types, preset] = [typesOf(node).filter((type) => type !== 'null'), defaultOf(node)];

@@ -13,8 +13,8 @@ import type { PortShare } from '../process-protocol.ts';
 import { requireCallbackRight } from './domain/hosts/callback-rights.ts';
 
 /**
- * Maximum length of a Unix socket address in bytes, including the terminating NUL byte. The limit is 104 on macOS and
- * 108 on Linux.
+ * Maximum length of a Unix socket address in bytes, including the terminating NUL byte. The value is the limit of
+ * macOS, because the limit of Linux (108) is higher.
  */
 const MAX_ADDRESS_BYTES = 104;
 const MAX_CONNECTIONS = 32;

@@ -25,7 +25,10 @@ export class OtherProcesses {
     this.#deps = deps;
   }
 
-  /** Settles once the other processes have reloaded the plugins. Never rejects, because each process also polls. */
+  /**
+   * Settles once the other processes have reloaded the plugins. Never rejects, because each process also polls for
+   * plugin changes.
+   */
   async reread(): Promise<void> {
     await this.#each((client) => client.call(rereadInProcess));
   }

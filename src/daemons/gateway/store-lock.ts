@@ -32,7 +32,10 @@ function take(file: string, label: string): Promise<OwnerLock> {
   return acquireOwnerLock({ file, waitMs: WAIT_MS, label });
 }
 
-/** Returns the lock files of all further processes, because the previous gateway may have had more processes. */
+/**
+ * Returns the lock files of further processes. The files are listed from the folder, because the previous gateway might
+ * have had more processes.
+ */
 function furtherLocksOf(dataDir: string): string[] {
   return readdirSync(dataDir).flatMap((name) => FURTHER.exec(name)?.[1] ?? []);
 }

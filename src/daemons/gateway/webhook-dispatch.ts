@@ -62,7 +62,8 @@ export function webhookDispatch(
     createDispatcher(resources, { members: store.members, membership, deps, requested }, stack),
     (made) => made.close(),
   );
-  // Closing the dispatcher waits for running attempts. Running attempts wait for `ends`, so `ends` is closed first.
+  // Closing the dispatcher waits for running attempts, whose outcomes `ends` stores. `ends` is closed first, so that
+  // its retries do not delay the shutdown.
   stack.defer(() => ends.close());
   backlog.subscribe(() => dispatcher.runBacklog());
   return { call, dispatcher, ends, forgetTriggers, requestedAttempts: requested };
@@ -74,7 +75,8 @@ interface DispatcherParts {
 }
 
 /**
- * Returns the dispatcher of this process. Accepted deliveries run in only one of the processes that share the store.
+ * Returns the dispatcher of this process. If several processes share the store, only one of them, the leader, schedules
+ * the accepted deliveries.
  */
 function createDispatcher(
   { sharesStore, keys, logger }: Resources,

@@ -20,8 +20,8 @@ export interface MarketplaceServices extends DaemonServices {
   plugins: PluginRuntime;
   installer: Installer;
   /**
-   * Reads the plugins on disk. Resolves only after every service has loaded the plugins that the catalogue lists as
-   * loaded.
+   * Reads the plugins on disk, after pending changes have reached every service. If that takes too long, returns the
+   * plugins that this service has loaded.
    */
   readCatalogue: () => Promise<Catalogue>;
   watch: SourceWatch;
@@ -85,7 +85,7 @@ export async function marketplaceServices(
 }
 
 /**
- * Resolves with true when `done` resolves. Resolves with false if `done` takes too long, for example because of an
+ * Resolves with true when `done` resolves. Resolves with false if `done` takes too long, for example during an
  * installation.
  */
 function withinTimeout(done: Promise<void>): Promise<boolean> {

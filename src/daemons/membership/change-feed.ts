@@ -75,8 +75,8 @@ export class ChangeFeed {
   }
 
   /**
-   * Waits until all live members have applied the stored changes, but at most one second. Late members read the changes
-   * at their next poll.
+   * Waits until all live members have applied the stored changes, but at most one second. Late members apply the
+   * changes at their next poll. Resolves at once if no other process shares the store.
    */
   async spread(): Promise<void> {
     const { sharedAs } = this.#deps;

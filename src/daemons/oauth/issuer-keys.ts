@@ -6,7 +6,10 @@ import { minutes, seconds } from '../../kit/time/duration.ts';
 
 /** Age at which keys are fetched again in the background, so that calls do not wait for the issuer. */
 const REFRESH_MS = minutes(9);
-/** Age after which keys are used only while the issuer cannot be reached. The issuer might have withdrawn some keys. */
+/**
+ * Age after which keys are used only while the issuer cannot be reached, because the issuer might have withdrawn some
+ * keys.
+ */
 const MAX_AGE_MS = minutes(10);
 /** Age of keys after which the keys are never used, even while the issuer cannot be reached. */
 const MAX_STALE_MS = minutes(70);
@@ -27,7 +30,7 @@ type RemoteKeySet = ReturnType<typeof createRemoteJWKSet>;
 
 /**
  * Returns the function with which `jwtVerify` finds an issuer's keys. `KeyRefresh` controls the fetches, so that cached
- * keys stay usable while the issuer is down. Throws UPSTREAM_UNAVAILABLE if no usable keys are cached.
+ * keys stay usable while the issuer is down. The returned function throws UPSTREAM_UNAVAILABLE without usable keys.
  */
 export async function createIssuerKeys(deps: IssuerKeysDeps): Promise<JWTVerifyGetKey> {
   const { createRemoteJWKSet, customFetch, errors } = await import('jose');
@@ -63,7 +66,10 @@ class KeyRefresh {
     this.#deps = deps;
   }
 
-  /** Fetches keys that are missing or too old. Throws UPSTREAM_UNAVAILABLE if there are no usable keys afterwards. */
+  /**
+   * Fetches keys that are missing or too old, unless the last fetch has failed recently. Throws UPSTREAM_UNAVAILABLE if
+   * there are no usable keys afterwards.
+   */
   async beforeUse(): Promise<void> {
     const ageMs = this.#ageMs();
     if (ageMs >= MAX_STALE_MS) {

@@ -100,7 +100,10 @@ function joinPath(base: string, path: string): string {
 function createClaims(pluginIds: readonly string[]) {
   const taken = new Map(pluginIds.map((id) => [canonical(aliasOf(id)), id]));
   return {
-    /** Claims a base path for a plugin. If another plugin owns an overlapping path, returns the id of that plugin. */
+    /**
+     * Claims a base path for a plugin, unless another plugin owns an overlapping path. In that case, returns the id of
+     * the other plugin.
+     */
     claim(pluginId: string, basePath: string): string | undefined {
       const wanted = canonical(basePath);
       for (const [path, owner] of taken) {

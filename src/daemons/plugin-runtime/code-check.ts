@@ -14,7 +14,7 @@ export type CodeCheck = (plugin: LoadedPlugin) => Promise<PluginFault[]>;
 
 /**
  * Creates the check that loads the code of edited plugins. A plugin with a broken edit keeps its running version. The
- * check is skipped at startup and for installed plugins.
+ * check is skipped at startup, for installed plugins and for newly linked plugins.
  */
 export function createCodeCheck(
   describer: PluginDescriber,

@@ -4,7 +4,7 @@ type Called = Pick<ExecutionRequest, 'handler' | 'host' | 'hostContext'>;
 
 /**
  * Creates a function that returns the name of a handler. The name is the id, event or route under which the manifest
- * declares the handler. Otherwise, the name is the reference `<file>#<export>`.
+ * declares the handler. An undeclared handler is named by its reference `<file>#<export>`.
  */
 export function createHandlerNames(): (manifest: ManifestV3, called: Called) => string {
   const known = new WeakMap<ManifestV3, Map<string, string>>();

@@ -36,7 +36,8 @@ export class RunningCode {
   }
 
   /**
-   * Returns whether the plugin can keep running although its files changed. Files of installed plugins never change.
+   * Returns whether the running version of a plugin that is now broken on disk can be kept. A project or linked plugin
+   * needs stored code. An installed plugin does not, because its files never change.
    */
   canKeep({ root, locked }: LoadedPlugin): boolean {
     return locked?.integrity != null || this.#running.get(root)?.code !== undefined;

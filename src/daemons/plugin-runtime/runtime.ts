@@ -108,8 +108,8 @@ export class PluginRuntime {
   }
 
   /**
-   * Runs a handler on its plugin's configured backend. Throws PLUGIN_NOT_FOUND, HOST_MISMATCH and errors of
-   * `ExecutionBackend.run`.
+   * Runs a handler on its plugin's configured backend. Throws PLUGIN_NOT_FOUND for an unknown plugin id, HOST_MISMATCH
+   * if the manifest declares the handler only for other hosts, and the errors of `ExecutionBackend.run`.
    */
   async execute(
     { plugin, recordedSpanId, ...call }: PluginCall,
@@ -268,8 +268,8 @@ export class PluginRuntime {
 }
 
 /**
- * Returns a filter for the processes that continue to run after a reload. These processes run installed plugins or kept
- * versions. Files of other plugins might have changed.
+ * Returns a filter for the processes that continue to run after a reload. Only processes of installed plugins and kept
+ * versions continue, because files of other plugins might have changed.
  */
 function runsOn(
   { plugins }: PluginRegistry,

@@ -10,7 +10,10 @@ import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { LoadedRoutes } from './domain/loaded-routes.ts';
 import { createOperationMetrics, createTelemetryMetrics, type Observe } from './metrics.ts';
 
-/** Timeout of calls to other services. As long as the gateway's timeout, because an installation downloads packages. */
+/**
+ * Timeout of calls to other services. The timeout equals the gateway's timeout, because an installation downloads
+ * packages and can take minutes.
+ */
 const OWNER_TIMEOUT_MS = minutes(2);
 
 /** Services that own parts of the REST API. */

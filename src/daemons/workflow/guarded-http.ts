@@ -28,8 +28,8 @@ export function guardedHttp(allowed: string[], clock: Clock): HttpCall {
 }
 
 /**
- * Returns the error for a blocked request. The message names the config setting to change, because `http` steps have no
- * manifest.
+ * Returns the error for a blocked request. The message refers to the config setting `workflow.httpAllow`, because
+ * `http` steps have no manifest that lists allowed hosts.
  */
 function refusal({ details }: PlatformError): PlatformError {
   const { host, address, kind } = details;

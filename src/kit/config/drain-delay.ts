@@ -3,8 +3,8 @@ import { seconds } from '../time/duration.ts';
 import { isLoopbackHost } from './loopback.ts';
 
 /**
- * Default delay in a cluster. HAProxy needs 4 to 6 s by default to detect a 503 of `/ready`. With `inter 1s fall 2`,
- * HAProxy needs 2 s.
+ * Default delay in a cluster. HAProxy with `inter 1s fall 2` detects a 503 of `/ready` within 2 s. With HAProxy's
+ * default settings, detection takes 4 to 6 s.
  */
 const CLUSTER_DELAY_MS = seconds(5);
 

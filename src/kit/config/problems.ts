@@ -80,7 +80,10 @@ function choices(message: string): string | undefined {
 
 const lowerFirst = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);
 
-/** Returns the message for an unknown key. The message suggests a similar key, or another path of the same key. */
+/**
+ * Returns the message for an unknown key. The message suggests a similar key, or another path at which the same key is
+ * valid.
+ */
 function unknownKey(parent: readonly PropertyKey[], key: string): string {
   const siblings = keysAt(PlatformConfig, parent);
   const close = nearest(key, siblings);

@@ -7,8 +7,8 @@ export interface BoundedCache<Value> {
 }
 
 /**
- * Creates a cache of two maps. A read moves an entry to the young map. A full young map replaces the old map, which is
- * faster than the eviction of single keys.
+ * Creates a cache of two maps. A read moves an entry to the young map. A full young map replaces the old map, because
+ * evicting single keys would be slower.
  */
 export function createBoundedCache<Value>(
   capacity: number,

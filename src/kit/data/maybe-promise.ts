@@ -2,7 +2,8 @@
 export type MaybePromise<T> = T | Promise<T>;
 
 /**
- * Calls `next` with the value. A plain value is passed at once, and the value of a promise when the promise resolves.
+ * Calls `next` with the value. A plain value is passed at once. The value of a promise is passed when the promise
+ * resolves.
  */
 export function onceKnown<T, U>(
   value: MaybePromise<T>,

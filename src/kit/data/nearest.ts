@@ -3,8 +3,8 @@ const MAX_WORD_CHARS = 64;
 const MAX_CANDIDATES = 1000;
 
 /**
- * Returns the candidate closest to a mistyped word. Returns undefined if no candidate is close, or if the list is too
- * long.
+ * Returns the candidate closest to a mistyped word. Returns undefined if no candidate is close, or if the word or the
+ * list is too long.
  */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > MAX_WORD_CHARS) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Maximum number of slots that a tenant can hold for each free slot. One tenant can therefore hold at most three
- * quarters of all slots.
+ * A tenant gets another slot only if the tenant holds fewer slots than the free slots times this factor. One tenant can
+ * therefore hold about three quarters of all slots.
  */
 const MAX_HELD_PER_FREE = 3;
 

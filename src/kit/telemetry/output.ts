@@ -17,8 +17,8 @@ const MAX_FLUSH_WAIT_MS = 1000;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Buffers lines and writes them in blocks. A slow reader never blocks the process. Drops lines beyond 4 MiB and reports
- * their number to `onDropped`.
+ * Buffers lines and writes them in blocks. A slow reader never blocks the process. While 4 MiB are buffered, further
+ * lines are dropped. `onDropped` later receives the number of dropped lines.
  */
 export class BufferedOutput implements LineOutput {
   readonly #fd: number;

@@ -14,7 +14,7 @@ export interface Clock {
 }
 
 /**
- * Offset from `performance.now()` to a time that all processes share. `performance.now()` starts with the process.
+ * Offset from `performance.now()` to `process.hrtime()`. `performance.now()` starts with the process, but
  * `process.hrtime()` has the same origin in all processes of the machine.
  */
 const monotonicOffsetMs = ((): number => {

@@ -71,8 +71,8 @@ export class Attempt {
     const { status, body } = response;
     if (!body) return response;
     const headers = new Headers(response.headers);
-    // The OpenAI library parses only responses with a JSON content type. Some servers send JSON with another content
-    // type.
+    // The OpenAI library parses only responses with a JSON content type. The content type is set here, because some
+    // servers send JSON with another content type.
     if (response.ok && !this.#limits.isStream) headers.set('content-type', 'application/json');
     const chunks = response.ok ? this.#limitedBody(body, response.url, init) : errorBody(body);
     return new Response(ReadableStream.from(chunks), { status, headers });
@@ -98,7 +98,8 @@ export class Attempt {
   }
 
   /**
-   * Records the error, unless the OpenAI library aborted the request. The library reports the cause of its own aborts.
+   * Records the error unless the OpenAI library aborted the request, because the library itself reports the cause of
+   * its aborts.
    */
   #failed(error: unknown, { signal }: RequestInit): unknown {
     if (!signal?.aborted) this.#failure = error;

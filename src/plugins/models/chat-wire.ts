@@ -4,7 +4,7 @@ import type { LlmMessage, LlmToolCall, LlmUsage } from '../../contracts/index.ts
 import type { LlmRequest } from './language-model.ts';
 import { RemoteFailure } from './remote-error.ts';
 
-// The schemas below validate only the response fields in use. The OpenAI library does not validate responses.
+// The OpenAI library does not validate responses. The schemas below validate the response fields that are used.
 
 const Count = z.number().int().min(0).catch(0);
 const Usage = z.object({

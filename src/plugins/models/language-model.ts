@@ -10,7 +10,7 @@ export interface LlmRequest extends LlmOptions {
 export type ErrorClass = 'network' | 'timeout' | 'rate_limit' | 'server' | 'auth' | 'refused' | 'malformed';
 
 /**
- * Client of a language model endpoint. Throws PAYLOAD_TOO_LARGE, UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE with
+ * Client of a language model endpoint. Its methods throw PAYLOAD_TOO_LARGE, UPSTREAM_TIMEOUT, UPSTREAM_UNAVAILABLE with
  * `details.errorClass`, or VALIDATION_ERROR if the endpoint rejects the request.
  */
 export interface LanguageModel {

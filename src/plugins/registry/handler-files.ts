@@ -18,8 +18,8 @@ interface FileRef {
 }
 
 /**
- * Checks that each file in a manifest exists and contains the referenced exports. Skips the check of exports if static
- * analysis is incomplete. No plugin code runs. @spec Platform codes: INVALID_HANDLER
+ * Checks that each file that a manifest names exists and contains the referenced exports. Skips the check of exports if
+ * static analysis is incomplete. No plugin code runs. @spec Platform codes: INVALID_HANDLER
  */
 export async function checkHandlerFiles(root: string, manifest: ManifestV3): Promise<PluginFault[]> {
   const files = new Map<string, CheckedFile>();

@@ -79,8 +79,8 @@ export function checkManifest(raw: unknown): ReadManifest {
 }
 
 /**
- * Keeps at most `MAX_FAULTS` faults and adds a fault with the number of omitted faults. Faults that prevent the gateway
- * from starting are kept.
+ * Keeps at most `MAX_FAULTS` faults, and adds a fault with the number of omitted faults if there are more. Always keeps
+ * a fault that prevents the gateway from starting.
  */
 export function limitFaults(faults: PluginFault[]): PluginFault[] {
   if (faults.length <= MAX_FAULTS) return faults;

@@ -62,8 +62,8 @@ export interface PluginRegistry {
    */
   require(id: string): LoadedPlugin;
   /**
-   * Returns a webhook and its plugin. Throws PLUGIN_NOT_FOUND, or WEBHOOK_NOT_FOUND if the plugin does not declare the
-   * event.
+   * Returns a webhook and its plugin. Throws PLUGIN_NOT_FOUND if the plugin is not running. Throws WEBHOOK_NOT_FOUND if
+   * the plugin does not declare the event.
    */
   requireWebhook(pluginId: string, event: string): { plugin: LoadedPlugin; webhook: WebhookHandlerDecl };
 }

@@ -4,8 +4,8 @@ import { createLineReader } from '../line-reader.ts';
 import type { FromRunner, ToRunner } from './protocol.ts';
 
 /**
- * Command-line flag that moves frames to stdin and stdout. Container engines cannot pass file descriptors to the
- * process.
+ * Command-line flag that moves frames to stdin and stdout. The flag is needed because container engines cannot pass
+ * other file descriptors to the process.
  */
 const STDIO_FLAG = '--stdio';
 /** File descriptor of the channel, inherited from the parent process. */

@@ -14,8 +14,8 @@ import { checkAgainst, checkWith, importedStandardSchema, referenceFault } from 
 import { loadPlaceOf, placeText } from './source-place.ts';
 
 /**
- * Returns the built-in handler `ref`, which runs plugin code and returns metadata. Services never load plugin code into
- * their own processes.
+ * Returns the built-in handler `ref`. The handler loads plugin code in the runner and returns metadata, because
+ * services never load plugin code into their own processes.
  */
 export function describeHandler(root: string, ref: string): Handler | undefined {
   const execute = DESCRIBERS[ref];
@@ -86,8 +86,8 @@ async function checkOwnInput(root: string, { ref, input, signal }: InputToCheck)
 type Io = 'input' | 'output';
 
 /**
- * Converts a schema to JSON Schema. Returns null if the schema is missing or cannot be converted. Such a schema still
- * validates values.
+ * Converts a schema to JSON Schema. Returns null if the schema is missing or cannot be converted. A schema that cannot
+ * be converted still validates values.
  */
 function printed(schema: StandardSchema | null, io: Io): Record<string, unknown> | null {
   if (!schema) return null;
@@ -99,7 +99,8 @@ function printed(schema: StandardSchema | null, io: Io): Record<string, unknown>
 }
 
 /**
- * Converts a schema with the schema's own library. The plugin's version of zod can differ from the platform's version.
+ * Converts a schema with the schema's own library, because the plugin's version of zod can differ from the platform's
+ * version.
  */
 function print(schema: StandardSchema, io: Io): Record<string, unknown> {
   const { toJSONSchema } = schema as { toJSONSchema?: (options: object) => Record<string, unknown> };

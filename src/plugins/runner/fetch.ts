@@ -23,7 +23,7 @@ const NULL_BODY = new Set([101, 103, 204, 205, 304]);
 
 /**
  * Creates `ctx.fetch`, which has the signature of the standard `fetch`. The service sends the request and checks
- * redirects. Rejects with a `PlatformCallError` or the reason of an aborted signal.
+ * redirects. Calls reject with a `PlatformCallError` or the reason of an aborted signal.
  */
 export function createFetch(
   calls: PlatformCalls,
@@ -67,7 +67,8 @@ function toResponse(reply: FetchReply): Response {
     statusText: reply.statusText,
     headers: reply.headers,
   });
-  // The constructor of `Response` cannot set `url` and `redirected`, which handlers that follow redirects use.
+  // Handlers that follow redirects read `url` and `redirected`. The constructor of `Response` cannot set these
+  // properties.
   Object.defineProperty(response, 'url', { value: reply.url });
   Object.defineProperty(response, 'redirected', { value: reply.redirected });
   return response;

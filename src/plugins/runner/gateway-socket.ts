@@ -4,8 +4,8 @@ import process from 'node:process';
 type Connect = (this: Socket, ...args: unknown[]) => Socket;
 
 /**
- * Redirects connections for the gateway's address to a Unix socket. A container cannot reach the host's loopback
- * interface. Patches `Socket.connect`, so that every HTTP client works.
+ * Redirects connections for the gateway's address to a Unix socket, because a container cannot reach the host's
+ * loopback interface. Patches `Socket.connect`, so that every HTTP client works.
  */
 export function routeGatewayToSocket(env: NodeJS.ProcessEnv = process.env): void {
   const { SVC_GATEWAY_SOCKET: path, SVC_GATEWAY_URL: url } = env;

@@ -1,5 +1,5 @@
 /**
- * Entry point of the runner process, which runs plugin code. Reads frames from descriptor 3, runs handlers and sends
+ * Entry point of the runner process, which runs plugin code. Reads frames from the channel, runs handlers and sends
  * replies. The parent process enforces the platform's protections. @spec docs/operations.md "Where plugin code runs"
  */
 import { setSourceMapsSupport } from 'node:module';
@@ -27,8 +27,8 @@ function start(): void {
     else if (frame.type === 'pull') executions?.streams.pull(frame.executionId, frame.bytes);
     else if (frame.type === 'reply') executions?.calls.settle(frame);
   });
-  // A container needs no guard for pipes. The gateway's socket is the only Unix socket that plugin code can open in a
-  // container.
+  // In a container, pipes need no guard, because the gateway's socket is the only Unix socket that plugin code can
+  // open.
   if (channel.socket) guardPipes(channel.socket, lock);
 }
 

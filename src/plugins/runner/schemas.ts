@@ -117,8 +117,8 @@ export async function importedStandardSchema(root: string, ref: string): Promise
 }
 
 /**
- * Returns the main file of the plugin's own package if the package has the name `packageName`. Node resolves a
- * package's own name only if `package.json` contains `exports`.
+ * Returns the main file of the plugin's own package if the package has the name `packageName` and no `exports`. Node
+ * resolves a package's own name only if the package has `exports`.
  */
 function ownMain(root: string, packageName: string): string | undefined {
   const path = join(root, 'package.json');
@@ -263,8 +263,8 @@ function ajvText({ keyword, params, message }: ErrorObject): string {
 }
 
 /**
- * Returns the path of the value with an ajv error. For a missing or unexpected property, the path includes the property
- * name.
+ * Returns the path of the value to which an ajv error belongs. For a missing or unexpected property, the path includes
+ * the property name.
  */
 function pathOf({ instancePath, params }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params as Record<string, unknown>;

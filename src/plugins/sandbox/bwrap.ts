@@ -50,8 +50,8 @@ const PROCS: string[][] = [
 ];
 
 /**
- * Tests whether bubblewrap can start Node on this machine, and which options are needed. All results except timeouts
- * are cached.
+ * Tests whether bubblewrap can start Node on this machine, and which options are needed. Undecided results, such as
+ * timeouts, are not cached.
  */
 export const probeBwrap = createBwrapProbe();
 

@@ -9,7 +9,10 @@ export interface FoundPackage {
   real: string;
 }
 
-/** Maximum number of packages that the search visits, because circular symbolic links could make the search endless. */
+/**
+ * Maximum number of packages that the search visits. The limit is needed because circular symbolic links could make the
+ * search endless.
+ */
 const MAX_PACKAGES = 5000;
 
 /**

@@ -17,7 +17,7 @@ export function grantedNames(permissions: Permissions): string[] {
 
 /**
  * Returns the environment of a plugin's process. The environment contains harmless variables that Node reads, and
- * variables that the manifest lists.
+ * variables that the manifest lists. A plugin that is allowed to start child processes also receives `PATH`.
  */
 export function scrubEnvironment(
   permissions: Permissions,

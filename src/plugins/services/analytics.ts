@@ -25,8 +25,8 @@ export interface AnalyticsServiceDeps {
 }
 
 /**
- * Creates `ctx.analytics`, which always sets the plugin as the source of an event. Drops oversized or too frequent
- * events. Throws VALIDATION_ERROR for an invalid event name.
+ * Creates `ctx.analytics`, which always sets the plugin as the source of an event. The service drops oversized or too
+ * frequent events, and throws VALIDATION_ERROR for an invalid event name.
  */
 export function createAnalyticsService({ analytics, logger, clock }: AnalyticsServiceDeps): PlatformService {
   const rates = new EventRates(logger, clock);

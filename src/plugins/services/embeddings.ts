@@ -10,8 +10,8 @@ import { textsArgument } from './llm-arguments.ts';
 export type GetEmbedder = () => Promise<Embedder>;
 
 /**
- * Creates `ctx.embeddings`. Throws PERMISSION_DENIED if the manifest does not request embeddings. Also throws the
- * errors of the `Embedder`.
+ * Creates `ctx.embeddings`. Calls of the service throw PERMISSION_DENIED if the manifest does not request embeddings.
+ * Calls also throw the errors of the `Embedder`.
  */
 export function createEmbeddingsService(
   embedder: GetEmbedder,

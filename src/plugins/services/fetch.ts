@@ -59,8 +59,9 @@ export interface FetchService extends PlatformService {
 }
 
 /**
- * Creates `ctx.fetch`. Checks every redirect and address against the manifest. Throws PERMISSION_DENIED,
- * UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE or VALIDATION_ERROR. @spec docs/plugins.md "The context"
+ * Creates `ctx.fetch`, which checks every redirect and address against the manifest. Requests reject with
+ * PERMISSION_DENIED, UPSTREAM_UNAVAILABLE, UPSTREAM_TIMEOUT, PAYLOAD_TOO_LARGE or VALIDATION_ERROR. @spec
+ * docs/plugins.md "The context"
  */
 export function createFetchService(options: FetchServiceOptions = {}): FetchService {
   const calls = new FetchCalls(options);

@@ -46,8 +46,8 @@ const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * Creates the undici agents for requests of plugins. Each connection checks the address from its own DNS lookup, which
- * prevents DNS rebinding.
+ * Creates the undici agents for requests of plugins. To prevent DNS rebinding, each connection checks the address from
+ * its own DNS lookup.
  */
 export async function createDispatchers(resolve: Resolve = dnsLookup): Promise<Dispatchers> {
   const { Agent } = await import('undici');

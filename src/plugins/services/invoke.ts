@@ -27,8 +27,8 @@ const MAX_DEPTH = 8;
 const REF = /^((?:@[^/\s]+\/)?[^@/\s][^/\s]*)\/([^/\s]+)$/;
 
 /**
- * Creates `ctx.invoke`. Throws PERMISSION_DENIED if `permissions.invoke` lists neither the command nor its plugin.
- * `details.code` is the error code of a failed command.
+ * Creates `ctx.invoke`. A call throws PERMISSION_DENIED if `permissions.invoke` lists neither the command nor its
+ * plugin. If a command fails, `details.code` of the thrown error is the command's error code.
  */
 export function createInvokeService(invoke: InvokeCommand): PlatformService {
   return {

@@ -36,7 +36,7 @@ const JobOptions = StartOptions.extend({
 
 /**
  * Creates `ctx.jobs` for the plugin's own jobs and the jobs in `permissions.invoke`. Other jobs are reported as not
- * found. Throws PERMISSION_DENIED, VALIDATION_ERROR and errors of the workflow service.
+ * found. The methods throw PERMISSION_DENIED, VALIDATION_ERROR and errors of the workflow service.
  */
 export function createJobsService(jobs: JobAccess): PlatformService {
   function scopeOf(context: PlatformCallContext): CallScope {

@@ -43,7 +43,7 @@ const MAX_TTL_MS = Number.MAX_SAFE_INTEGER;
 
 /**
  * Creates `ctx.state` or `ctx.cache` for one plugin and tenant. If `analytics` is given, reports cache hits and misses.
- * Throws PERMISSION_DENIED if the manifest disables the service.
+ * The methods throw PERMISSION_DENIED if the manifest disables the service.
  */
 export function createKeyValueService(
   kind: 'state' | 'cache',

@@ -21,7 +21,7 @@ export interface LlmServiceDeps {
 
 /**
  * Creates `ctx.llm`. Handlers read a stream with `openStream` and repeated `nextPieces` calls, so that the reader sets
- * the pace. Throws PERMISSION_DENIED, and the errors of `LanguageModel`.
+ * the pace. The methods throw PERMISSION_DENIED and the errors of `LanguageModel`.
  */
 export function createLlmService({ model, analytics, watch, clock }: LlmServiceDeps): PlatformService {
   const streams = new LlmStreams(clock);

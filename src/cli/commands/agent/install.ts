@@ -40,7 +40,10 @@ export const install = defineCommand({
   text: ({ unit, file }: { unit: string; file: string | null }) => file ?? unit.trimEnd(),
 });
 
-/** Returns the text of the systemd unit. Exit code 4 prevents a restart, because the gateway has refused the host. */
+/**
+ * Returns the text of the systemd unit. The agent exits with code 4 if the gateway has refused the host. In this case,
+ * the unit does not restart the agent.
+ */
 function unitText(home: string, user: boolean): string {
   const program = [process.execPath, join(packageRoot, 'bin', 'svc'), 'agent', 'run', '--home', home];
   const who = user ? '' : `User=${userInfo().username}\n`;

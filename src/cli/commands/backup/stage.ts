@@ -51,8 +51,8 @@ interface DatabaseSnapshot {
 }
 
 /**
- * Maximum number of snapshots per backup. A snapshot is repeated if the master key changed. A key rotation changes
- * `keys.json` twice.
+ * Maximum number of snapshots per backup. A snapshot is repeated if the master key changed during the snapshot. One key
+ * rotation changes `keys.json` twice.
  */
 const MAX_KEY_CHANGES = 5;
 
@@ -65,8 +65,8 @@ const TRANSIENT_FOLDERS = ['run', 'logs'];
 const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
 
 /**
- * Creates a consistent copy of the data folder. Files are linked before and after the database snapshot. A file is
- * written before its database row and deleted after its database row.
+ * Creates a consistent copy of the data folder. A file is written before its database row and deleted after its
+ * database row. Linking the files both before and after the database snapshot therefore includes the file of each row.
  */
 export async function stageData(options: StageOptions): Promise<Staged> {
   const skipped = new Set<string>();

@@ -14,7 +14,8 @@ export interface CompletionScript {
 export const SCRIPTS: Readonly<Record<Shell, CompletionScript>> = {
   bash: {
     install: "# To make it permanent: echo 'source <(svc completion bash)' >> ~/.bashrc",
-    // Bash also splits words at `:`, `=` and `@`. Bash replaces only the text after the last of these characters.
+    // Bash also splits words at `:`, `=` and `@`, and replaces only the text after the last of these characters. The
+    // script therefore removes the preceding text from each candidate.
     script: `# Completion of svc for bash: source <(svc completion bash)
 _svc() {
   local line=\${COMP_LINE:0:COMP_POINT} current kept candidate
@@ -81,7 +82,7 @@ complete -c svc -f -k -a '(__svc_complete)'
   powershell: {
     install: '# To make it permanent: svc completion powershell >> $PROFILE',
     // PowerShell treats unquoted `@` and `,` as syntax, so values with these characters are quoted. Versions before 7.3
-    // drop an empty last argument.
+    // drop an empty last argument and are therefore not supported.
     script: `# Completion of svc for PowerShell 7.3 and newer: svc completion powershell | Out-String | Invoke-Expression
 Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)

@@ -4,8 +4,8 @@ import { type MemberView, readMembers } from '../../members.ts';
 import { type CheckTarget, type Fact, failure, fine, warning } from './check.ts';
 
 /**
- * Checks the settings that nodes must share, and the state of each node. Returns an empty list for a single node with
- * `cluster.enabled` set to false.
+ * Checks the settings that nodes must share, and the state of each node. Returns an empty list if `cluster.enabled` is
+ * false and the store is not PostgreSQL.
  */
 export async function checkCluster(target: CheckTarget): Promise<Fact[]> {
   return [...checkSettings(target), ...(await checkMembers(target))];

@@ -10,8 +10,8 @@ import { readCredentials } from '../../../supervisor/keys-file.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
 
 /**
- * Checks every page of every database file, even if the platform is running. Also checks that the configured PostgreSQL
- * and Redis servers can be used.
+ * Checks every page of every database file, or the configured PostgreSQL server instead. Also checks that a configured
+ * Redis server answers.
  */
 export async function checkStores({ folder, loaded, env }: CheckTarget): Promise<Fact[]> {
   const postgresUrl = postgresUrlOf(loaded.config.store, env);

@@ -20,7 +20,10 @@ export async function checkVendor(target: CheckTarget): Promise<Fact[]> {
   return facts.length > 0 ? facts : [fine('complete, so plugin tests and editors work in every clone')];
 }
 
-/** Reports a faulty archive only as a warning. A faulty archive breaks the tests of plugins but not the platform. */
+/**
+ * Reports a faulty svc-platform archive of a plugin only as a warning. Such an archive breaks the plugin's tests but
+ * not the platform.
+ */
 async function archiveFacts({ loaded: { projectDir, config }, context }: CheckTarget): Promise<Fact[]> {
   const { folders } = await findFolders(projectDir, config.plugins);
   const states = await Promise.all(

@@ -11,13 +11,16 @@ import type { DataFolder } from '../../../supervisor/data-folder.ts';
 
 export interface OpenSecrets {
   store: SealedSecretStore;
-  /** Stores the id of the new master key. A node that uses a different master key is refused when the node starts. */
+  /**
+   * Stores the id of the new master key in PostgreSQL, so that nodes with a different master key are refused when they
+   * start. Does nothing for SQLite.
+   */
   noteKey(id: string): Promise<void>;
 }
 
 /**
- * Opens the encrypted secrets of a stopped platform. No service can start until `stack` is disposed. Throws CONFLICT if
- * a service is running on any node.
+ * Opens the encrypted secrets of a stopped platform. Services that use the secrets cannot start until `stack` is
+ * disposed. Throws CONFLICT if such a service is running on any node.
  */
 export function openSecrets(
   folder: DataFolder,

@@ -37,7 +37,10 @@ export const openapi = defineCommand({
   text: (document: OpenApiDocument) => JSON.stringify(document, null, 2),
 });
 
-/** Returns the URL of a running service. For the gateway, `--url`, SVC_GATEWAY_URL and `svc login` take precedence. */
+/**
+ * Returns the URL of a running service, or null if the service is not running. For the gateway, `--url`,
+ * SVC_GATEWAY_URL and `svc login` take precedence.
+ */
 function addressOf(service: ServiceName, context: CommandContext): string | null {
   const named = selectedGateway(context);
   if (named && service === 'gateway') return named;

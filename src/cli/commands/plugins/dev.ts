@@ -63,8 +63,8 @@ async function failureView({ ui, globals, clock }: CommandContext): Promise<(log
 }
 
 /**
- * Reloads the plugin and returns its manifest. If the folder has problems, prints the problems, and the loaded version
- * keeps running.
+ * Reloads the plugin and returns its manifest. If the reload fails, prints the problems and returns undefined. The
+ * loaded version then keeps running.
  */
 async function reload(folder: string, context: CommandContext): Promise<ManifestV3 | undefined> {
   const output = (fields: object) =>

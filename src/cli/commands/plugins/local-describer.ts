@@ -38,7 +38,8 @@ export async function withDescriber<Result>(
     logger: silentLogger,
     clock: systemClock,
     secrets: configFile === null ? [] : projectSecrets(loaded),
-    // Outside of a project, the default data folder does not exist. Its path can also be inside the plugin folder.
+    // Outside of a project, an unused path replaces the default data folder, because the default path can be inside the
+    // plugin folder.
     dataDir: configFile === null ? join(tmpdir(), 'svc-without-data') : dataDir,
   });
   try {

@@ -4,8 +4,8 @@ import type { CommandContext } from '../../context.ts';
 import { followEvents } from '../../event-stream.ts';
 
 /**
- * Delivers a plugin's logged warnings and errors until `signal` aborts. Resolves once the stream is established, so
- * that no later failure is missed.
+ * Delivers a plugin's logged warnings and errors until `signal` aborts. Resolves once the stream is established. If the
+ * first connection fails, prints a note and also resolves.
  */
 export async function followFailures(
   pluginId: string,

@@ -39,8 +39,8 @@ export class PluginReferences {
   }
 
   /**
-   * Returns problems of workflows and schedules. Also returns unknown names in workflows, schedules and
-   * `permissions.invoke`.
+   * Returns the problems of workflows and schedules. Also reports unknown names to which workflows, schedules or
+   * `permissions.invoke` refer.
    */
   async nameFaults(manifest: ManifestV3): Promise<Fault[]> {
     const referenced = new Set(invoked(manifest).map(({ ref }) => pluginOf(ref)));
@@ -73,8 +73,8 @@ export class PluginReferences {
   }
 
   /**
-   * Returns the ids of all workflows. Returns undefined if a remote gateway is selected. Also returns undefined if some
-   * plugins or workflow files cannot be read.
+   * Returns the ids of all workflows. Returns undefined if a remote gateway is selected, if installed plugins are not
+   * available, or if a workflow file has problems.
    */
   async #workflowIds(): Promise<Set<unknown> | undefined> {
     if (selectedGateway(this.#context) !== undefined || !this.#isComplete()) return undefined;

@@ -72,8 +72,8 @@ export async function swapIn(folder: DataFolder, next: string, aside: string): P
 }
 
 /**
- * Returns `path`, with a number appended if the path already exists. Otherwise, two restores within one second would
- * use the same path.
+ * Returns `path`, with a number appended if the path already exists. Without the number, two restores within one second
+ * would use the same path.
  */
 function unusedPath(path: string): string {
   for (let n = 1; ; n++) {

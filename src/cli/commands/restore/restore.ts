@@ -91,7 +91,10 @@ function requireRoom({ files }: BackupManifest, parent: string): void {
   );
 }
 
-/** Returns true if the available master keys can decrypt all secrets in the backup. Otherwise, prints a warning. */
+/**
+ * Returns true if the available master keys can decrypt all secrets in the backup. Otherwise, prints a warning and
+ * returns false.
+ */
 function opensSecrets(
   { masterKeyId }: BackupManifest,
   next: string,

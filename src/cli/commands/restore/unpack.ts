@@ -102,8 +102,8 @@ async function unpackFile(
   const path = join(folder, name);
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const hash = createHash('sha256');
-  // The `wx` flag makes opening fail for an existing path. The existing path can be a link, or a file whose name
-  // differs only in case.
+  // The `wx` flag makes `open` fail if the path exists. An existing path can be a link, or a file whose name differs
+  // only in case.
   const target = await open(path, 'wx', mode & 0o755);
   try {
     for await (const chunk of content) {

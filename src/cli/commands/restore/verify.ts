@@ -6,7 +6,10 @@ import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
 import { type BackupManifest, KEY_FILES } from '../backup/manifest.ts';
 
-/** Throws STORE_ERROR if a newer version of svc created the backup. Must be called before the archive is unpacked. */
+/**
+ * Throws STORE_ERROR if a database in the backup has a newer schema than this version of svc supports. Must be called
+ * before the archive is unpacked.
+ */
 export function requireKnownSchemas({ schemas, version: madeBy }: BackupManifest): void {
   for (const [name, schema] of Object.entries(schemas)) {
     const known = DATA_FILES.find((file) => file.name === name)?.migrations.length;

@@ -32,8 +32,8 @@ const INPUT_FLAG = 'input';
 const RESERVED = new Set([...GLOBAL_FLAGS.map(({ name }) => camel(name)), INPUT_FLAG, 'help']);
 
 /**
- * Creates a flag for each property of an object schema. Properties with invalid or reserved flag names can be set only
- * with `--input`. The same applies to inputs that are not objects.
+ * Creates a flag for each property of an object schema. Properties with invalid or reserved flag names, and inputs that
+ * are not objects, can be set only with `--input`.
  */
 export function flagsOf(schema: JsonSchema | null): Flags {
   const root = follow(schema ?? {}, schema ?? {});
@@ -63,8 +63,8 @@ export function flagsOf(schema: JsonSchema | null): Flags {
 }
 
 /**
- * Builds the input of a command from its flags. Throws UsageError for invalid JSON, and VALIDATION_ERROR for missing
- * flags.
+ * Builds the input of a command from its flags. Throws UsageError if a value is invalid JSON, or if `--input` is not an
+ * object and other flags are set. Throws VALIDATION_ERROR for missing flags.
  */
 export async function inputOf(
   args: Readonly<Record<string, unknown>>,
@@ -154,7 +154,7 @@ function describe({ description, default: fallback, enum: choices }: JsonSchema,
 }
 
 /**
- * Resolves a `$ref` to the `$defs` of the same schema. The number of steps is limited, because references may be
+ * Resolves a `$ref` to the `$defs` of the same schema. The number of steps is limited, because references can be
  * circular.
  */
 function follow(schema: JsonSchema, root: JsonSchema): JsonSchema {

@@ -9,7 +9,10 @@ interface ServiceState {
   manager: ServiceManager['manager'];
   file: string;
   installed: boolean;
-  /** `UnitFileState` of systemd, such as `enabled` for a start at boot. Null if the service manager does not answer. */
+  /**
+   * `UnitFileState` of systemd, such as `enabled` for a start at boot, or `yes` for launchd. Null if the unit is not
+   * installed or the service manager does not answer.
+   */
   enabled: string | null;
   /** State as the service manager reports it, such as `active`, `failed` or `inactive`. */
   state: string | null;

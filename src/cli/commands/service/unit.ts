@@ -53,8 +53,8 @@ function program({
 }
 
 /**
- * Returns a systemd unit that restarts a crashed supervisor. RestrictNamespaces and ProtectSystem=strict are not set,
- * because the plugin sandbox needs namespaces and the data folder.
+ * Returns a systemd unit that restarts a crashed supervisor. RestrictNamespaces is not set, because the plugin sandbox
+ * needs namespaces. ProtectSystem=strict is not set, because the platform writes to the data folder.
  */
 export function systemdUnit(options: UnitOptions): string {
   const home = options.ownHome ? `Environment=${quote(`SVC_HOME=${options.dataDir}`)}\n` : '';

@@ -17,7 +17,10 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { requireStopped, whileStopped } from '../restore/replace-data.ts';
 
 const OPERATION = 'copy';
-/** Databases that are locked during the copy. A service that runs without a supervisor locks only its own database. */
+/**
+ * Databases that are locked during the copy. All of these databases are locked, because a service that runs without a
+ * supervisor locks only its own database.
+ */
 const OWNED_FILES = ['svc.db', 'workflow.db', 'state.db'];
 /** Databases that PostgreSQL cannot replace. Services keep using these files in the data folder. */
 const KEPT_FILES = ['vectors.db'];

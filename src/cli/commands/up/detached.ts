@@ -20,7 +20,10 @@ const POLL_MS = 25;
 /** File for the output of Node when the supervisor crashes. Log records of the supervisor are in `supervisor.log`. */
 const CRASH_OUTPUT_FILE = 'supervisor.err';
 const OTHER_START_DEADLINE_MS = seconds(60);
-/** Time limit for failed or stopped services to become ready. A stopping supervisor exits within this limit. */
+/**
+ * Time limit for failed or stopped services to become ready. A stopping supervisor also has stopped services, and exits
+ * within this limit.
+ */
 const OTHER_STOP_DEADLINE_MS = seconds(3);
 
 /** Starts a detached supervisor, or finds a running supervisor. Resolves when all services are ready. */

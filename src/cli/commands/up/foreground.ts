@@ -10,8 +10,8 @@ import { announce, announceReady } from './announce.ts';
 import type { StartSelection } from './services.ts';
 
 /**
- * Runs the platform in this process until a signal or `svc down`. Prints logs to stdout, as NDJSON unless stdout is a
- * terminal. Resolves with the exit code. After signal n, the exit code is 128 + n.
+ * Runs the platform in this process until a signal or `svc down`. Prints logs to stdout, as NDJSON with `--json` or
+ * without a terminal. Resolves with the exit code, which is 128 + n after signal n.
  */
 export async function runForeground(
   { ports, services }: StartSelection,
@@ -21,7 +21,8 @@ export async function runForeground(
   const format = ui.interactive && !globals.json ? await loadRecordFormat(ui.out) : null;
   let supervisor: RunningSupervisor | undefined;
   let signalled: NodeJS.Signals | undefined;
-  // The signal handlers are installed before the services start, because Ctrl-C would otherwise end only this process.
+  // The signal handlers are installed before the services start. Otherwise, Ctrl-C during the start would end only this
+  // process and not the services.
   const off = onStopSignals({
     first(signal) {
       signalled = signal;

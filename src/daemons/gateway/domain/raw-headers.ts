@@ -2,8 +2,8 @@
 export const REPEATED = Symbol('repeated');
 
 /**
- * Returns a header's value from Node's flat list of names and values. Values of a repeated header are not joined,
- * because the valid value is unclear.
+ * Returns a header's value from Node's flat list of names and values. Returns REPEATED if the header occurs more than
+ * once, because the valid value is then unclear.
  */
 export function singleHeader(
   rawHeaders: readonly string[],

@@ -7,8 +7,8 @@ const MARGIN_MS = 30_000;
 export type TimeoutFor = (method: string, path: string) => number;
 
 /**
- * Creates the lookup of response timeouts. The timeout of a plugin route applies if it is longer than the gateway's
- * timeout. @spec Limits: Route timeout
+ * Creates the lookup of response timeouts. The timeout of a plugin route, plus a margin, applies if this time is longer
+ * than the gateway's timeout. @spec Limits: Route timeout
  */
 export function createRouteTimeouts(
   lookup: PluginRouteLookup,

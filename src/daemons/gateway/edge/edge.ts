@@ -94,8 +94,8 @@ class Edge {
 }
 
 /**
- * Closes a connection after the client has closed its sending side. A pending delivery keeps the connection open until
- * its response has been sent.
+ * Called after the client has closed its sending side. Closes the connection if a response is pending, except for
+ * deliveries, which are still answered.
  */
 function endUnlessDelivering(socket: Socket): void {
   const pending = pendingResponse(socket);

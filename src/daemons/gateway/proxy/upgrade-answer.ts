@@ -3,8 +3,8 @@ import { DROPPED_FROM_ANSWERS } from './response-headers.ts';
 import type { UpgradeAnswer } from './upstream/index.ts';
 
 /**
- * Idle timeout for reading the body of a response that rejects an upgrade. Upstreams can keep the connection open after
- * the body.
+ * Idle timeout for reading the body of a response that rejects an upgrade. The timeout is needed because upstreams can
+ * keep the connection open after the body.
  */
 const REFUSAL_TIMEOUT_MS = 2000;
 

@@ -119,7 +119,10 @@ async function admit(request: FastifyRequest, services: InternalDispatchServices
   throw refuse(request, 'WRONG_SECRET');
 }
 
-/** Returns the container whose token was sent, or undefined for other tokens. Throws FORBIDDEN for an invalid token. */
+/**
+ * Returns the container whose token was sent. Returns undefined without a token, or for the valid token of another kind
+ * of caller. Throws FORBIDDEN for an invalid token.
+ */
 async function containerOf(
   request: FastifyRequest,
   authenticator: Authenticator,

@@ -46,8 +46,8 @@ export function entryOf(lock: LockFile, id: string): LockEntry | undefined {
 }
 
 /**
- * Returns the entry of an installed plugin. Throws PLUGIN_NOT_FOUND, or CONFLICT for a linked plugin, which has no
- * installed copy.
+ * Returns the entry of an installed plugin. Throws PLUGIN_NOT_FOUND if the plugin has no entry. Throws CONFLICT if the
+ * plugin's folder is used in place, because there is no installed copy.
  */
 export function requireInstalled(lock: LockFile, id: string): LockEntry {
   const entry = entryOf(lock, id);

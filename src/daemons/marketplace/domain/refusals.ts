@@ -10,7 +10,10 @@ export function requireSame({ id }: LoadedPlugin, wanted: string): void {
   });
 }
 
-/** Throws if the manifest differs from the approved manifest. The source might have changed since the plan was made. */
+/**
+ * Throws CONFLICT if `agreed` is set and differs from the digest of the manifest. The source might have changed since
+ * the plan was made.
+ */
 export function requireAgreed(digest: string, agreed: string | undefined): void {
   if (agreed === undefined || agreed === digest) return;
   throw new PlatformError(

@@ -14,7 +14,8 @@ export type ReloadBroadcast = () => Promise<void>;
 /** This limit is much longer than a reload, so that only a hanging service exceeds the limit. */
 const RELOAD_TIMEOUT_MS = seconds(5);
 /**
- * The gateway reloads last, because its reload requests the webhooks that start workflows from the workflow service.
+ * The gateway reloads last. During its reload, the gateway calls the workflow service for the list of webhooks that
+ * start workflows.
  */
 const ORDER: ReadonlyArray<readonly ServiceName[]> = [['rest', 'workflow'], ['gateway']];
 

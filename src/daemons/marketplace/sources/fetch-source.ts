@@ -15,7 +15,8 @@ const NOT_COPIED = new Set([...NPM_SETTINGS, '.git', 'node_modules', '.svc']);
 
 /**
  * Fetches a source and its dependencies into the new `folder`, without running scripts. Resolves with the exact
- * version. Throws VALIDATION_ERROR or UPSTREAM_UNAVAILABLE.
+ * version. Throws VALIDATION_ERROR for an unacceptable source or dependency, and UPSTREAM_UNAVAILABLE if npm or git
+ * fails.
  */
 export async function fetchSource(source: Source, folder: string, at: ToolPlace): Promise<string> {
   const resolved = await bring(source, folder, at);

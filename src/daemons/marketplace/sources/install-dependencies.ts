@@ -138,8 +138,8 @@ async function requireFromRegistry(lock: string, at: ToolPlace): Promise<void> {
 
 async function registryHosts(at: ToolPlace): Promise<string[]> {
   const settings = await runTool('npm', ['config', 'list', '--long'], at);
-  // The first registry is npm's default and is always accepted. In a lock file, npm replaces a default address with the
-  // configured registry.
+  // The first registry is npm's default. Its address is always accepted, because npm treats this address in a lock file
+  // as the configured registry.
   const registries = [...settings.matchAll(REGISTRY_SETTING)].filter(
     ([, isReplaced], n) => n === 0 || !isReplaced,
   );

@@ -11,7 +11,7 @@ const OUTPUT_CHARS = 1024 * 1024;
 
 export interface ToolPlace {
   cwd: string;
-  /** An abort of this signal ends the tool and its child processes. The call then rejects with the signal's reason. */
+  /** Aborting this signal ends the tool and its child processes. The call then rejects with the signal's reason. */
   signal: AbortSignal;
   /** Time between SIGTERM and SIGKILL in ms. The default is 3 s. */
   graceMs?: number;

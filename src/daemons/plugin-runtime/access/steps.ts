@@ -12,8 +12,8 @@ import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';
 
 /**
- * Timeout of a call, long enough for replies that wait for the disk. Watch requests are answered within a third of this
- * time.
+ * Timeout of a call, long enough for replies that wait for the disk. A `watch` call, which waits for changed steps, is
+ * answered within a third of this time.
  */
 const TIMEOUT_MS = minutes(1);
 

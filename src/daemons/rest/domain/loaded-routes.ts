@@ -36,7 +36,10 @@ export class LoadedRoutes {
     return this.#table;
   }
 
-  /** Returns the plugin's schemas. The schemas are cached per version, because building schemas requires a process. */
+  /**
+   * Returns the plugin's schemas. The schemas are cached until the next plugin reload, because reading schemas from
+   * code requires a process.
+   */
   schemasOf(plugin: RoutedPlugin): PluginSchemas {
     const found = this.#schemas.get(plugin) ?? this.#describe(plugin);
     this.#schemas.set(plugin, found);

@@ -126,7 +126,10 @@ export class PluginSchemas {
   }
 }
 
-/** Calls `ask` once, on first use, because each call starts a process. A failed call is repeated after a delay. */
+/**
+ * Calls `ask` once, on first use, because each call starts a process. If the call fails, `ask` is called again at the
+ * first use after `RETRY_MS`.
+ */
 function once<Answer>(clock: Clock, ask: () => Promise<Answer>): () => Promise<Answer> {
   let asked: Promise<Answer> | undefined;
   return () => {

@@ -7,7 +7,10 @@ import {
 } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
-/** Requirement of a route that declares no `security`, for calls that the gateway forwarded without a token. */
+/**
+ * Requirement for a route that declares no `security`. Applies only to calls that the gateway forwarded without a
+ * token.
+ */
 const IDENTIFIED: readonly Security[] = ['token'];
 
 /**

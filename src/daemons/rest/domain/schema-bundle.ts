@@ -11,7 +11,7 @@ export type ReadPluginJson = (file: string) => Promise<unknown>;
 
 /**
  * Returns the referenced schema, with all of its definitions copied into `$defs`. Throws if a file or definition is
- * missing. Throws if the result is too large.
+ * missing, or if the result is too large.
  */
 export async function bundleSchema(ref: string, open: ReadPluginJson): Promise<JsonSchema> {
   return new Bundle(open).of(ref);

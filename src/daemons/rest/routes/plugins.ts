@@ -46,8 +46,8 @@ export function pluginRoutes(http: Http, services: RestServices): void {
 }
 
 /**
- * Returns the Bearer token of a call that bypassed the gateway. Returns undefined for other calls. Returns undefined if
- * no OAuth issuer is configured.
+ * Returns the Bearer token of a call that bypassed the gateway. Returns undefined for other calls, or if no OAuth
+ * issuer is configured.
  */
 function oauthToken({ verifyOAuth }: RestServices, request: FastifyRequest): string | undefined {
   const { authorization } = request.headers;

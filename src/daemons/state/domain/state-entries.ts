@@ -22,8 +22,8 @@ export interface StateEntries {
   /** Returns an entry. Throws NOT_FOUND if the entry does not exist. */
   get(place: Place, key: string): Promise<KeyValueEntry>;
   /**
-   * Stores an entry. Returns false if `ifAbsent` is set and the entry exists. Throws PAYLOAD_TOO_LARGE or
-   * QUOTA_EXCEEDED.
+   * Stores an entry. Returns false if `ifAbsent` is set and the entry exists. Throws PAYLOAD_TOO_LARGE for a value that
+   * is too large. Throws QUOTA_EXCEEDED if the write would exceed the quota.
    */
   put(place: Place, key: string, value: JsonValue, options: PutOptions): Promise<boolean>;
   delete(place: Place, key: string): Promise<boolean>;

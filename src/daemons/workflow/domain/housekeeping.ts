@@ -31,7 +31,7 @@ export function startHousekeeping(deps: {
         after = looked.next;
       }
       while (!stopped && (await store.pruneKeys({ now, limit: KEYS_A_STEP })) === KEYS_A_STEP);
-      // `inUse` is complete: the loop above has checked every run that can use a definition last used before
+      // `inUse` is complete, because the loop above has checked every run that can use a definition last used before
       // `finishedBefore`.
       while (!stopped && (await store.pruneDefinitions({ usedBefore: finishedBefore, inUse })) > 0);
     } catch (error) {

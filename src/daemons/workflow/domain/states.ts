@@ -13,8 +13,8 @@ export const PART_STATES = PartStatus.options;
 export type PartState = PartStatus;
 
 /**
- * Actor of a status change. `caller` is the owner of the run through the API. `engine` is the service process that owns
- * the run. `recovery` is a service process that starts after a crash.
+ * Actor of a status change. `caller` is a client that changes the run through the API. `engine` is the service process
+ * that owns the run. `recovery` is a service process that starts after a crash.
  */
 export type Actor = 'caller' | 'engine' | 'recovery';
 

@@ -6,7 +6,10 @@ import { EvaluationThread, type Waiting } from './thread.ts';
 
 /** Maximum number of threads. The second thread serves other tasks while the first thread runs a long task. */
 const MAX_THREADS = 2;
-/** Maximum number of tasks sent to one thread. Each next task then starts without a round trip to the main thread. */
+/**
+ * Maximum number of tasks sent to one thread. The next task in the thread can then start without a round trip to the
+ * main thread.
+ */
 const MAX_SENT = 8;
 const IDLE_MS = minutes(1);
 

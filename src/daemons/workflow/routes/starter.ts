@@ -14,8 +14,8 @@ export function starterOf(caller: Caller, request: FastifyRequest): Starter {
 }
 
 /**
- * Returns the idempotency key from the body or the `Idempotency-Key` header. Throws VALIDATION_ERROR if the two keys
- * differ.
+ * Returns the idempotency key from the body or the `Idempotency-Key` header. Throws VALIDATION_ERROR for a header of
+ * invalid length, or if the two keys differ.
  */
 export function idempotencyKeyOf(
   body: { idempotencyKey?: string | undefined },

@@ -32,8 +32,8 @@ const TYPES: Record<string, TarEntry['type']> = {
 };
 
 /**
- * Yields the entries of a `.tar.gz` file in order. Throws VALIDATION_ERROR for damaged archives. Errors of the file
- * system and of gzip are thrown unchanged.
+ * Yields the entries of a `.tar.gz` file in order. Throws VALIDATION_ERROR if the tar data is damaged. Errors of the
+ * file system and of gzip are thrown unchanged.
  */
 export async function* readTarGz(path: string): AsyncGenerator<TarEntry, undefined> {
   const archive = extract();

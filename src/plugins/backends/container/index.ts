@@ -29,7 +29,10 @@ export interface ContainerBackendDeps {
   clock: Clock;
   /** Path of the project's data folder (`.svc`). */
   dataDir: string;
-  /** Name that identifies the containers of this process. The data folder path is not unique: pods with the same path can share a container engine. */
+  /**
+   * Name that identifies the containers of this process. The data folder path is not sufficient, because several pods
+   * can use the same path and share a container engine.
+   */
   instance: string;
   /** Names of processes that have ended. Their containers are orphans as well. */
   endedInstances?: readonly string[];
@@ -41,7 +44,10 @@ export interface ContainerBackendDeps {
   codeOf?: (plugin: ExecutionRequest['plugin']) => SourceCode | undefined;
 }
 
-/** Returns the owner label of a process's containers. A restarted process keeps it and can thus remove its orphans. */
+/**
+ * Returns the owner label of a process's containers. The label stays the same after a restart, so that the process can
+ * remove the orphans of its previous run.
+ */
 export function containerOwner({
   dataDir,
   instance,

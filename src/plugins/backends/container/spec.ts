@@ -138,8 +138,8 @@ function isEnforcing(): boolean {
 }
 
 /**
- * Returns the owner of the plugin's folder, or `nobody` if root owns the folder. Returns root only if no other user can
- * read the folder.
+ * Returns the owner of the plugin's folder. For a folder that root owns, returns `nobody`, or root if other users
+ * cannot read the folder.
  */
 async function userFor(root: string): Promise<string> {
   const { uid, gid, mode } = await stat(root);

@@ -76,7 +76,8 @@ export class LiveCalls {
   }
 
   /**
-   * Adds a call and starts its time limit. If the execution id is already running, rejects the call and returns false.
+   * Adds a call and starts its time limit. If a call with the same execution id is running, rejects the new call and
+   * returns false.
    */
   add(call: Call): boolean {
     const { executionId } = call.request;
@@ -100,8 +101,7 @@ export class LiveCalls {
     const entries = [...this.#live.values()];
     this.#live.clear();
     this.#ending?.stop();
-    // An exit without running calls is normal. The exception is leftover code of a handler that exceeded the memory
-    // limit.
+    // An exit without running calls is normal, unless code that a handler left running exceeded the memory limit.
     if (entries.length === 0 && exit.ended?.kind !== 'memory') return;
     const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
     logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });

@@ -9,8 +9,8 @@ const RETIRE_SHARE = 0.8;
 
 export interface MemoryWatch {
   /**
-   * Starts polling at short intervals. Once the process is idle, polling continues at longer intervals. Must be called
-   * when a call starts.
+   * Starts to poll the memory use at short intervals. Once the process is idle, polling continues at longer intervals.
+   * Must be called when a call starts.
    */
   start(): void;
   stop(): void;

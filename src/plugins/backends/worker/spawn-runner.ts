@@ -118,8 +118,8 @@ function killPid(pid: number): void {
 }
 
 /**
- * Reads the pid of bwrap's child process from the first JSON document. bwrap writes this document before plugin code
- * runs, so plugin code cannot forge the pid.
+ * Reads the pid of bwrap's child process from the first JSON document in bwrap's status output. bwrap writes this
+ * document before plugin code runs, so plugin code cannot forge the pid.
  */
 function readChildPid(status: Readable, found: (pid: number | undefined) => void): void {
   let text = '';

@@ -46,8 +46,8 @@ export const runInStep = <T>(branch: Branch, inStep: string, work: () => T): T =
 export const currentBranch = (trunk: Branch): Branch => place.getStore()?.branch ?? trunk;
 
 /**
- * Returns the current branch. Throws inside a step function. A nested step would repeat with each attempt and be
- * recorded twice.
+ * Returns the current branch. Throws inside a step function, because a nested step would repeat with each attempt and
+ * be recorded twice.
  */
 export function branchFor(trunk: Branch, what: string): Branch {
   const found = place.getStore();

@@ -126,8 +126,8 @@ function replayedValues({ trunk }: Replay, seed: string) {
 }
 
 /**
- * Returns a function that validates a signal's payload again. The schema could have changed since the signal was
- * accepted.
+ * Returns a function that validates a signal's payload again, because the schema could have changed since the signal
+ * was accepted. Returns undefined for a signal without a schema.
  */
 function payloadReader(workflow: WorkflowParts, name: string): StepRequest['decode'] {
   const schema = signalSchema(workflow, name);
@@ -147,8 +147,8 @@ function payloadReader(workflow: WorkflowParts, name: string): StepRequest['deco
 }
 
 /**
- * Adds the workflow's default options to a step's options. Marks an inherited `retry`. Only a step's own `retry`
- * declares that the step is safe to repeat.
+ * Adds the workflow's default options to a step's options. Marks an inherited `retry`, because only a step's own
+ * `retry` declares that the step is safe to repeat.
  */
 function over(defaults: StepOptions, options: StepOptions): Pick<StepRequest, 'options' | 'inheritsRetry'> {
   const { retry = defaults.retry } = options;

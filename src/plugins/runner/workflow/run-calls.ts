@@ -36,7 +36,8 @@ export class RunCalls {
   }
 
   /**
-   * Calls the workflow run. Throws only errors that the workflow function can catch. All other errors end the replay.
+   * Performs a call to the workflow run. Throws only errors that the workflow function can catch. All other errors end
+   * the replay.
    */
   async ask<T>(call: () => Promise<T>): Promise<T> {
     if (this.#isOver) return NEVER;

@@ -8,8 +8,8 @@ import { outcomeOf } from './step-ends.ts';
 import { faultOf } from './step-failure.ts';
 
 /**
- * Maximum number of concurrent step functions. Each step function can make platform calls, which have a limit of their
- * own.
+ * Maximum number of concurrent step functions. Step functions make platform calls, and the number of concurrent
+ * platform calls per process is limited.
  */
 const MAX_STEP_FUNCTIONS = 32;
 /**

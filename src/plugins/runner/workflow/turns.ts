@@ -55,8 +55,8 @@ export class Turns {
   }
 
   /**
-   * Callback that is called when the branch has ended. If `next` is given, the branch `next` continues instead of the
-   * ended branch.
+   * Must be called when the branch has ended. If `next` is given, the branch `next` continues instead of the ended
+   * branch.
    */
   end(branch: Branch, next: Branch | null): void {
     if (this.#going !== branch) return;

@@ -27,8 +27,8 @@ const GRACE_MS = seconds(2);
 /** Time for the agent to fetch a missing plugin and to start a process. This time is added to the handler's timeout. */
 const PREPARE_MS = seconds(60);
 /**
- * Maximum time that an execution waits in the host's queue. The limit applies only if the caller is notified when the
- * handler starts.
+ * Maximum time that an execution waits in the host's queue. This time is added to the timeout only if the caller is
+ * notified when the handler starts. The start of the handler then restarts the timeout.
  */
 const QUEUE_MS = days(1);
 /** Assumed minimum transfer rate in bytes per ms, used to extend timeouts for large inputs and results. */
@@ -195,7 +195,10 @@ export class HostExecution {
     this.#armTimer(this.request.timeoutMs + (state === 'preparing' ? PREPARE_MS : GRACE_MS));
   }
 
-  /** Starts the handler's timeout at the first `begun` frame. Later `begun` frames do not extend the timeout. */
+  /**
+   * Restarts the timeout at the first `begun` frame. Later `begun` frames do not extend the timeout. Has no effect
+   * without `#onBegun`, or after the handler returned a stream.
+   */
   #begin(): void {
     const onBegun = this.#onBegun;
     this.#onBegun = undefined;

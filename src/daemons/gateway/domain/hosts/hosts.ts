@@ -26,8 +26,8 @@ export type Hosts = ReturnType<typeof createHosts>;
 /** Creates the registry of machines that run plugin handlers. @spec Host agent registration; Host record */
 export function createHosts({ store, clients, revocations, admins, clock, random, logger }: HostsDeps) {
   /**
-   * Returns a host. Hosts of other namespaces also cause HOST_NOT_FOUND, so that callers cannot find out which host ids
-   * exist.
+   * Returns a host. Callers who are not administrators also get HOST_NOT_FOUND for hosts of other namespaces, so that
+   * these callers cannot find out which host ids exist.
    */
   async function find(caller: Caller, hostId: string): Promise<HostRecord> {
     const host = await store.find(hostId);

@@ -77,8 +77,8 @@ export class OwnerCalls {
 }
 
 /**
- * Returns a function that runs an execution on an available host of this gateway. If no host is available, the function
- * uses a host of another gateway.
+ * Returns a function that runs an execution on an available host of this gateway, or otherwise on a host of another
+ * gateway. Executions that another gateway has forwarded stay on this gateway.
  */
 export function runOnAnyGateway(sessions: HostSessions, owners: OwnerCalls | undefined): HostSessions['run'] {
   return async (request, plugin, target, options) => {

@@ -145,8 +145,8 @@ export class HostSession {
   }
 
   /**
-   * Closes the session if the host was revoked or a time limit has passed. Time limits exist for hello, heartbeat and
-   * token expiry.
+   * Closes the session if the host was revoked or a time limit has passed. Time limits exist for `hello`, heartbeats,
+   * incomplete frames and token expiry.
    */
   tick(): void {
     const { clock, isRevoked } = this.#deps;
@@ -253,7 +253,8 @@ export class HostSession {
     // registered.
     this.#capabilities = new Set(found.capabilities);
     const isElsewhere = await store.connect(this.hostId, this.sessionId, clock.now(), this.#deps.owner());
-    // The other gateway can send executions to the host's previous session until that gateway has closed the session.
+    // Waits until the other gateway has read the change. Before that, the other gateway could still send executions to
+    // the host's previous session.
     if (isElsewhere) await this.#deps.spread();
     if (this.#isOver) return this.#noteDisconnected();
     this.#welcome(hello, found);

@@ -49,8 +49,8 @@ export function bearerToken(authorization: string): string | undefined {
 }
 
 /**
- * Returns whether the token starts or ends with a space or tab. Other whitespace is not checked. In Latin-1 header
- * text, the last byte of a UTF-8 letter can look like whitespace.
+ * Returns whether the token starts or ends with a space or tab. Other whitespace is not checked, because the last byte
+ * of a UTF-8 letter in Latin-1 header text can look like whitespace.
  */
 export function hasOuterBlank(token: string): boolean {
   return /^[ \t]|[ \t]$/.test(token);

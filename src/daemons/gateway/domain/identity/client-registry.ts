@@ -54,8 +54,8 @@ export function createClientRegistry({ store, clock, random }: ClientRegistryDep
     },
     /**
      * Stores the operator's client if the client is new or changed. On the only node, other operator clients are
-     * revoked, because their secrets might have leaked. With several nodes, the other clients can belong to other
-     * nodes.
+     * revoked, because their secrets might have leaked. With several nodes, those clients are kept, because they can
+     * belong to other nodes.
      */
     async adopt(
       client: Credentials & { hostId: string; namespaceId: string; name: string },

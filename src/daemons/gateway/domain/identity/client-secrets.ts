@@ -27,8 +27,8 @@ const DUMMY_HASH = [PREFIX, SECRET_COST.N, SECRET_COST.r, SECRET_COST.p, 'A'.rep
 );
 
 /**
- * Verifies a secret. If `hash` is undefined, returns false after the same time. The timing must not reveal which
- * clients exist.
+ * Verifies a secret. If `hash` is undefined, returns false after the same time, so that the timing does not reveal
+ * which clients exist.
  */
 export async function verifySecret(secret: string, hash: string | undefined): Promise<boolean> {
   const [prefix, N, r, p, salt, key] = (hash ?? DUMMY_HASH).split('$');

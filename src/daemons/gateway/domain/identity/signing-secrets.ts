@@ -15,8 +15,9 @@ export interface SigningKeys {
 }
 
 /**
- * Returns the JWT keys. If `GATEWAY_JWT_SECRET` is missing, development logs a warning and uses an insecure secret.
- * Production throws VALIDATION_ERROR if the variable is missing or shorter than 32 bytes. @spec Authentication 4
+ * Returns the JWT keys. If `GATEWAY_JWT_SECRET` is missing or shorter than 32 bytes, production throws
+ * VALIDATION_ERROR, and other profiles log a warning. If no secret exists at all, an insecure default is used. @spec
+ * Authentication 4
  */
 export function signingKeys(keys: KeyMaterial, profile: string, logger: Logger): SigningKeys {
   const problem = problemOf(keys);

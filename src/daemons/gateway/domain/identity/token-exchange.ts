@@ -70,8 +70,8 @@ export class TokenExchange {
   }
 
   /**
-   * Exchanges a refresh token for new tokens. Reuse of a spent token suggests theft, so all tokens of the login are
-   * revoked.
+   * Exchanges a refresh token for new tokens. Reuse of a spent token after `LOST_REPLY_MS` suggests theft, so all
+   * tokens of the login are revoked.
    */
   async refresh(refreshToken: string, sender: Sender): Promise<TokenPair> {
     const tokenHash = hashOf(refreshToken);

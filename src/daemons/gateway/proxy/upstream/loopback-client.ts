@@ -18,8 +18,8 @@ const MAX_SWEEP_MS = 1000;
 const MIN_SWEEP_MS = 10;
 
 /**
- * HTTP client for services on this machine. Uses half the CPU time of undici. The limit on client connections also
- * limits the upstream connections.
+ * HTTP client for services on this machine. Uses half the CPU time of undici. The client has no connection limit,
+ * because the limit on client connections already bounds the number of concurrent requests.
  */
 export class LoopbackClient implements UpstreamClient {
   readonly #pools = new Map<string, ConnectionPool>();
@@ -111,8 +111,8 @@ class ConnectionPool implements ConnectionEvents {
     if (index !== -1) this.#idle.splice(index, 1);
     if (!exchange) return;
     const { request, begun, answered, handler } = exchange;
-    // The upstream might have closed an idle connection before reading the request. The request is sent again if
-    // nothing was written or a repeat has no side effects.
+    // The upstream might have closed a reused connection before reading the request. In this case, the request is sent
+    // again if nothing was written or a repeat has no side effects.
     const mayRepeat = !begun || (!answered && !request.body && REPEATABLE.has(request.method));
     if (connection.used && mayRepeat) this.#dispatch(exchange, this.#connect());
     else handler.onError(error);

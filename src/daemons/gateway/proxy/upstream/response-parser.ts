@@ -76,7 +76,10 @@ export class ResponseParser {
     }
   }
 
-  /** Records that the upstream has ended the connection. Throws ProtocolError if the response is incomplete. */
+  /**
+   * Handles the end of the upstream's connection, which completes a response without a known length. Throws
+   * ProtocolError for all other responses, because these are incomplete.
+   */
   end(): void {
     if (this.#state !== 'until-close')
       throw new ProtocolError('It closed the connection before its answer was complete.');

@@ -4,8 +4,8 @@ import type { ScheduleDefinition } from '../../../../contracts/index.ts';
 type Plan = Pick<ScheduleDefinition, 'id' | 'cron' | 'timezone'> & { workflow?: string };
 
 /**
- * Returns the declared id of each schedule, or else a hash of its fields. An index would change with other schedules,
- * and a pause would then apply to a different schedule.
+ * Returns the declared id of each schedule, or else a hash of its fields. An index is not used, because changes of
+ * other schedules could shift it, and a pause would then apply to a different schedule.
  */
 export function scheduleIds(owner: string, plans: readonly Plan[]): string[] {
   const seen = new Map<string, number>();

@@ -52,7 +52,10 @@ function asMap(value: JsonValue | undefined): unknown {
   return Object.hasOwn(value, 'constructor') ? new Map(entries) : Object.fromEntries(entries);
 }
 
-/** Converts CEL values to JSON. Integers become numbers, timestamps become ISO text, and durations become seconds. */
+/**
+ * Converts CEL values to JSON. Integers become numbers, or strings if a number cannot represent them exactly.
+ * Timestamps become ISO text, and durations become seconds.
+ */
 export function toJson(value: unknown): JsonValue {
   if (value === null || value === undefined) return null;
   if (typeof value === 'bigint') {

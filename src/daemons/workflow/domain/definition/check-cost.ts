@@ -20,7 +20,7 @@ const COST_OF_CHOICE = 50;
 
 /**
  * Charges the maximum cost of a check against a JSON Schema, including defaults and fault reports. Called before the
- * check. Throws OverBudget.
+ * check. Throws OverBudget if the cost exceeds the budget, or if an unpredictable cost is not allowed.
  */
 export function spendOnCheck(schema: unknown, value: JsonValue | undefined, budget: Budget): void {
   budget.spend(COST_OF_VALUE);

@@ -7,8 +7,9 @@ import type { Evaluator } from './evaluator.ts';
 import { type CheckedPart, type InputSchema, MAX_INPUT_CHARS } from './input-schema.ts';
 
 /**
- * Returns the value with defaults filled in, or the unchanged value without a schema. Throws VALIDATION_ERROR,
- * PAYLOAD_TOO_LARGE or EXPRESSION_LIMIT_EXCEEDED.
+ * Returns the value with defaults filled in, or the unchanged value without a schema. Throws VALIDATION_ERROR for an
+ * invalid value, PAYLOAD_TOO_LARGE for a value above the size limit, and EXPRESSION_LIMIT_EXCEEDED if the check exceeds
+ * a limit.
  */
 export async function checkedValue(
   evaluator: Evaluator,

@@ -69,8 +69,8 @@ export function pinnedCode(body: object, kindOf: KindOf): CompiledWorkflow | und
 }
 
 /**
- * Converts a step that a workflow function requested to a compiled step. The workflow function handles failures of the
- * step.
+ * Converts a step that a workflow function requested to a compiled step. The step continues on errors, because the
+ * workflow function handles failures.
  */
 function stepOf(
   found: FoundStep,

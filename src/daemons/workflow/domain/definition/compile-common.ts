@@ -22,8 +22,8 @@ import {
 type Common = Pick<WorkflowDefinition | CodeWorkflowDefinition, 'inputs' | 'signals' | 'on' | 'concurrency'>;
 
 /**
- * Adds the faults of a definition's schedules to `issues`. Stored definitions are not checked, because earlier versions
- * accepted schedules that are now invalid.
+ * Adds the faults of a definition's schedules to `issues`. Callers skip this check for stored definitions, because
+ * earlier versions accepted schedules that are now invalid.
  */
 export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIssue[]): void {
   for (const [index, plan] of on.schedule.entries()) {

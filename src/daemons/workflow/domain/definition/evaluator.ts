@@ -26,24 +26,27 @@ export const evaluateWithin: EvaluateWithin = (what, scope, budget) => what.eval
 /** Evaluates cheap expressions synchronously, and expensive expressions in a thread with limited time and memory. */
 export interface Evaluator {
   /**
-   * Evaluates within a budget that the caller provides. `unitsLeft` and `spend` count the units of the current event
-   * loop turn.
+   * Evaluates within a budget that the caller provides. `unitsLeft` and `spend` apply to the budget units of the
+   * current event loop turn.
    */
   within: EvaluateWithin;
   unitsLeft(): number;
   spend(units: number): void;
-  /** Returns the value, or undefined if a synchronous evaluation would be too expensive. Throws TemplateError. */
+  /**
+   * Returns the value, or undefined if a synchronous evaluation would be too expensive. Throws TemplateError if the
+   * evaluation fails.
+   */
   now<Value>(what: Evaluable<Value>, scope: Scope): { value: Value } | undefined;
   /** Evaluates in a worker thread and resolves with the value. Rejects with TemplateError. */
   later<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): Promise<Value>;
   /**
    * Returns the value synchronously if the evaluation is cheap, or otherwise a promise. Throws or rejects with
-   * TemplateError.
+   * TemplateError if the evaluation fails.
    */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope, tenantId: string): MaybePromise<Value>;
   /**
-   * Checks a value against its schema. Uses a worker thread if the check might be expensive. Rejects with
-   * TemplateError.
+   * Checks a value against its schema. Uses a worker thread if the check might be expensive. Throws or rejects with
+   * TemplateError if the check cannot be completed.
    */
   check(
     schema: InputSchema,

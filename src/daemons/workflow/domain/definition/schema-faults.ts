@@ -28,8 +28,8 @@ export interface PartCount {
 }
 
 /**
- * Returns the reason why a JSON Schema is unusable. Returns undefined for a usable schema. A usable schema can be
- * compiled, and its checks have a predictable cost.
+ * Returns the reason why a JSON Schema is unusable. Returns undefined for a usable schema. A usable schema is small
+ * enough to compile, and a check against such a schema always ends.
  */
 export function schemaFault(root: object, count: PartCount = { parts: 0 }): string | undefined {
   const what = count.parts === 0 ? 'it has' : 'with it the schemas of the definition have';

@@ -38,8 +38,8 @@ export class Children {
   }
 
   /**
-   * Cancels a child run. The step records the cancellation only after the store has persisted the change, so that a
-   * crash cannot lose the cancellation.
+   * Cancels a child run, then reports the result to the step. A cancellation is reported only after the store has
+   * persisted the change, so that a crash cannot lose the cancellation. A failure is reported after a pause.
    */
   async cancel(runId: string, step: StepKey | null): Promise<void> {
     const isCancelled = await this.#deps.cancelChild(runId);

@@ -11,8 +11,8 @@ import { RunWriter, type RunWriterDeps } from './run-writer.ts';
 import { WriteBuffer } from './write-buffer.ts';
 
 /**
- * Reason why a run left memory. `parked` means that the run waits outside memory. `lost` means that another process of
- * the workflow service owns the run.
+ * Reason why a run left memory. A `parked` run is waiting and exists only in the store. A `lost` run is owned by
+ * another process of the workflow service.
  */
 export type Departure = 'ended' | 'parked' | 'lost' | 'abandoned';
 
@@ -37,8 +37,8 @@ const LEASE_CHECK_MS = 100;
 const LAZY_EVENTS: ReadonlySet<RunEvent['type']> = new Set(['attempt.begun', 'replay.begun']);
 
 /**
- * A run in memory, until the run ends or has no work in flight. Events change the state immediately. The writes of
- * several events are persisted together before effects start.
+ * A run that is loaded in memory. The run leaves memory when the run ends or has no work in flight. Events change the
+ * state immediately. The writes of several events are persisted together before effects start.
  */
 export class ActiveRun {
   readonly run: RunRecord;
@@ -85,7 +85,10 @@ export class ActiveRun {
     return this.#missedNews;
   }
 
-  /** Time until the next wake-up of a run that waits outside memory, in ms. Infinity if no wake-up is planned. */
+  /**
+   * Time until the next wake-up of a waiting run that was unloaded from memory, in ms. Infinity if no wake-up is
+   * planned.
+   */
   get wakesInMs(): number {
     return this.#wakesInMs;
   }

@@ -155,7 +155,10 @@ export class Cancelling {
     return { cancelled: true, status: 'cancelled' };
   }
 
-  /** Returns whether the run has clean-up steps or unfinished child runs. Both must end before the run can end. */
+  /**
+   * Returns whether the run can have clean-up steps or has unfinished child runs. Both must end before the run can end.
+   * Returns false if the definition is lost.
+   */
   async #endsLater({ id, definitionHash }: RunRecord): Promise<boolean> {
     try {
       const workflow = await this.#deps.definitionOf(definitionHash);

@@ -50,7 +50,8 @@ export class Claims {
   }
 
   /**
-   * Queues a ready or scheduled run. `fresh` means that the store contains no jobs, steps or inbox entries of the run.
+   * Queues a ready run, or schedules a check for a run that wakes up later. A run that one more crash would fail is
+   * left to the check for due runs. `fresh` means that the store has no jobs, steps or inbox entries of the run.
    */
   offer(run: RunRecord, fresh: boolean): void {
     if (!this.#host.isWorking) return;
@@ -154,8 +155,8 @@ export class Claims {
   }
 
   /**
-   * Returns the run's definition. If the definition is lost or no longer compiles, the run fails, because a retry would
-   * not help.
+   * Returns the run's definition. If the definition is lost or no longer compiles, fails the run and returns undefined,
+   * because a retry would not help.
    */
   async #definitionFor(run: RunRecord): Promise<CompiledWorkflow | undefined> {
     const { store, clock, hooks } = this.#deps;
@@ -230,8 +231,8 @@ export class Claims {
   }
 
   /**
-   * Wakes a run after a short wait with a timer. The store uses the wall clock, and would wake the run too late if the
-   * clock was set back.
+   * Sets a timer for a short wait. The timer wakes the run if the wall clock was set back during the wait. The store
+   * uses the wall clock and would wake the run too late.
    */
   #wakeInTime({ id, wakeAt }: RunRecord, leftMs: number): void {
     const { clock } = this.#deps;

@@ -77,10 +77,7 @@ export class DueRuns {
     return true;
   }
 
-  /**
-   * Claims the next suspect unless another suspect is in memory. A suspect is a run that was in flight at several
-   * crashes.
-   */
+  /** Claims the next suspect unless another suspect is in memory. A suspect is a run that one more crash would fail. */
   async #beginSuspect(now: number, passed: Set<string>): Promise<void> {
     const { queue, suspects, claim } = this.#deps;
     if (suspects.isBusy) return;

@@ -42,7 +42,8 @@ export interface ReplayState {
 }
 
 /**
- * State of the function of a workflow written in code. Between replays, only the recorded steps of the function exist.
+ * State of the function of a workflow written in code. Between replays, `replay` is null, and only the results of
+ * recorded steps are kept.
  */
 export interface CodeState {
   known: KnownSteps;

@@ -46,8 +46,8 @@ export class Decisions {
   }
 
   /**
-   * Applies a decision to one page of runs. Throws PAYLOAD_TOO_LARGE if `decision.output` is too large for a step
-   * output.
+   * Applies a decision to the matching steps of one page of waiting runs. Throws PAYLOAD_TOO_LARGE if `decision.output`
+   * is too large for a step output.
    */
   async decide(
     tenantId: string,

@@ -17,7 +17,7 @@ type Kept = { jobs: LoadedRun['jobs']; steps: LoadedRun['steps'] };
 
 /**
  * Returns the jobs and steps that a rerun reuses from the original run. Throws VALIDATION_ERROR if `fromStep` is
- * unknown or follows a failed step.
+ * unknown, or if an earlier step of its job failed without `continueOnError`.
  */
 export function partsBefore(
   fromStep: string,
@@ -38,8 +38,8 @@ export function partsBefore(
 }
 
 /**
- * Returns the steps before the start step that succeeded or whose failure the code handled. The rerun reuses the random
- * seed and start time of the original run.
+ * From the steps before `start`, returns the succeeded steps and the steps whose failure the code handled. The rerun
+ * reuses the random seed and start time of the original run.
  */
 function beforeInCode(start: StepPart, run: RunRecord): Kept {
   const all = start.job.steps.map(({ record }) => ({ record, found: foundIn(record) }));
@@ -70,7 +70,8 @@ function beforeInCode(start: StepPart, run: RunRecord): Kept {
 }
 
 /**
- * Returns whether two branches belong to different items of the same `ctx.all` call. Examples are `1-0.2-1` and `1-3`.
+ * Returns whether two branches belong to different items of the same `ctx.all` call. For example, `1-0.2-1` and `1-3`
+ * belong to the items 0 and 3 of call 1.
  */
 function areSideBySide(one: string, other: string): boolean {
   const others = other.split('.');

@@ -46,7 +46,10 @@ export interface Admitted {
   supersedes: readonly string[];
 }
 
-/** Validates a run input or signal payload against the schema in the workflow's code. Throws VALIDATION_ERROR. */
+/**
+ * Validates a run input or signal payload against the schema in the workflow's code. Throws VALIDATION_ERROR for an
+ * invalid value.
+ */
 export type CheckCodeInput = (
   code: CompiledCode,
   value: JsonValue,

@@ -28,8 +28,8 @@ import type { RunStarter } from './run-starter.ts';
 /** Tenant of schedules that files and plugins declare. */
 const TENANT = 'default';
 /**
- * Maximum delay with which `catchUp: none` still starts the run of a planned time, because a busy service can cause
- * short delays.
+ * Maximum delay of a scheduled run with `catchUp: none`. A run with a longer delay is skipped. Shorter delays can occur
+ * in a busy service.
  */
 const ON_TIME_MS = minutes(1);
 /**

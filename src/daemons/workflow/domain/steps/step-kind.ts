@@ -44,7 +44,8 @@ export interface StepCall {
 }
 
 /**
- * Delay before the start of an attempt is persisted. A crash before the write does not count the attempt as in flight.
+ * Delay before the start of an attempt is persisted. If the service crashes before this write, the attempt does not
+ * count as in flight.
  */
 export const BEGUN_FLUSH_MS = 50;
 

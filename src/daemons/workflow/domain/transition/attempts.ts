@@ -168,8 +168,8 @@ function callOf(turn: Turn, step: StepState, input: StepCall['input']): StepCall
 const NEVER = new AbortController().signal;
 
 /**
- * Resumes a step that was in flight during a crash. The manifest of the plugin declares whether the step can safely run
- * again.
+ * Resumes a step that was in flight during a crash. For a plugin's step, first looks up whether the manifest declares
+ * that the step can safely run again.
  */
 export function resume(turn: Turn, step: StepState, builtIn: StepFacts): void {
   if (turn.step(step).kind.away === undefined) {
@@ -182,14 +182,14 @@ export function resume(turn: Turn, step: StepState, builtIn: StepFacts): void {
 }
 
 /**
- * Begins the next attempt of an interrupted step. If a repeat might be harmful, the step waits for an operator's
- * decision.
+ * Begins the next attempt of an interrupted step. If the work has begun and a repeat might be harmful, the step waits
+ * for an operator's decision instead.
  */
 export function resumeWith(turn: Turn, step: StepState, facts: StepFacts): void {
   const { record } = step;
   const { kind, idempotencyKey, afterInterruption, id } = turn.step(step);
   // The idempotency key and the start time are durable before the work begins. If either is missing, the work has not
-  // begun. Kinds with `reportsBegin` record the start time later.
+  // begun. Kinds with `reportsBegin` record the start time later, so their start time is not checked.
   const lacksKey = idempotencyKey !== null && record.idempotencyKey === null;
   const hasBegun = !lacksKey && (record.attemptAt !== null || kind.reportsBegin);
   const repeats =

@@ -27,8 +27,8 @@ export function expireChild(turn: Turn, step: StepState): void {
 }
 
 /**
- * Records that the child run of a step was durably cancelled. If a crash prevents the record, the step becomes due
- * again.
+ * Records that the child run of a step was durably cancelled. If a crash occurs before this change is persisted, the
+ * step becomes due again.
  */
 export function noteChildCancelled(turn: Turn, step: StepState): void {
   if (step.record.status !== 'waiting' || !step.wait) return;

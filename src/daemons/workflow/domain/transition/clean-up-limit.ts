@@ -24,7 +24,8 @@ export function isLimitOver(turn: Turn, timer: CleanUpTimer, times: LimitTimes, 
 
 /**
  * Returns the time at which the clean-up limit passes. Returns null if the limit has passed or the timer is not
- * running. During a wait for a plugin, returns the end of that wait.
+ * running. While the timer is paused for an unavailable plugin, returns the time at which that wait is over at the
+ * latest.
  */
 export function limitEndsAt(
   turn: Turn,

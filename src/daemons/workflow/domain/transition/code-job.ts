@@ -65,7 +65,10 @@ export function isClosing({ state, monotonic }: Turn, { startedAt }: ReplayState
   return state.draining || monotonic >= startedAt + RECYCLE_MS;
 }
 
-/** Returns whether the function can continue with a step. A step is ready if the step has ended or its wait is over. */
+/**
+ * Returns whether the function can continue with a step. An ended step is ready. A step with inline code is also ready
+ * before its code has begun, or when its wait is over.
+ */
 export function isReady(turn: Turn, job: JobState, index: number): boolean {
   const step = stepAtIndex(job, index);
   const { record, wait } = step;
@@ -78,9 +81,7 @@ export function isReady(turn: Turn, job: JobState, index: number): boolean {
   return turn.state.inbox.some((entry) => entry.kind === wait?.for && entry.name === name);
 }
 
-/**
- * Sets `code.due` once, when the job is first advanced. A replay of a waiting job is due only if `mustReplay` is set.
- */
+/** Sets `code.due` once after the run was claimed. A replay of a waiting job is due only if `mustReplay` is set. */
 function learn(code: CodeState, job: JobState): void {
   if (code.due !== null) return;
   code.due = job.record.status !== 'waiting' || code.mustReplay;
@@ -94,7 +95,7 @@ function stopRest(turn: Turn, code: CodeState): void {
 
 /**
  * Returns whether a step can advance. An inline step of the workflow function advances only while the function requests
- * the step.
+ * the step and the replay is allowed to start steps.
  */
 function mayAdvance(turn: Turn, { replay }: CodeState, job: JobState, step: StepState): boolean {
   if (isFinal(step.record.status)) return false;
@@ -156,7 +157,8 @@ function finish(turn: Turn, code: CodeState, job: JobState, verdict: Verdict): v
     job.outputs = { result: verdict.output };
     job.record.outputs = JSON.stringify(job.outputs);
   }
-  // A function that received no cancellation error has completed its work. The outcome of such a function counts.
+  // If a step of an ending job was cancelled before the function ended, the function received the cancellation error,
+  // and the job gets its end status. Otherwise, the outcome of the function counts.
   if (job.record.ending && code.learnedOfEnd) {
     const error = 'error' in verdict && !verdict.isCancel ? verdict.error : undefined;
     setJob(turn, job, job.record.ending, error);

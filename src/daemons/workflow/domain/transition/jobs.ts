@@ -54,8 +54,8 @@ export function stopGroup(turn: Turn, job: CompiledJob, how: RunEnding): void {
 }
 
 /**
- * Returns whether a job must end because its run ends. A job whose `if` is true for a cancelled run continues. Returns
- * undefined while a worker thread evaluates the `if`.
+ * Returns whether a job must begin to end because its run is ending. A job continues if its `if` is true for a
+ * cancelled run. Returns undefined while a worker thread evaluates the `if`.
  */
 function endsWithRun(turn: Turn, job: CompiledJob, one: JobState): boolean | undefined {
   if (!turn.state.ending || one.record.ending) return false;

@@ -91,7 +91,10 @@ function expand(
   return jobs;
 }
 
-/** Throws if the expanded matrices have more than MAX_STEPS steps. Even a small definition can exceed this limit. */
+/**
+ * Throws if an expanded matrix would give the run more than MAX_STEPS steps. Even a small definition can exceed this
+ * limit.
+ */
 function requireRoom({ state, program }: Turn, more: number): void {
   let known = 0;
   for (const [id, jobs] of state.groups) known += (jobs?.length ?? 0) * program.job(id).steps.length;

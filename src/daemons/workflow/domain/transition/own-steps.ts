@@ -4,8 +4,8 @@ import { type StepKey, type StepState, stepAt, stepKeyOf } from '../run/state.ts
 import { abortReplay } from './replay-abort.ts';
 import type { Turn } from './turn.ts';
 
-// This module handles `ctx.step` functions of workflows that are written in code. These functions run in the process of
-// the replay.
+// This module handles the `ctx.step` functions of workflows that are written in code. These functions run in the
+// process that replays the workflow function.
 
 /** Time between the timeout of a step and the forced end of the step's process. */
 const OVERRUN_MS = seconds(2);
@@ -47,8 +47,8 @@ export function endOverrun(turn: Turn, key: StepKey): void {
   if (!replay?.inFlight.has(step.record.index)) return;
   const isLeftAlone = (other: StepState): boolean =>
     !other.stopped && replay.inFlight.has(other.record.index);
-  // The timer is set again instead of ending the process. The process also runs steps that were not stopped, such as
-  // clean-up steps.
+  // The timer is set again instead of ending the process, because the process also runs steps that were not stopped,
+  // such as clean-up steps.
   if (step.stopped && job.steps.some(isLeftAlone)) {
     armOverrun(turn, key, OVERRUN_MS);
     return;

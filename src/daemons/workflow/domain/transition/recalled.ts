@@ -18,8 +18,8 @@ export interface RecalledPage {
 }
 
 /**
- * Returns a page of recorded steps after the position `after`. The steps have ended or wait outside the function. Pages
- * avoid thousands of single requests. @spec docs/decisions/0175
+ * Returns a page of recorded steps after the position `after`. The steps have ended or wait outside the function.
+ * Without pages, a replay would request thousands of steps one by one. @spec docs/decisions/0175
  */
 export function recalledPage(
   turn: Turn,

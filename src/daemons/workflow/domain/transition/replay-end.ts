@@ -93,8 +93,8 @@ function judge(
 }
 
 /**
- * Handles a failed replay. Retries the replay with backoff if the plugin was available but the replay made no progress.
- * Fails the job if a retry cannot help.
+ * Handles a failed replay. If no step was run although the plugin was available, retries a temporary failure with
+ * backoff. Fails the job after a permanent failure or too many retries.
  */
 function takeFailure(
   turn: Turn,

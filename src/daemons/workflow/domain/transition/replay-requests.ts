@@ -56,7 +56,8 @@ function refuse(turn: Turn, request: number, error: RunError): void {
 }
 
 /**
- * Marks the run as in flight, so that a service crash counts against the run. Returns whether the run must be advanced.
+ * Marks the run as in flight when the function begins, so that a service crash counts against the run. Returns whether
+ * `advanceRun` must be called.
  */
 function begin(turn: Turn, replay: ReplayState, request: number | null): boolean {
   if (!replay.hasBegun) turn.mark();
@@ -102,8 +103,8 @@ function enter(
   if (isNew) turn.touchStep(step);
   replay.openRequests.set(step.record.index, request);
   replay.reachedSteps.add(step.record.index);
-  // Finished steps, and steps that wait outside the function, need no advance. A replay can request thousands of such
-  // steps.
+  // Finished steps, and steps that wait outside the function, do not need a call of `advanceRun`. A replay can request
+  // thousands of such steps.
   const { status } = step.record;
   return !isFinal(status) && !(status === 'waiting' && !isOwnStep(turn.step(step)));
 }
@@ -170,8 +171,8 @@ function answerFor(turn: Turn, replay: ReplayState, step: StepState): StepAnswer
 }
 
 /**
- * Replies to the open `watch` request. The reply contains the waiting steps that can continue and the running steps
- * that must be aborted.
+ * Replies to the open `watch` request if a waiting step can continue or a running step must be aborted. The reply
+ * contains these steps.
  */
 function answerWatcher(turn: Turn, job: JobState, { known }: CodeState, replay: ReplayState): void {
   const idOf = (index: number): string => known.found.get(index)!.id;

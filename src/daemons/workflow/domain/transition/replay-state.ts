@@ -7,7 +7,10 @@ export function isReplaying({ code, draining }: RunState): boolean {
   return code.replay !== null || ((code.isResting || code.slot === 'queued') && !draining);
 }
 
-/** Returns the reason that pauses the clean-up timer while the function has not begun. Otherwise returns null. */
+/**
+ * Returns the reason why the clean-up timer is paused before the function begins. Returns null if nothing pauses the
+ * timer.
+ */
 export function replayHold({ replay, wasUnavailable, slot }: CodeState): Hold {
   if (replay?.hasBegun) return null;
   if (wasUnavailable) return 'plugin';

@@ -19,8 +19,8 @@ export function resultOf({ groups }: RunState, program: Program, jobId: string):
 }
 
 /**
- * Returns the results and outputs of jobs. For a matrix, outputs of later combinations overwrite outputs of the same
- * name.
+ * Returns the results and outputs of jobs. In the `outputs` of a matrix job, later combinations overwrite outputs of
+ * the same name.
  */
 export function needsScope(state: RunState, program: Program, needs: Iterable<string>): Scope['needs'] {
   return Object.fromEntries(

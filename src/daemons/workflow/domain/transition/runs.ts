@@ -42,7 +42,7 @@ export function retryPlugins(turn: Turn): void {
 }
 
 /**
- * Advances all jobs of a run. Without work in flight, ends the run or unloads the run from memory until the next
+ * Advances all jobs of a run. If no work is in flight, ends the run or unloads the run from memory until the next
  * wake-up.
  */
 export function advanceRun(turn: Turn): void {
@@ -71,8 +71,8 @@ function setTimer(turn: Turn): void {
 }
 
 /**
- * Returns the time until the first wait ends, in ms. Short waits follow the monotonic clock, so the earliest `wakeAt`
- * is not always the first to end.
+ * Returns the time until the first wait ends, in ms. Short waits follow the monotonic clock, so the wait with the
+ * earliest `wakeAt` does not always end first.
  */
 function wakesInMs(turn: Turn): number {
   return Math.min(...wakesOf(turn).map((at) => turn.leftMs(at)));

@@ -85,8 +85,8 @@ export function mayRepeat(turn: Turn, step: StepState, { isIdempotent }: StepFac
 }
 
 /**
- * Handles the unexpected end of a step's process. A repeatable step runs again. Any other step waits for an operator's
- * decision.
+ * Handles the unexpected end of a step's process. If the attempt had not begun, the step waits for a retry. Otherwise,
+ * the step becomes `interrupted`.
  */
 function interrupt(turn: Turn, step: StepState, failure: Failure): void {
   const { record } = step;

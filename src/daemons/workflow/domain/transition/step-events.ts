@@ -47,8 +47,8 @@ function endLook(step: StepState): void {
 }
 
 /**
- * Begins the attempt or replay that requested the slot. Does nothing if the request was withdrawn, because the
- * withdrawal releases the slot.
+ * Handles a granted slot. Begins the attempt of a step, or marks the slot of the replay as held. Ignores withdrawn
+ * requests, because the withdrawal releases the slot.
  */
 function takeSlot(turn: Turn, { owner }: Of<'slot.granted'>): boolean {
   const { state } = turn;
@@ -68,7 +68,8 @@ function inspected(turn: Turn, { step: key, away, facts }: Of<'step.inspected'>)
   endLook(step);
   const { status, idempotencyKey } = step.record;
   if (status !== 'interrupted' && !(status === 'waiting' && step.wait?.for === 'plugin')) return true;
-  // The step waits for the plugin. Only the plugin's manifest declares whether the step can safely run again.
+  // Without the plugin's manifest, it is unknown whether a step without an idempotency key can safely run again. Such a
+  // step waits for the plugin.
   if (away && idempotencyKey === null) waitForPlugin(turn, step, away, { interrupted: true });
   else resumeWith(turn, step, facts);
   return true;
@@ -92,7 +93,8 @@ function stepInFlight({ state }: Turn, { step: key, attempt }: { step: string; a
 }
 
 /**
- * Handles the start of an attempt's work. In a clean-up, the run is advanced so that the paused clean-up timer resumes.
+ * Handles the start of an attempt's work. Returns true during a clean-up, so that `advanceRun` resumes the paused
+ * clean-up timer.
  */
 function begun(turn: Turn, event: Of<'attempt.begun'>): boolean {
   const step = stepInFlight(turn, event);

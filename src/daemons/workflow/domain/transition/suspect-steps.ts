@@ -4,8 +4,8 @@ import { isFinal } from '../states.ts';
 import type { Turn } from './turn.ts';
 
 /**
- * Returns whether a step must wait for other steps of its job. After a process has crashed, the affected steps run one
- * at a time to isolate the cause.
+ * Returns whether a step must wait for other steps of its job. After a process crash, the steps of the job run one at a
+ * time, so that another crash shows which step is the cause.
  */
 export function isBehindSuspect(turn: Turn, { steps }: JobState, step: StepState): boolean {
   const isSuspect = ({ record, losses }: StepState): boolean => losses > 0 && !isFinal(record.status);

@@ -18,7 +18,10 @@ import type { Program } from '../run/program.ts';
 import { type JobState, type RunState, type StepKey, type StepState, stepKeyOf } from '../run/state.ts';
 import type { Transition, Write } from '../run/writes.ts';
 
-/** Maximum number of log lines stored per claim of a run. The limit prevents a logging loop from filling the disk. */
+/**
+ * Maximum number of log lines that are stored for a run each time a service process claims the run. The limit prevents
+ * a logging loop from filling the disk.
+ */
 const MAX_LOG_LINES = 10_000;
 const MAX_DEADLINES = 10_000;
 /** Maximum duration of a wait with a monotonic deadline. Longer waits use the wall clock only. */
@@ -133,8 +136,8 @@ export class Turn {
   }
 
   /**
-   * Records a monotonic deadline for a wait that begins now and ends at `at`. The wait then ends on time even if the
-   * wall clock is set back. Returns `at`.
+   * Records a monotonic deadline for a wait that begins now and ends at `at`. A wait of at most `MAX_SHORT_WAIT_MS`
+   * then ends on time even if the wall clock is set back. Returns `at`.
    */
   note(at: number): number {
     const { deadlines } = this.state;
@@ -179,8 +182,8 @@ export class Turn {
   }
 
   /**
-   * Evaluates an expression synchronously. Returns undefined if a worker thread must evaluate the expression. A run
-   * from before the service start always needs a worker thread.
+   * Evaluates an expression synchronously. Returns undefined if a worker thread must evaluate the expression.
+   * Expressions of a run from before the service start are always evaluated in a worker thread.
    */
   evaluate<Value>(what: Evaluable<Value>, scope: Scope): Evaluated<Value> | undefined {
     if (this.state.isFromBefore && what.expressions.length > 0) return undefined;

@@ -55,8 +55,8 @@ export class WebhookAdmin {
 
   /**
    * Creates or rotates the secret of a webhook. Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND if the webhook is unknown.
-   * Throws VALIDATION_ERROR if the instance id or the secret is invalid. Throws CONFLICT if a generated secret would
-   * overwrite a secret that the provider issued.
+   * Throws VALIDATION_ERROR if the instance id or the secret is invalid. Unless `generate` is set, throws CONFLICT if a
+   * generated secret would overwrite a secret that the provider issued.
    */
   async provision(key: SecretKey, options: ProvisionOptions) {
     const target = this.#requireForAdmin(key);

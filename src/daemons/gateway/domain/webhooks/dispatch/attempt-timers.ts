@@ -2,7 +2,10 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { Deadlines } from '../../../../../kit/time/deadlines.ts';
 import type { NewDelivery } from '../../../../../store/ports/index.ts';
 
-/** Maximum number of deliveries with a retry timer. Further deliveries wait until the store is scanned again. */
+/**
+ * Number of deliveries with a retry timer above which only deliveries with an order key get a timer. Other deliveries
+ * wait until the store is scanned again.
+ */
 const MAX_TIMERS = 10_000;
 
 /** Schedules the next attempts of failed deliveries with timers. */
@@ -17,8 +20,8 @@ export class AttemptTimers {
   }
 
   /**
-   * Returns whether the delivery gets a timer. Deliveries with an order key always get a timer. Otherwise, later
-   * deliveries with the same key could overtake the failed delivery.
+   * Returns whether the delivery gets a timer. Deliveries with an order key always get a timer, because later
+   * deliveries with the same key could otherwise overtake the failed delivery.
    */
   maySchedule({ orderKey }: Pick<NewDelivery, 'orderKey'>): boolean {
     return this.#stops.size < MAX_TIMERS || orderKey !== null;

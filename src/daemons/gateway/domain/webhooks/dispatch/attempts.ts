@@ -65,7 +65,7 @@ export class Attempts {
     item.payload = undefined;
     if (payload === 'gone' || payload === 'unread')
       return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
-    // The delivery id is null, because the webhook id identifies workflows that async or replayed deliveries start.
+    // The delivery id is null, because workflow starts of async and replayed deliveries are deduplicated by webhook id.
     const handled = await this.#deps.call(delivery, target, payload, null);
     item.attempts++;
     const { retry } = target.webhook;

@@ -144,8 +144,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   }
 
   /**
-   * Returns whether a new delivery must stay in the store. Reasons are full memory, and older deliveries that are only
-   * in the store.
+   * Returns whether a new delivery must stay in the store. Reasons are full memory, a closed dispatcher, and older
+   * deliveries that are not yet loaded from the store.
    */
   #mustWaitInStore({ orderKey }: NewDelivery): boolean {
     const { isPending, isRefilling } = this.#backlog;
@@ -215,8 +215,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   }
 
   /**
-   * Removes a delivery and later deliveries with the same order key from memory. The removed deliveries stay in the
-   * store until the next full scan.
+   * Removes a delivery and later deliveries with the same order key from memory. The next full scan loads the removed
+   * deliveries from the store again.
    */
   #putBack(item: QueuedDelivery): void {
     for (const { delivery } of this.#queue.drop(item)) this.#known.delete(delivery.webhookId);

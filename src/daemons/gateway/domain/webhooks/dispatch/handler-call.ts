@@ -40,8 +40,8 @@ export type CallHandler = (
   target: DeclaredWebhook,
   payload: JsonPayload,
   /**
-   * Delivery id of the sender. Set only if each redelivery gets its own record. Workflows are then started once per
-   * delivery id.
+   * Delivery id of the sender, by which workflow starts are deduplicated. If null, workflow starts are deduplicated by
+   * webhook id. Set only if each redelivery gets its own record.
    */
   deliveryId: string | null,
 ) => Promise<Handled>;
@@ -59,8 +59,8 @@ export function handlerTimeoutMs({ plugin, webhook }: DeclaredWebhook): number {
  */
 export function createHandlerCall(execute: Execute, logger: Logger): CallHandler {
   /**
-   * Logs a failure that the handler returned. The sender of an async delivery does not see the failure, because the
-   * response precedes the handler's run.
+   * Logs a failure that the handler returned. For async deliveries, the level is `error`, because the sender got its
+   * response before the handler ran and does not see the failure.
    */
   function logReturnedFailure(delivery: NewDelivery, { exitCode, error }: CommandResult): void {
     const { webhookId, pluginId, event, mode } = delivery;

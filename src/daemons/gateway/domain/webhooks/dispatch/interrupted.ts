@@ -7,8 +7,8 @@ interface InterruptedDeps {
 }
 
 /**
- * Marks deliveries as `interrupted` that an ended gateway process left `running`. Must be called at the first start on
- * a store, before any delivery is received.
+ * Sets the status `interrupted` for deliveries that an ended gateway process left `running`. Must be called at the
+ * first start on a store, before any delivery is received.
  */
 export async function markInterrupted({ inbox, logger }: InterruptedDeps): Promise<void> {
   const interrupted = await inbox.interrupt();

@@ -7,8 +7,8 @@ import type { GatewayCalls } from './gateway-calls.ts';
 const INTERVAL_MS = 20;
 
 /**
- * Notifies the gateway that schedules deliveries of new deliveries. The scheduler also polls, so that a lost notice only
- * causes a delay.
+ * Notifies the scheduling gateway that new deliveries exist. The scheduling gateway also polls, so that a lost notice
+ * only causes a delay.
  */
 export class LeaderNotice {
   readonly #calls: Pick<GatewayCalls, 'notify'>;

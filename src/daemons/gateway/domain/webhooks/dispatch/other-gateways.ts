@@ -95,8 +95,9 @@ export class OtherGateways {
   }
 
   /**
-   * Runs the attempt on another gateway if that gateway is less busy than this gateway. Otherwise, resolves with
-   * undefined. Also resolves with undefined if the chosen gateway refuses the attempt.
+   * Runs the attempt on another gateway if that gateway is less busy than this gateway. Otherwise, or if the chosen
+   * gateway refuses the attempt, resolves with undefined. If the attempt already runs for an earlier scheduler,
+   * resolves with the outcome of that attempt.
    */
   async attempt(
     item: QueuedDelivery,

@@ -84,7 +84,10 @@ export class Queue<Item> {
     if (!keepsOrder) this.#leaveOrder(item);
   }
 
-  /** Removes an item that `take` returned and all waiting items with the same order key. Returns the removed items. */
+  /**
+   * Removes an item that `take` returned, together with all items that wait for its order key. Returns the removed
+   * items.
+   */
   drop(item: Item): Item[] {
     this.#freeSlot(item);
     const order = this.#rules.orderOf(item);

@@ -30,7 +30,7 @@ const KEY = 'webhook:triggers';
 
 /**
  * Fetches the list of workflow webhooks at most every two seconds and stores a copy. While the workflow service is
- * unavailable, the stored copy is used. Webhooks without workflows then continue to work.
+ * unavailable, the stored copy is used, so that webhooks without workflows continue to work.
  */
 export function createWebhookTriggers({ list, cache, clock, logger }: WebhookTriggersDeps): WebhookTriggers {
   let known: ReadonlySet<string> | undefined;

@@ -127,7 +127,8 @@ export class WebhookDelivery {
 
   async #process(context: DeliveryContext): Promise<Answered> {
     const { rawHeaders } = context.incoming;
-    // The following code uses `await` only for promises. `await` delays the request even if the value is not a promise.
+    // The following code uses `await` only for promises, because `await` also delays the request if the value is not a
+    // promise.
     const admission = this.#admission.admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;

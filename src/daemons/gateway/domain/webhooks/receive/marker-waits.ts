@@ -2,8 +2,8 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
 
 /**
- * Interval for polling the store while another process runs a delivery with the same id, in ms. Polling is necessary
- * because the other process might have died.
+ * Interval for polling the store while another process runs a delivery with the same id, in ms. Polling is necessary,
+ * because a process that died cannot report the end of its delivery.
  */
 const POLL_MS = 100;
 

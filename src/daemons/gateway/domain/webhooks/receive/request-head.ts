@@ -14,8 +14,8 @@ const MAX_UNAUTHENTICATED_VALUE_BYTES = 256;
 const MAX_UNAUTHENTICATED_BYTES = 2048;
 
 /**
- * Headers of unauthenticated requests whose value is stored. All other headers are masked, because they might contain a
- * secret.
+ * Headers whose values are stored for unauthenticated requests. The values of all other headers are masked, because
+ * these values might contain a secret.
  */
 const SHOWN_HEADERS = new Set([
   'accept',
@@ -40,8 +40,8 @@ const AUTHENTICATION_HEADER =
   /^(?:set-cookie|cookie2?|x-svc-service-key|.*(?:authorization|secret|passw(?:or)?d|token|signature|hmac|(?:api|access|private)[-_]?key|credential).*)$/;
 
 /**
- * Returns the headers to store in the record of an unauthenticated request. The result is a JSON array of name-value
- * pairs of at most 2 KB. Masks all values except those of harmless headers.
+ * Returns the headers to store in the record of an unauthenticated request, as a JSON array of name-value pairs. Stores
+ * at most 2 KB in total. Masks all values except those of harmless headers.
  */
 export function maskedHeaders(rawHeaders: readonly string[]): string {
   const pairs: Array<[string, string]> = [];

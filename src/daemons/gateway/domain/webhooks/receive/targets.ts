@@ -29,8 +29,8 @@ export class WebhookTargets {
   }
 
   /**
-   * Returns a webhook. Throws PLUGIN_NOT_FOUND or WEBHOOK_NOT_FOUND. A missing or unexpected instance id also throws
-   * WEBHOOK_NOT_FOUND.
+   * Returns the declared webhook. Throws PLUGIN_NOT_FOUND for an unknown plugin. Throws WEBHOOK_NOT_FOUND for an
+   * unknown event, or if the instance id is missing or unexpected.
    */
   require(pluginId: string, event: string, instance: string | undefined): DeclaredWebhook {
     // A trailing slash in the URL yields an empty instance id, which counts as missing.

@@ -94,8 +94,8 @@ export class Authentication {
   }
 
   /**
-   * Verifies the request. Limits the concurrency of validators if the address's budget is exhausted, because validators
-   * are plugin code.
+   * Verifies the request. Limits the concurrency of the plugin's validator if the address's budget is exhausted,
+   * because each call runs plugin code.
    */
   #verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
     const run = () =>
@@ -111,7 +111,8 @@ export class Authentication {
   }
 
   /**
-   * Returns the likely cause of a failed authentication. The rate is limited, because an explanation costs CPU time.
+   * Returns the likely cause of a failed authentication. Returns null above the rate limit, which exists because an
+   * explanation costs CPU time.
    */
   #explain({ incoming, body }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
     const { auth } = target.webhook;

@@ -48,8 +48,8 @@ const PLAIN: Record<Exclude<SignatureFault, 'mismatch' | 'timestamp_outside_tole
 };
 
 /**
- * Explains a signature mismatch by the first common mistake that matches. Callers must limit the rate, because an
- * explanation computes a dozen HMACs. @spec docs/webhooks.md "Why was it refused?"
+ * Explains a failed authentication. A signature mismatch is explained by the first common mistake that matches. Callers
+ * must limit the rate, because an explanation computes a dozen HMACs. @spec docs/webhooks.md "Why was it refused?"
  */
 export function explainRefusal(refused: RefusedDelivery): Explanation {
   const { auth, fault, skewSeconds, keys } = refused;

@@ -30,8 +30,8 @@ export class FairSemaphore {
   }
 
   /**
-   * Runs the call. If the wait queue is full, rejects this call or a waiting call of another source. Both reject with
-   * the error from `full`.
+   * Runs the call once a slot is free. If the wait queue is full, this call or a waiting call of another source fails
+   * with the error from `full`.
    */
   async run<T>(
     { key, source }: { key: string; source: string },
@@ -76,8 +76,8 @@ function takeNext(limited: Limited): Waiter | undefined {
 }
 
 /**
- * Makes room for a new call of `source`: rejects the newest waiting call of the source with the longest queue. Returns
- * false, and rejects nothing, if the queue of `source` would then be as long.
+ * Makes room for a new call of `source` by rejecting the newest waiting call of the source with the longest queue.
+ * Returns false without a rejection if the new call would make the queue of `source` at least as long.
  */
 function makeRoom(limited: Limited, source: string, full: () => Error): boolean {
   const { waitersBySource } = limited;

@@ -15,7 +15,8 @@ export function makeSecret(auth: WebhookAuthConfig, random: Random): string {
 }
 
 /**
- * Validates a secret that a provider generated. Throws VALIDATION_ERROR, but never includes the secret in the message.
+ * Validates a secret that a provider generated. Throws VALIDATION_ERROR for an invalid secret. The error message never
+ * contains the secret.
  */
 export function checkGivenSecret(auth: WebhookAuthConfig, secret: string): void {
   if (secret.trim() !== secret) refuse('must not start or end with whitespace: copy it again');

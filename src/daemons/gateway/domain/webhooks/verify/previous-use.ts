@@ -8,7 +8,8 @@ import type { VerificationKeys } from './verification-key.ts';
 /** Minimum time between two writes of the last use of a secret, in ms. */
 const WRITE_EVERY_MS = minutes(1);
 /**
- * Time before the expiry of a previous secret, in ms. Any use of the secret within this time is logged as a warning.
+ * Time before the expiry of a previous secret, in ms. The first use of the secret within this time is logged as a
+ * warning.
  */
 const WARN_BEFORE_END_MS = hours(4);
 /** Maximum number of webhooks whose previous secret is tracked. The map is cleared when it is full. */

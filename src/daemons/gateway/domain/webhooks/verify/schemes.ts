@@ -242,8 +242,8 @@ function decode(text: string, encoding: 'hex' | 'base64'): Buffer | undefined {
 }
 
 /**
- * Returns the age of a timestamp in seconds. Returns a fault if the age exceeds the tolerance. The timestamp must be
- * whole epoch seconds without sign, spaces or leading zeros.
+ * Returns the age of a timestamp in seconds. Returns a fault for a malformed timestamp, or if the difference to the
+ * current time exceeds the tolerance. The timestamp must be whole epoch seconds without sign, spaces or leading zeros.
  */
 function ageOf(
   text: string | undefined,

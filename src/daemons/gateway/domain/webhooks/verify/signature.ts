@@ -10,8 +10,9 @@ export type SignatureVerdict =
 const DUMMY_KEY: VerificationKey = verificationKey('unprovisioned');
 
 /**
- * Verifies a shared secret, or a signature of the raw body. The previous secret is evaluated in every case. The timing
- * therefore reveals only whether a previous secret exists. @spec Webhook declaration: WebhookAuthConfig
+ * Verifies a shared secret, or a signature of the raw body. A previous secret is evaluated even if the current secret
+ * matches. The timing therefore reveals only whether a previous secret exists. @spec Webhook declaration:
+ * WebhookAuthConfig
  */
 export function verifySharedSecret(
   auth: SharedSecretAuth,
