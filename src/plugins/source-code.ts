@@ -7,8 +7,8 @@ import { sourceFiles } from './source-stamp.ts';
 export type SourceCode = Readonly<Record<string, string>>;
 
 /**
- * Maximum size of the source code of one plugin. Services keep the code in memory to start processes of a version whose
- * files have changed.
+ * Maximum size of the source code of one plugin. Services keep the code in memory, so that they can start processes of
+ * a version after its files have changed.
  */
 export const MAX_CODE_CHARS = 8 * 1024 * 1024;
 const MODULE = /\.(?:[cm]?[jt]sx?|json)$/;

@@ -69,7 +69,7 @@ function writablePaths(root: string, loaded: ManifestV3 | undefined): string[] {
   });
 }
 
-/** Returns the unvalidated manifest, or undefined if the file cannot be parsed, for example during an edit. */
+/** Returns the unvalidated manifest, or undefined if the file cannot be read or parsed, for example during an edit. */
 function manifestOnDisk(root: string): unknown {
   try {
     return JSON.parse(readFileSync(join(root, MANIFEST_FILE), 'utf8'));

@@ -9,8 +9,8 @@ export interface StreamCredit {
 }
 
 /**
- * Creates the flow control for the sender of one stream. `take` waits forever for a chunk that is larger than the
- * reader's window.
+ * Creates the flow control for the sender of one stream. If a chunk is larger than the reader's window, `take` waits
+ * until the signal aborts.
  */
 export function createStreamCredit(signal: AbortSignal): StreamCredit {
   let left = 0;

@@ -54,8 +54,8 @@ const KIND_OF = {
 } as const;
 
 /**
- * Validates the manifest of a plugin, the referenced files and their exports. Loads files in the sandbox, but calls no
- * handler. Returns all faults.
+ * Validates a plugin's manifest, the referenced files and their exports. Loads the files in the sandbox unless
+ * `handlersNotRun` is set, but calls no handler. Returns all faults.
  */
 export async function validatePlugin(
   folder: string,

@@ -92,7 +92,10 @@ interface Spec<Context, In, Out, Returned> {
   execute: (ctx: Context, input: InputOf<In>) => Awaitable<Returned>;
 }
 
-/** Result type for callers: the type that the output schema's parser returns, or else the handler's return type. */
+/**
+ * Result type for callers. With an output schema, this is the type that the schema's parser returns. Otherwise, this is
+ * the return type of the handler.
+ */
 type GivenResult<Out, Returned> =
   Out extends StandardSchema<infer Result> ? Result : ReturnedResult<Returned>;
 

@@ -156,8 +156,8 @@ export async function openRedisCache(
 }
 
 /**
- * Opens the queries of telemetry. Succeeds even if the store cannot be used: queries then reject with STORE_ERROR, and
- * open the store again.
+ * Returns a reader of telemetry, even if the store cannot be opened. Queries then reject with STORE_ERROR, and each
+ * later query tries to open the store again.
  */
 export function openTelemetryReader({
   postgresUrl,

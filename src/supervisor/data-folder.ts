@@ -66,8 +66,8 @@ export function writePrivateFile(file: string, text: string): void {
 }
 
 /**
- * Replaces a file atomically: readers see either the old or the new text, even after a crash. Throws STORE_ERROR if
- * writing fails.
+ * Replaces a file atomically, so that readers see either the old or the new text, even after a crash. Throws
+ * STORE_ERROR if writing fails.
  */
 export function writeWholeFile(file: string, text: string, mode: number): void {
   const draft = draftPathOf(file);

@@ -7,7 +7,10 @@ export interface SandboxOfService {
   preference: SandboxPreference | null;
 }
 
-/** Sandbox modes from the weakest to the strongest. An unavailable sandbox comes first, so that operators notice it. */
+/**
+ * Sandbox modes from the weakest to the strongest. An unavailable sandbox counts as the weakest, so that the status
+ * shows it to operators.
+ */
 const BY_STRENGTH: SandboxStatus['mode'][] = ['unavailable', 'permission', 'bwrap'];
 
 /**

@@ -30,8 +30,8 @@ const EXTERNAL_SIGNALS = new Set<NodeJS.Signals | null>([
 ]);
 
 /**
- * Returns true if the process crashed by itself. A kill from outside, for example by the out-of-memory killer, is not a
- * crash.
+ * Returns true if the process crashed by itself. A kill from outside, for example by the out-of-memory killer, and an
+ * exit after a reported failure are not crashes.
  */
 export function isFault({ code, signal, reportedFailure }: ExitInfo): boolean {
   return !EXTERNAL_SIGNALS.has(signal) || (code !== null && code !== 0 && !reportedFailure);

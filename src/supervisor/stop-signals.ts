@@ -12,8 +12,8 @@ export interface StopHandlers {
 }
 
 /**
- * Calls `first` for the first stop signal, and `again` for each later signal. Returns a function that removes the
- * listeners.
+ * Calls `first` for the first stop signal, and `again` for each later signal outside the duplicate window. Returns a
+ * function that removes the listeners.
  */
 export function onStopSignals({ first, again }: StopHandlers): () => void {
   let firstAt: number | undefined;

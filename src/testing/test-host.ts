@@ -13,7 +13,7 @@ import { startTestServices } from './services.ts';
 import { workflowCalls } from './workflow-calls.ts';
 
 /**
- * Starts the services for a plugin under test. If the plugin cannot be loaded, throws the problem, such as
+ * Starts the services for a plugin under test. If the plugin cannot be loaded, rejects with the first problem, such as
  * INVALID_MANIFEST.
  */
 export async function createTestHost<Plugin extends PluginTypes = UntypedPlugin>(

@@ -14,8 +14,8 @@ export const StartOptions = z.strictObject({
 export const SignalOptions = StartOptions.pick({ idempotencyKey: true });
 
 /**
- * Adds the plugin id and the target to an idempotency key. Equal keys of different plugins or targets then do not
- * collide.
+ * Returns an idempotency key that depends on the plugin id and the target, so that equal keys of different plugins or
+ * targets do not collide. Returns no key if `key` is undefined.
  */
 export function ownKey(
   pluginId: string,

@@ -54,8 +54,8 @@ export function createStepsService(steps: StepAccess): PlatformService {
 }
 
 /**
- * Returns the run id and the token of the replay. Both come from the platform, so that a plugin cannot access another
- * run.
+ * Returns the run id and the token of the replay. Both come from the platform's context, not from the plugin's
+ * arguments, so that a plugin cannot access another run.
  */
 function replayOf({ request }: PlatformCallContext): ReplayId {
   const { runId, pass: replay } = request.hostContext as { runId?: unknown; pass?: { token?: unknown } };

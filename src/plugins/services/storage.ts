@@ -33,8 +33,8 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 const MAX_CHARS = Math.ceil(LIMITS.storageObjectBytes / 3) * 4;
 
 /**
- * Creates `ctx.storage` for the objects of one plugin and tenant. Throws PERMISSION_DENIED if the manifest does not
- * request the service. Also throws errors of the state service.
+ * Creates `ctx.storage` for the objects of one plugin and tenant. Its methods throw PERMISSION_DENIED if the manifest
+ * does not request the service. The methods also throw errors of the state service.
  */
 export function createStorageService(
   objects: ObjectAccess,

@@ -9,8 +9,9 @@ export interface WebhookAccess {
 }
 
 /**
- * Creates `ctx.webhooks`, which lists the URLs and state of the plugin's own webhooks, without secrets. Throws
- * PERMISSION_DENIED or UPSTREAM_UNAVAILABLE.
+ * Creates `ctx.webhooks`, which lists the URLs and state of the plugin's own webhooks, without secrets. `list` throws
+ * PERMISSION_DENIED if the manifest does not request the service, and UPSTREAM_UNAVAILABLE if the gateway cannot be
+ * reached.
  */
 export function createWebhooksService(webhooks: WebhookAccess): PlatformService {
   return {

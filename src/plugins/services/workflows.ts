@@ -33,7 +33,7 @@ const ListOptions = z.strictObject(listRuns.query!.shape).prefault({});
 
 /**
  * Creates `ctx.workflows`. Only registered workflows can be started, because inline definitions could exceed the
- * manifest's permissions. Throws PERMISSION_DENIED, VALIDATION_ERROR and errors of the workflow service.
+ * manifest's permissions. The methods throw PERMISSION_DENIED, VALIDATION_ERROR and errors of the workflow service.
  */
 export function createWorkflowsService(workflows: WorkflowAccess): PlatformService {
   function scopeOf(context: PlatformCallContext): CallScope {

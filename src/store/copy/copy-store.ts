@@ -35,7 +35,7 @@ export interface StoreCopied {
 
 /**
  * Copies all tables of a stopped platform into PostgreSQL in one transaction, so that an interrupted copy leaves no
- * rows. Throws STORE_ERROR, or CONFLICT if the target is not empty.
+ * rows. Throws CONFLICT if the target is not empty, and STORE_ERROR if PostgreSQL cannot be used.
  */
 export async function copyStore(options: StoreCopyOptions): Promise<StoreCopied> {
   const { url } = options;
@@ -159,7 +159,8 @@ async function copyTable(
 
 /** Returns a SELECT with the columns of the target. The copy fails if the source lacks a column. */
 function selectOf({ source, target, large = [] }: TableCopy, columns: readonly Column[]): string {
-  // The column with the number of a run is `seq` in the table `run`. In all other tables, the column is `run_seq`.
+  // The sequence number of a run is in the column `seq` of the table `run`, and in the column `run_seq` of all other
+  // tables.
   const run = target === 'run' ? 'seq' : 'run_seq';
   const selected = columns.map(({ name }) =>
     large.includes(name)
@@ -206,8 +207,8 @@ async function continueNumbers(client: pg.Client, source: CopySource): Promise<v
 }
 
 /**
- * Raises the sequence of a column. PostgreSQL does not roll back sequences, so a failed copy only leaves unused
- * numbers.
+ * Raises the sequence of a column. If the copy fails, PostgreSQL does not roll back the sequence. This only leaves
+ * unused numbers.
  */
 async function continueSequence(
   client: pg.Client,

@@ -20,8 +20,8 @@ const TIMES = { log: 'time', event: 'ts' } as const;
 const INDEXED = ['tenant_id', 'request_id', 'trace_id', 'plugin_id', 'run_id', 'type', 'product'];
 
 /**
- * Creates the partitions for all records of the source. Each call of the function is a transaction, because one with
- * all partitions would need too many locks.
+ * Creates the partitions for all records of the source. Uses several transactions, because one transaction for all
+ * partitions would need too many locks.
  */
 export async function createDays(client: pg.Client, options: CopyOptions): Promise<void> {
   const { now } = options;
@@ -66,7 +66,10 @@ export async function copyRecords(
   return count;
 }
 
-/** Returns the time of the record that arrived first. Records with an earlier time are copied with this one. */
+/**
+ * Returns the earliest time among the records that arrived first, but at most `MAX_AGE_MS` before now. Records with an
+ * earlier time get the returned time in the copy.
+ */
 function firstTime({ source, now }: CopyOptions, table: RecordTable): number {
   const time = TIMES[table];
   const first = source.number(

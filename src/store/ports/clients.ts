@@ -1,6 +1,6 @@
 /**
- * Credentials of the operator, a script or a host agent, which are exchanged for tokens. Times are in epoch ms. @spec
- * Client credentials
+ * Client credentials of the operator, a script or a host agent. Clients exchange the credentials for tokens. Times are
+ * in epoch ms. @spec Client credentials
  */
 export interface ClientRecord {
   clientId: string;

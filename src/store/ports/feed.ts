@@ -4,8 +4,8 @@ import type { SecretKey } from './webhook-secrets.ts';
 export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'plugins' | 'hosts';
 
 /**
- * Feed topics of scopes in the platform cache. A change of an entry adds the entry's key to the feed in the same
- * transaction.
+ * Scopes of the platform cache whose changes are added to the feed, with their topics. Each change adds the entry's key
+ * to the feed in the same transaction.
  */
 export const FEED_SCOPES = {
   'webhook-pause': 'pauses',

@@ -32,8 +32,8 @@ export interface HostStore {
   /** Returns hosts ordered by id. Without a namespace, the hosts of all namespaces are returned. */
   list(namespaceId: string | undefined, options: { limit: number; after?: string }): Promise<HostRecord[]>;
   /**
-   * Replaces the session of a host. `owner` is the fence of the member with the new connection. Returns true if a feed
-   * change makes another member close the previous session.
+   * Replaces the session of a host. `owner` is the fence of the member with the new connection. Returns true if the
+   * previous session belongs to another member. A feed change then makes that member close the previous session.
    */
   connect(hostId: string, sessionId: string, now: number, owner?: number): Promise<boolean>;
   /** Records the time of a heartbeat. Returns false, and changes nothing, if the session was replaced. */

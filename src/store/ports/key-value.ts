@@ -20,7 +20,7 @@ export interface EntryQuota {
 
 /**
  * Key-value store with atomic methods. A write is durable when its promise settles. Throws VALIDATION_ERROR for invalid
- * keys. Writes throw QUOTA_EXCEEDED.
+ * keys. Writes throw QUOTA_EXCEEDED if they exceed the given quota.
  */
 export interface KeyValueStore {
   get(scope: string, key: string): Promise<KeyValueEntry | undefined>;
@@ -37,7 +37,7 @@ export interface KeyValueStore {
   delete(scope: string, key: string): Promise<boolean>;
   /**
    * Adds `by` to a counter, which starts at 0. `windowMs` sets the expiry of a new counter only. Throws CONFLICT if the
-   * value is not a number or exceeds the range of safe integers.
+   * stored value is not a number or the sum exceeds the range of safe integers.
    */
   increment(
     scope: string,

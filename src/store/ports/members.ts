@@ -50,8 +50,8 @@ export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 're
 /** Processes that use a store, with their leases. All methods are atomic. */
 export interface MemberStore {
   /**
-   * Adds a member and returns its fence. Ends earlier members of the same kind if the new member replaces their
-   * instance.
+   * Adds a member and returns its fence. Ends earlier members of the same kind whose instance is replaced. If `isSole`
+   * is true, ends all earlier members of the same kind.
    */
   join(member: NewMember): Promise<number>;
   /** Extends the lease and stores the URL. Returns false when the member was ended and must stop. */

@@ -17,8 +17,8 @@ export interface RefreshTokenStore {
   add(token: RefreshTokenRecord): Promise<void>;
   find(tokenHash: string): Promise<RefreshTokenRecord | undefined>;
   /**
-   * Replaces a refresh token atomically. A second call within `graceMs` gets another new token, because the first reply
-   * might have been lost. Later calls get `reused`.
+   * Replaces a refresh token with `next` atomically. Repeated calls within `graceMs` also succeed, because the first
+   * reply might have been lost. Later calls return `reused`.
    */
   rotate(tokenHash: string, next: RefreshTokenRecord, now: number, graceMs: number): Promise<RotationOutcome>;
   /** Revokes all tokens of one login and returns their number. */

@@ -28,8 +28,8 @@ export interface VectorHit {
 }
 
 /**
- * Stores vectors by collection. The first vector of a collection sets its dimensions. Throws VALIDATION_ERROR if a
- * vector is zero or has other dimensions.
+ * Stores vectors by collection. The first vector of a collection sets its number of dimensions. Throws VALIDATION_ERROR
+ * if a vector is zero or has a different number of dimensions.
  */
 export interface VectorStore {
   /**
@@ -40,8 +40,8 @@ export interface VectorStore {
   /** Returns the nearest vectors first, or an empty list if the collection does not exist. */
   search(key: CollectionKey, query: VectorQuery): Promise<VectorHit[]>;
   /**
-   * Deletes vectors and returns their number. A collection that becomes empty accepts vectors of other dimensions
-   * again.
+   * Deletes vectors and returns their number. When a collection becomes empty, its next vector can have a different
+   * number of dimensions.
    */
   delete(key: CollectionKey, ids: string[]): Promise<number>;
   close(): Promise<void>;

@@ -41,8 +41,8 @@ export interface KeyedRun {
 
 export type StartResult =
   /**
-   * `supersedes` lists the runs that the concurrency strategy cancels. `BootStore.leftToCancel` returns the runs whose
-   * cancellation was not completed.
+   * `supersedes` lists the runs that the concurrency strategy cancels. If the process dies before these runs are
+   * cancelled, `BootStore.leftToCancel` returns the remaining runs.
    */
   | { outcome: 'started'; run: RunRecord; supersedes: string[] }
   /** An earlier start with the same idempotency key or parent step has already created the run. */

@@ -73,8 +73,8 @@ export interface BootStore {
     /** Whether the previous service process of this node crashed by itself. False if it was killed from outside. */
     hadFault: boolean;
     /**
-     * Number of processes that the kernel has killed for lack of memory. If the number has risen since the last report
-     * of a dead process, this process counts as crashed.
+     * Number of processes that the kernel has killed for lack of memory. If a dead process last reported a lower
+     * number, this process counts as crashed.
      */
     oomKills: number | null;
   }): Promise<number>;
@@ -99,7 +99,8 @@ export interface BootStore {
    */
   lastAlive(leaseMs: number): Promise<number | null>;
   /**
-   * Wakes clean-ups without an owner. Extends the time limits of clean-ups by the downtime between `aliveAt` and `now`.
+   * Wakes runs in clean-up that have no owner. Extends the time limits of clean-ups by the downtime between `aliveAt`
+   * and `now`.
    */
   resumeCleanUps(times: { aliveAt: number; now: number; wakeAt: number }): Promise<void>;
   /** Returns the runs whose cancellation a dead process has not completed. */
@@ -123,8 +124,8 @@ export interface ScheduleClaim {
 
 export interface ScheduleStore {
   /**
-   * Replaces the schedules of loaded owners. Keeps schedules of other owners inactive for 30 days. If `node` is given,
-   * keeps schedules that another live node has registered.
+   * Replaces the schedules of the loaded workflows and plugins. Deactivates the schedules of other owners, and deletes
+   * these schedules after 30 days. If `node` is given, keeps schedules that another live node has registered.
    */
   sync(
     schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>,
@@ -163,7 +164,8 @@ export interface WorkflowStore {
   shared?: SharedRunStore | undefined;
   definition(hash: string): Promise<DefinitionRecord | undefined>;
   /**
-   * Deletes runs that ended before `finishedBefore`. Reads at most `limit` runs, starting after the run number `after`.
+   * Deletes runs that ended before `finishedBefore`. Reads at most `limit` runs, starting after the run whose `seq` is
+   * `after`.
    */
   prune(options: { finishedBefore: number; after: number; limit: number }): Promise<{
     pruned: number;

@@ -6,8 +6,8 @@ export interface ConnectionPoolOptions extends pg.PoolConfig {
   server: string;
   max: number;
   /**
-   * Time limit for opening a connection. A caller that waits for a free connection is rejected if no connection is
-   * released for this time.
+   * Time limit for opening a connection. Callers that wait for a free connection are also rejected if no caller
+   * releases a connection for this time.
    */
   connectionTimeoutMillis: number;
   /** Maximum time that a caller waits for a free connection while other callers release connections. */
@@ -27,8 +27,8 @@ const CHECK_MS = 500;
 const TOO_MANY_CONNECTIONS = '53300';
 
 /**
- * Pool whose callers wait in order for a free connection. The connection timeout of `pg` includes this wait, so `pg`
- * would reject writes under high load.
+ * Pool with its own queue of callers that wait for a free connection. In the queue of `pg`, the wait would count toward
+ * the connection timeout, so writes would be rejected under high load.
  */
 export class ConnectionPool extends pg.Pool {
   readonly #options: ConnectionPoolOptions;

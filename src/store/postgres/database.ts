@@ -33,8 +33,8 @@ const INT8_OID = 20;
 const NUMERIC_OID = 1700;
 
 /**
- * Parsers that convert the number types that `pg` returns as text. All numbers of the platform (times, counts,
- * positions) are safe integers.
+ * Parsers for the number types that `pg` returns as text. The conversion is exact, because all numbers of the platform
+ * (times, counts, positions) are safe integers.
  */
 const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
@@ -138,7 +138,7 @@ export class PostgresDatabase {
 
   /**
    * Runs a transaction of statements with named parameters. Repeats the transaction after a conflict with a concurrent
-   * transaction.
+   * transaction, up to `MAX_ATTEMPTS` attempts in total.
    */
   async transact<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {

@@ -50,7 +50,10 @@ function isLostConnection(thrown: unknown): boolean {
   return thrown instanceof Error && LOST_CONNECTION.test(thrown.message);
 }
 
-/** Returns whether the transaction can be repeated, because the error is a serialization failure or a deadlock. */
+/**
+ * Returns whether the error is a serialization failure or a deadlock. After both errors, the transaction can be
+ * repeated.
+ */
 export function isRepeatable(thrown: unknown): boolean {
   return /^(?:40001|40P01)$/.test(codeOf(thrown) ?? '');
 }

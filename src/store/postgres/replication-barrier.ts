@@ -6,7 +6,10 @@ export const HAS_STANDBY = "current_setting('synchronous_standby_names') <> ''";
 /** SQL that makes the commit wait for the standby by writing an empty record to the write-ahead log. */
 const EMPTY_COMMIT = `select case when ${HAS_STANDBY} then pg_logical_emit_message(true, 'svc', '') end`;
 
-/** Waits until the rows that were read are on a synchronous standby. Until then, a failover could undo these rows. */
+/**
+ * Waits until the rows that were read are on a synchronous standby, if the server has such a standby. Until then, a
+ * failover could undo these rows.
+ */
 export class ReplicationBarrier {
   readonly #database: PostgresDatabase;
   #running: Promise<void> | undefined;

@@ -9,8 +9,8 @@ import type { RedisConnection } from './connection.ts';
 import { redisScript } from './script.ts';
 
 /**
- * Takes permits of a rate limit. Uses the clock of the Redis server. The hash of a key contains the number of calls per
- * time slice.
+ * Takes permits of a rate limit. Uses the clock of the Redis server. The Redis hash of a rate limit contains the number
+ * of calls per time slice.
  */
 const TAKE = redisScript(`
 local limit, sliceMs, want = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

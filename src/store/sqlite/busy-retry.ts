@@ -11,7 +11,10 @@ export const BUSY_TIMEOUT_MS = 10_000;
 
 const MAX_PAUSE_MS = 100;
 
-/** Retries a call while another process holds the lock. Pauses use wall-clock time even in tests with a fake clock. */
+/**
+ * Retries a call while another process holds the lock, until the pauses add up to `timeoutMs`. Pauses use wall-clock
+ * time even in tests with a fake clock.
+ */
 export async function retryWhileBusy<T>(run: () => T, timeoutMs: number): Promise<T> {
   for (let waited = 0, pause = 1; ; waited += pause, pause = Math.min(pause * 2, MAX_PAUSE_MS)) {
     try {

@@ -47,8 +47,8 @@ export interface Database {
 }
 
 /**
- * Opens a file and migrates its schema. Throws STORE_ERROR if the file cannot be used. Opening the file by other means
- * would drop the locks of SQLite.
+ * Opens a file, and migrates its schema unless `readonly` is set. Throws STORE_ERROR if the file cannot be used. The
+ * file must not be opened by other means, because closing it would drop the locks of SQLite.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const { file, busyTimeoutMs = BUSY_TIMEOUT_MS } = options;

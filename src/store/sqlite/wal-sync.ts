@@ -9,8 +9,8 @@ export interface WalSync {
 }
 
 /**
- * Opens the write-ahead log of a database with `synchronous=NORMAL`. SQLite then does not sync commits. SQLite's own
- * syncs blocked the event loop 40 % of the time.
+ * Opens the write-ahead log of a database with `synchronous=NORMAL`, for which SQLite does not sync commits. SQLite's
+ * own syncs blocked the event loop 40 % of the time.
  */
 export function openWalSync(file: string): WalSync {
   const name = `${file}-wal`;

@@ -35,8 +35,8 @@ interface Waiting {
 }
 
 /**
- * Calls methods of a store on a worker thread, so that slow queries do not block the event loop. The thread ends after
- * `idleMs` without calls to save memory.
+ * Calls methods of a store on a worker thread, so that slow queries do not block the event loop. To save memory, the
+ * thread ends after `idleMs` without calls.
  */
 export function createWorkerCalls({ start, clock, idleMs, name }: WorkerCallsOptions): WorkerCalls {
   let worker: Worker | undefined;

@@ -72,8 +72,8 @@ export function numberedLog(row: LogRow): NumberedLog {
 }
 
 /**
- * Returns the words of a search or a message. A search for several words matches messages that contain all of them; its
- * last word may be a prefix.
+ * Returns the words of a search or a message. A search matches messages that contain all of its words. Its last word
+ * can be a prefix.
  */
 export function wordsOf(text: string): string[] {
   return text.match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu) ?? [];

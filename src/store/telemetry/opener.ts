@@ -6,8 +6,8 @@ export interface Opener<Store> {
 }
 
 /**
- * Returns a function that opens a store on first use. After a failure, the next call opens the store again, because a
- * full disk may have space again, or a server may be back.
+ * Returns a function that opens a store on first use. After a failure, the next call opens the store again, because the
+ * cause, such as a full disk, might be gone.
  */
 export function opener<Store>(open: () => Promise<Store>): Opener<Store> {
   let opened: Promise<Store> | undefined;

@@ -9,8 +9,8 @@ import { startTelemetryThread } from './writer.ts';
 const IDLE_MS = minutes(1);
 
 /**
- * Runs queries of `telemetry.db` on a worker thread, because a search in millions of records would block the event loop. Queries reject
- * with STORE_ERROR.
+ * Runs queries of `telemetry.db` on a worker thread, because a search in millions of records would block the event
+ * loop. Queries reject with STORE_ERROR if the file cannot be read.
  */
 export function createTelemetryReader({
   dataDir,
@@ -45,7 +45,7 @@ export function createTelemetryReader({
   };
 }
 
-/** Returns a reader that opens its store at the first query, and again after the store could not be opened. */
+/** Returns a reader that opens its store at the first query. If opening fails, the next query opens the store again. */
 export function openedOnUse(open: () => Promise<TelemetryReader>): TelemetryReader {
   const store = opener(open);
   return {

@@ -13,8 +13,8 @@ import { type Opener, opener } from './opener.ts';
 import type { FromWriter, TelemetryWorkerData, ToWriter, WriterData } from './protocol.ts';
 
 /**
- * Entry point of the worker thread for telemetry. A worker either writes to the store, or reads `telemetry.db`, so that
- * neither parsing nor SQLite blocks the event loop of a service.
+ * Entry point of the worker threads that write telemetry or read `telemetry.db`. On these threads, parsing and SQLite
+ * do not block the event loop of a service.
  */
 
 const FLUSH_MS = 100;
@@ -32,7 +32,10 @@ class WriterThread {
   readonly #ingest = new Ingest({ now: systemClock.now });
   readonly #store: Opener<TelemetryStore>;
   readonly #backlog: Backlog;
-  /** Whether to store a batch again after a failure, because a server comes back. A full disk drops records at once. */
+  /**
+   * Whether a failed batch is stored again later. True for PostgreSQL, which can become reachable again. With a file,
+   * the records are dropped at once, for example when the disk is full.
+   */
   readonly #retries: boolean;
   /** Size of the lines that are not in a batch yet. */
   #bytes = 0;

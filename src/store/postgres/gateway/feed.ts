@@ -7,8 +7,8 @@ import type { Tables } from '../tables.ts';
 import { OLDEST_RUNNING, TRANSACTION_ID } from '../transaction-ids.ts';
 
 /**
- * Table of the change feed. A position starts with the transaction id, because transaction ids show which transactions
- * can still commit.
+ * Table of the change feed. A position starts with the transaction id, so that readers can stop before changes of
+ * transactions that can still commit.
  */
 export const FEED = `
   create table svc.feed (

@@ -153,8 +153,8 @@ export class PostgresKeyValue implements KeyValueStore {
   }
 
   /**
-   * Runs a write and announces the change. Writes with a quota run one at a time per scope, so that concurrent writes
-   * cannot exceed the quota.
+   * Runs a write, and announces the change if the scope is announced. Writes with a quota run one at a time per scope,
+   * so that concurrent writes cannot exceed the quota.
    */
   async #write<Result>(
     { scope, key }: Pick<Row, 'scope' | 'key'>,

@@ -14,7 +14,10 @@ export class TelemetryAppender {
   readonly #database: PostgresDatabase;
   readonly #clock: Clock | undefined;
   readonly #id = randomUUID();
-  /** Numbers of batches. A batch that is appended again is stored once, even if its first commit was not confirmed. */
+  /**
+   * Numbers of batches. A batch keeps its number when it is appended again, so that the batch is stored once even if
+   * the first commit was not confirmed.
+   */
   readonly #numbers = new WeakMap<TelemetryBatch, number>();
   #lastNumber = 0;
   #appending: Promise<unknown> = Promise.resolve();

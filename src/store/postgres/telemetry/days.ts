@@ -9,8 +9,8 @@ export interface Window {
 }
 
 /**
- * Maximum number of days per statement. A statement locks every partition and index that it may read, and PostgreSQL
- * has room for some thousand locks.
+ * Maximum number of days per statement. A statement locks every partition and index that it might read, and PostgreSQL
+ * has room for only a few thousand locks.
  */
 const MAX_DAYS = 32;
 

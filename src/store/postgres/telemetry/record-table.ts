@@ -20,7 +20,10 @@ export interface RecordTableOptions<Filter> {
   searches(filter: Filter): boolean;
 }
 
-/** Reads a partitioned table in parts of its time range, because each statement locks all partitions of its range. */
+/**
+ * Reads a partitioned table in parts of its time range. Each statement locks all partitions of its range, and the
+ * number of locks is limited.
+ */
 export class RecordTable<Row extends { id?: number }, Filter extends { from?: number; to?: number }> {
   readonly #database: PostgresDatabase;
   readonly #options: RecordTableOptions<Filter>;

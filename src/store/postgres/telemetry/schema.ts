@@ -3,7 +3,10 @@ import { SPANS } from '../../telemetry/event-totals.ts';
 import { DATABASE_TIME } from '../database-clock.ts';
 
 export const DAY_MS = days(1);
-/** Record ids per ms. An id starts with the time of its arrival, so that a crash of the server cannot repeat an id. */
+/**
+ * Number of record ids per ms. An id starts with the arrival time of its record, so that a crash of the server cannot
+ * repeat an id.
+ */
 export const IDS_PER_MS = 100;
 /** Days before the current one that accept records. Records of an earlier time get the start of the first such day. */
 export const DAYS_BEHIND = 3;
@@ -62,8 +65,8 @@ const RECORDS = `
   create index event_tenant on svc.event (tenant_id, ts, id);`;
 
 /**
- * Sums, and the bookkeeping of partitions and writers. `telemetry_day` has a row per partition. Its `row_bytes` is
- * the size per record, measured before the first records were deleted one by one.
+ * Tables of counts, partitions and writers. `telemetry_day` has one row per partition. Its `row_bytes` is the size per
+ * record, measured before single records of the partition are deleted.
  */
 const SUMS = `
   create table svc.event_count (
@@ -132,7 +135,8 @@ const CREATE_DAYS = `
   end $$;`;
 
 /**
- * Clamps the time of a record to the days with partitions, so that a wrong clock cannot create any number of them.
+ * Clamps the time of a record to the days with partitions, so that a wrong clock cannot cause an unlimited number of
+ * partitions.
  */
 const CLAMP = `
   create function svc.telemetry_bounds(parent text, now_ms bigint, out lower_ms bigint, out upper_ms bigint)

@@ -1,7 +1,10 @@
 import { wordsOf } from '../../telemetry/log-rows.ts';
 import { storable } from '../storable.ts';
 
-/** Limit of texts in an index, whose entries may have at most 2,704 bytes. Plugin ids have this length at most. */
+/**
+ * Maximum length of an indexed text, because an index entry can have at most 2,704 bytes. Plugin ids are never longer
+ * than this maximum.
+ */
 export const MAX_KEY_CHARS = 214;
 const MAX_WORD_CHARS = 200;
 /** Limit of all words of a message. PostgreSQL allows 1 MiB. */

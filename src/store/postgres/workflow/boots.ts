@@ -41,8 +41,8 @@ export class PostgresBoots implements BootStore {
   begin({ member, ...boot }: Parameters<BootStore['begin']>[0]): Promise<number> {
     const values = { ...boot, member: member?.fence ?? null, instance: member?.instance ?? null };
     return this.#database.transact(async (sql) => {
-      // The kernel's count of OOM kills restarts when the machine boots. The new count can therefore be smaller than
-      // the stored count.
+      // A risen OOM kill count means that a process was killed for lack of memory. A lower count shows only that the
+      // machine has rebooted, because the kernel restarts the count at boot.
       // This process knows the fault and the count of its own node only.
       await sql(
         `update svc.boot set ended_at = :now,

@@ -118,8 +118,8 @@ async function endAsPoison(
   { status, error }: { status: RunEnding | 'failed'; error: string },
 ): Promise<RunRecord> {
   const { seq, parentId, concurrencyKey } = run;
-  // The concurrency key is locked after the run here, against the usual order. After a deadlock, one of the
-  // transactions is repeated.
+  // The concurrency key is locked after the run here, against the usual order, so a deadlock is possible. After a
+  // deadlock, one of the transactions is repeated.
   await lockKey(sql, concurrencyKey);
   for (const table of ['job', 'step'])
     await sql(

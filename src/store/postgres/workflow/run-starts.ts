@@ -175,7 +175,8 @@ async function countStart(
          expires_at = excluded.expires_at`,
       { ...idempotency, tenantId, runId: id },
     );
-  // This statement locks a row for which other starts of the tenant wait. The statement therefore runs last.
+  // This statement locks a row for which other starts of the tenant wait. The statement runs last, so that the wait is
+  // short.
   await sql(
     `insert into svc.run_usage (tenant_id, day, runs) values (:tenantId, :day, 1)
      on conflict (tenant_id, day) do update set runs = svc.run_usage.runs + 1`,

@@ -9,7 +9,10 @@ import { PARKED } from './schema.ts';
 const NOT_APPLIED: WriteResult = { applied: false, promoted: [] };
 const UNFINISHED = `status in ('pending', 'waiting', 'interrupted', 'running')`;
 
-/** Writes the changes that a run's owner made. Changes nothing if the run's fence or status differs from `expect`. */
+/**
+ * Writes the changes of a run. Changes nothing if the run's fence or status differs from `expect`, or if the process
+ * that claims the run is dead.
+ */
 export async function writeRun(sql: Sql, write: RunWrite): Promise<WriteResult> {
   const { seq, expect, run, at, inboxSeen, wakeParent } = write;
   const isFinal = run !== null && FINAL.has(run.status);
@@ -33,8 +36,8 @@ function isExpected(holder: Holder | undefined, { fence, status }: RunWrite['exp
 }
 
 /**
- * Returns whether the process that claims the run is alive. Locks the row of the process, so that no other process can
- * declare the process dead during the transaction.
+ * Returns false if the write claims the run for a dead process. Locks the row of the process, so that no other process
+ * can declare the process dead during the transaction.
  */
 async function isClaimAllowed(sql: Sql, { expect, run }: RunWrite): Promise<boolean> {
   const claimer = expect.fence === null ? (run?.fence ?? null) : null;

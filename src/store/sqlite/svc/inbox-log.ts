@@ -19,11 +19,14 @@ import { type SegmentOptions, Segments } from './journal/segments.ts';
 import { WriteLoad } from './journal/write-load.ts';
 import { JournalWriter } from './journal/writer.ts';
 
-/** Write path of the webhook inbox. A write is on disk when its promise resolves. All methods throw STORE_ERROR. */
+/**
+ * Write path of the webhook inbox. A write is on disk when its promise resolves. Methods throw STORE_ERROR if the
+ * database or the journal cannot be used.
+ */
 export interface InboxLog {
   /**
-   * Appends a write to the journal. Resolves with the sequence number of the write once the write is on disk. The write
-   * is in the database when `applied` reaches this number.
+   * Appends a write to the journal, and resolves with its sequence number once the write is on disk. The write is in
+   * the database when `applied` reaches this number. Without a journal, commits the write and resolves with 0.
    */
   append(unit: Unit): Promise<number>;
   /**
@@ -65,8 +68,8 @@ export interface InboxLogOptions {
 }
 
 /**
- * Opens the log and applies the journal of an earlier process. Throws STORE_ERROR or an SQLite error if applying fails.
- * The journal files are then kept.
+ * Opens the log, and applies the journal of an earlier process if `recovers` is set. If applying fails, throws
+ * STORE_ERROR or an SQLite error and keeps the journal files.
  */
 export async function openInboxLog(
   db: Database,

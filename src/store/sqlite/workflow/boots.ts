@@ -51,8 +51,8 @@ export function sqliteBoots(tables: WorkflowTables): BootStore {
 
 function statements(db: Database) {
   return {
-    // The kernel's count of OOM kills restarts when the machine boots. The new count can therefore be lower than the
-    // stored count.
+    // A risen OOM kill count means that a process was killed for lack of memory. A lower count shows only that the
+    // machine has rebooted, because the kernel restarts the count at boot.
     declareDead: db.prepare<[{ now: number; exclusive: 0 | 1; hadFault: 0 | 1; oomKills: number | null }]>(`
       update boot set ended_at = :now, had_fault = :hadFault = 1 or coalesce(oom_kills < :oomKills, 0)
       where ended_at is null and (:exclusive = 1 or lease_until < :now)`),

@@ -127,7 +127,10 @@ const STUCK_CLEAN_UPS = `
   drop index run_stuck;
   create index run_stuck on run (reason, tenant_id, seq) where ${STUCK};`;
 
-/** Adds columns for time limits of clean-ups: pauses during waits, and limits for the clean-ups of single jobs. */
+/**
+ * Adds columns for the time limits of clean-ups. The limit of a run pauses during waits. A clean-up of a single job has
+ * its own limit.
+ */
 const CLEAN_UP_LIMITS = `
   alter table run add column ending_held_at integer;
   alter table job add column ending text;

@@ -115,8 +115,8 @@ export class PostgresWebhookInbox implements WebhookInbox {
        ${SELECT_WHOLE} where d.position in (select position from summed where before <= $3) order by d.position`,
       [afterPosition, limit, MAX_READ_BYTES],
     );
-    // A failover undoes a delivery that the standby lacks, and the sender repeats the delivery. The handler must
-    // therefore wait for the standby.
+    // The caller runs the handlers only after the standby has these deliveries. If a failover lost a delivery, the
+    // sender would repeat the delivery and the handler would run twice.
     if (rows.length > 0) await this.#barrier.pass();
     return rows;
   }

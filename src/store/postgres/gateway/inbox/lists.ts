@@ -52,8 +52,7 @@ function statementOf(
 }
 
 /**
- * Returns the condition for deliveries that contain a text. Bodies are compared as bytes, because bodies can contain
- * invalid UTF-8.
+ * Returns the condition of a search for a text. Bodies are compared as bytes, because bodies can contain invalid UTF-8.
  */
 function containing(text: string): string {
   return `(strpos(d.outcome, ${text}::text) > 0 or d.source = ${text} or d.request_id = ${text} or d.instance_id = ${text}

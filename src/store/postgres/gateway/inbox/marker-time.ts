@@ -2,8 +2,8 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { DATABASE_TIME } from '../../database-clock.ts';
 
 /**
- * Clock of the database, by which markers expire. With clocks per node, a fast node could take over a delivery that
- * another node is running.
+ * Clock of the database, by which markers expire. With clocks per node, a node whose clock is ahead could take over a
+ * delivery that another node is running.
  */
 export interface MarkerTime {
   /** Returns the time in ms from now until `at`, by this node's clock. */

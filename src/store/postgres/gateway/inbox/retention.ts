@@ -18,8 +18,8 @@ interface Usage {
 }
 
 /**
- * Deletes deliveries past their retention time. Then deletes the oldest deliveries until the total size is within its
- * limit. Several gateways can delete at the same time.
+ * Deletes deliveries past their retention time, and the oldest bodies and deliveries of a store that is too large.
+ * Several gateways can delete at the same time.
  */
 export class PostgresDeliveryRetention {
   readonly #database: PostgresDatabase;
@@ -37,8 +37,8 @@ export class PostgresDeliveryRetention {
   }
 
   /**
-   * Deletes at most `limit` records or bodies while the store exceeds `maxBytes`. Returns the number of deleted records
-   * and bodies.
+   * Deletes at most `limit` records or bodies if the store exceeds `maxBytes`, or if unhandled records exceed their
+   * share. Returns the number of deleted records and bodies.
    */
   async shrink({ maxBytes, limit }: { maxBytes: number; limit: number }): Promise<number> {
     const { unhandled, bytes } = await this.#usage();
@@ -70,7 +70,10 @@ export class PostgresDeliveryRetention {
     return rows[0]!;
   }
 
-  /** Deletes the oldest bodies of ended deliveries until `bytes` are freed. Returns the number of deleted bodies. */
+  /**
+   * Deletes at most `limit` of the oldest bodies of ended deliveries, until `bytes` are freed. Returns the number of
+   * deleted bodies.
+   */
   async #dropBodies(bytes: number, limit: number): Promise<number> {
     const { rows } = await this.#database.sql<{ count: number }>(
       `with oldest as (
@@ -92,8 +95,8 @@ export class PostgresDeliveryRetention {
   }
 
   /**
-   * Deletes the oldest records that match `condition`, together with their bodies. Returns the number of deleted
-   * records.
+   * Deletes at most `limit` of the oldest records that match `condition`, together with their bodies. Returns the
+   * number of deleted records.
    */
   async #delete(condition: string, limit: number): Promise<number> {
     const { rows } = await this.#database.sql<{ count: number }>(

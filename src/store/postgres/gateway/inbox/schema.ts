@@ -18,8 +18,8 @@ export const IS_UNHANDLED = `status in ('refused', 'challenge', 'duplicate')`;
 const RECORD_BYTES = 700;
 
 /**
- * Tables of the inbox. A position starts with the transaction id, because transaction ids show which transactions can
- * still commit.
+ * Tables of the inbox. A position starts with the transaction id, so that readers can stop before rows of transactions
+ * that can still commit.
  */
 export const WEBHOOK_INBOX = `
   create table svc.position_origin (added bigint not null);

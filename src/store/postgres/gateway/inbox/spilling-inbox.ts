@@ -122,8 +122,8 @@ export class SpillingInbox extends PostgresWebhookInbox {
   }
 
   /**
-   * Switches to the local store if PostgreSQL is unreachable and the local store accepts deliveries. Otherwise,
-   * rethrows the error.
+   * Switches to the local store if PostgreSQL is unreachable, the local store accepts deliveries, and the inbox is not
+   * closed. Otherwise, rethrows the error.
    */
   #lose(error: unknown): void {
     const isAway = error instanceof PlatformError && error.code === 'STORE_ERROR';
@@ -169,8 +169,8 @@ export class SpillingInbox extends PostgresWebhookInbox {
         await sleep(RETRY_MS);
       }
     }
-    // If PostgreSQL failed during the move, the local store can contain new deliveries. The next move includes these
-    // deliveries.
+    // If PostgreSQL failed during the move, the local store can contain new deliveries. `#isFilled` then stays true
+    // until the next move.
     if (this.#failure === undefined && !this.#isClosed) this.#isFilled = false;
     if (moved === 0) return;
     this.#logger.info(`${moved} deliveries that this machine accepted alone are in PostgreSQL now`);

@@ -21,8 +21,8 @@ interface Written {
 
 const MAX_BATCH = 512;
 /**
- * Size below which a batch waits for more writes under load. Without this wait, small commits took a sixth of the time
- * per delivery.
+ * Size below which a batch waits for more writes under load. Without this wait, small commits accounted for a sixth of
+ * the processing time of a delivery.
  */
 const SMALL_BATCH = 8;
 

@@ -93,8 +93,8 @@ export interface ApplyReply {
 export interface Recovered {
   units: number;
   /**
-   * Folder to which all journal files were moved because data is missing or unreadable. An incomplete last write does
-   * not count, because that write was never acknowledged.
+   * Folder to which all journal files were moved if data was missing or unreadable, otherwise undefined. An incomplete
+   * last write does not count, because that write was never acknowledged.
    */
   quarantine: string | undefined;
   /** Journal files in which one of the two header copies is damaged. */

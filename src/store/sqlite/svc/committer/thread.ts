@@ -57,7 +57,8 @@ export class CommitterThread {
   }
 
   /**
-   * Resolves once the journal left by an earlier process has been applied. Rejects with STORE_ERROR or an SQLite error.
+   * Resolves once the thread has started and has applied the journal of an earlier process, if there is one to recover.
+   * Rejects with STORE_ERROR or an SQLite error.
    */
   get ready(): Promise<Recovered> {
     return this.#began.promise;

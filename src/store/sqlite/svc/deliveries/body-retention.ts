@@ -52,7 +52,8 @@ export function bodyRetention(db: Database, log: InboxLog, rows: DeliveryRows): 
     },
     async drop(bytes, limit) {
       let { positions, until } = await find(bodilessUntil, bytes, limit);
-      // Deliveries that an earlier scan skipped might have ended. A second scan therefore starts at the first row.
+      // If the scan finds no bodies, a second scan starts at the first row, because deliveries that an earlier scan
+      // skipped might have ended.
       if (positions.length === 0 && bodilessUntil > 0) ({ positions, until } = await find(0, bytes, limit));
       bodilessUntil = until;
       if (positions.length === 0) return 0;

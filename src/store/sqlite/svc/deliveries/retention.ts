@@ -50,8 +50,8 @@ export class DeliveryRetention {
   }
 
   /**
-   * Deletes at most `limit` deliveries or bodies while the store exceeds `maxBytes`. Returns the number of deleted
-   * deliveries or bodies.
+   * Deletes at most `limit` deliveries or bodies if the store exceeds `maxBytes`, or if unhandled deliveries exceed
+   * their share. Returns the number of deleted deliveries or bodies.
    */
   async shrink({ maxBytes, limit }: { maxBytes: number; limit: number }): Promise<number> {
     const { db, log, texts } = this.#deps;

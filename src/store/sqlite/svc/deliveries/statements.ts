@@ -27,7 +27,10 @@ const STATEMENTS = {
   claimAmongOthers: `insert into delivery_marker (digest, state, expires_at)
    select ?, ?, ? where not exists
      (select 1 from delivery_marker where id > ? and digest = ? and expires_at > ?)`,
-  /** Does nothing if the webhook id exists. A delivery is written again if its first commit was reported as failed. */
+  /**
+   * Does nothing if the webhook id exists. The id exists if a commit succeeded but was reported as failed, and the
+   * delivery is written again.
+   */
   insert: `insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id,
      mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, order_key, replay_of, body_bytes, headers,
      body)
@@ -74,7 +77,10 @@ const STATEMENTS = {
      and id in (select id from delivery_marker order by id limit ?)`,
   pruneOldMarkers: `delete from delivery_marker_old where digest in (
      select digest from delivery_marker_old where expires_at <= ? order by expires_at limit ?)`,
-  /** Moves old markers to a separate table. Inserts rows in key order, so that adjacent rows are on the same page. */
+  /**
+   * Copies old markers to a separate table, before `dropFolded` deletes the originals. Inserts rows in key order, so
+   * that adjacent rows are on the same page.
+   */
   foldMarkers: `insert into delivery_marker_old (digest, expires_at)
      select digest, expires_at from delivery_marker
      where id in (select id from delivery_marker order by id limit ?) and state = 'done' order by digest

@@ -260,8 +260,8 @@ export class Markers {
   }
 
   /**
-   * Returns the step that inserts a marker as `done`. Lookups ignore indexed ids without a row, so an id is indexed
-   * before its row is written.
+   * Returns the step that inserts a marker as `done`. The id is indexed before its row is written, which is safe
+   * because lookups ignore indexed ids without a row.
    */
   #insertDone(digest: Uint8Array, expiresAt: number): Step {
     const id = this.#nextId();

@@ -25,8 +25,8 @@ export function journalFile(folder: string, number: number): string {
 }
 
 /**
- * Returns the temporary name of a file whose header is not synced yet. A file with a final name but without a header is
- * therefore damaged.
+ * Returns the temporary name of a file whose header is not synced yet. A file gets its final name only after the sync,
+ * so a file with a final name but without a header is damaged.
  */
 export function unfinishedFile(file: string): string {
   return `${file}.new`;

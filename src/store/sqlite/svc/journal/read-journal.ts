@@ -14,8 +14,8 @@ export interface JournalContent {
   /** Whether the data before the first frame is unreadable. If so, frames might be lost. */
   isStartLost: boolean;
   /**
-   * Highest sequence number of an unreadable frame at the end of the file. The value is 0 if no such frame is missing,
-   * and infinite if the number is unknown.
+   * Highest sequence number of the unreadable frames at the end of the file. The value is 0 if there are no such
+   * frames, and infinite if the number is unknown.
    */
   writtenUntil: number;
   hasDamagedHeader: boolean;

@@ -34,8 +34,8 @@ export interface JournalOwner {
 }
 
 /**
- * Applies the journal of an earlier process and removes the journal files. After an error or a crash, the next start
- * repeats the recovery.
+ * Applies the journal of an earlier process, then removes or quarantines the journal files. After an error or a crash,
+ * the next start repeats the recovery.
  */
 export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   for (const file of unusedFiles(folder)) rmSync(file);
@@ -56,8 +56,8 @@ export function recoverJournal(folder: string, owner: JournalOwner): Recovered {
   if (isDamaged) recovered.quarantine = quarantineDamaged(folder);
   else for (const { file } of own) rmSync(file);
   removeIfEmpty(folder);
-  // Sequence numbers restart after the recovery. The new id keeps quarantined files from being applied to this database
-  // later.
+  // A database without an id gets an id. If files were quarantined, the database gets a new id, so that these files are
+  // never applied to it later.
   if (owner.id === null || isDamaged) owner.renew();
   return recovered;
 }

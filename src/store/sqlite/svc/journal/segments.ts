@@ -105,8 +105,8 @@ export class Segments {
   }
 
   /**
-   * Removes the last segment with an existing file from the list, and returns the segment. Frames written to a removed
-   * or replaced file would be lost.
+   * Removes segments from the end of the list until one of them has its file in place, and returns this segment. Frames
+   * written to a removed or replaced file would be lost.
    */
   async #pick(segments: Segment[]): Promise<Segment | undefined> {
     for (let segment = segments.pop(); segment; segment = segments.pop()) {

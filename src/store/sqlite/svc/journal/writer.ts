@@ -46,7 +46,10 @@ export class JournalWriter {
     });
   }
 
-  /** Appends a write. Resolves with the sequence number of its frame once the frame is on disk. Throws STORE_ERROR. */
+  /**
+   * Appends a write. Resolves with the sequence number of its frame once the frame is on disk. Rejects with STORE_ERROR
+   * if the journal cannot be written.
+   */
   append(unit: Unit): Promise<number> {
     this.#load.begin();
     return this.#batches.add(unit);

@@ -53,7 +53,8 @@ export class TextIndex {
   }
 
   /**
-   * Returns the deliveries that might match a search. If the result is undefined, the caller must scan rows instead.
+   * Returns the deliveries that might match a search. Returns undefined if the search text is too short or the index
+   * cannot be opened. The caller must then scan rows.
    */
   async search(
     namespaceId: string,
