@@ -10,7 +10,7 @@ export interface WaitQueueLimits {
    * Maximum total size of the frames of queued calls, in bytes. These frames are kept in memory. The default is 64 MiB.
    */
   maxBytes?: number;
-  /** Tenants that share the queue. A single tenant can use the whole queue. */
+  /** Tenants that share the queue. While only one tenant has waiting calls, it can use the whole queue. */
   tenancy?: Tenancy;
 }
 

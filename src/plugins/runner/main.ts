@@ -1,6 +1,6 @@
 /**
  * Entry point of the runner process, which runs plugin code. Reads frames from the channel, runs handlers and sends
- * replies. The parent process enforces the platform's protections. @spec docs/operations.md "Where plugin code runs"
+ * replies. The parent process enforces the sandbox and the limits. @spec docs/operations.md "Where plugin code runs"
  */
 import { setSourceMapsSupport } from 'node:module';
 import process from 'node:process';

@@ -43,8 +43,8 @@ export interface SharedRunStore {
   /** Gives claimed runs back that the process has not started. */
   unclaim(fence: number, seqs: readonly number[]): Promise<void>;
   /**
-   * Gives back the runs of the process that are not in `ids`, because the replies to their claims or first writes were
-   * lost. Runs that have started are interrupted by the next sweep.
+   * Gives back runs that the store assigns to the process but that are not in `ids`. Such runs exist if the reply to a
+   * claim or first write was lost. Those that have started are interrupted by the next sweep instead.
    */
   unclaimExcept(fence: number, ids: readonly string[], now: number): Promise<void>;
   /** Returns scheduled runs whose start time has passed. */

@@ -66,7 +66,7 @@ export class PostgresEvents implements EventQueries {
     return daysOf(await this.#groups(filter, ['day', 'type']));
   }
 
-  /** Returns the time of the oldest stored event. Without events, returns the end of time. */
+  /** Returns the time of the oldest stored event, or the largest safe integer if there are no events. */
   async #oldest(): Promise<number> {
     const stored = await this.#table.stored();
     if (!stored) return Number.MAX_SAFE_INTEGER;

@@ -34,7 +34,7 @@ const QUEUE_MS = days(1);
 /** Assumed minimum transfer rate in bytes per ms, used to extend timeouts for large inputs and results. */
 const MIN_BYTES_PER_MS = 256;
 
-/** Operations on the connection to an agent that executions need. */
+/** The part of an agent's connection that executions use. */
 export interface HostLink {
   readonly hostId: string;
   /** Number of bytes that are not yet flushed to the network. */

@@ -1,6 +1,6 @@
 /**
- * Tables that sort deliveries for lists. Triggers maintain the tables. Creating indexes instead would block the first
- * start for minutes.
+ * Tables with the sort order of delivery lists, maintained by triggers. Indexes over existing deliveries would block
+ * the first start after an upgrade for minutes.
  */
 export const DELIVERY_LISTS = `
   create table delivery_by_time (

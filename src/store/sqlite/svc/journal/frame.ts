@@ -97,8 +97,8 @@ export function isEndOf(sequence: number, file: Buffer, at: number, salt: Buffer
 }
 
 /**
- * Finds the next complete frame with a number above `sequence`. `marked` is the highest number in the end marks before
- * that frame.
+ * Finds the next complete frame whose sequence number is above `sequence`. Each end mark stores a sequence number;
+ * `marked` is the highest of those before the frame.
  */
 export function findNewerFrame(
   file: Buffer,

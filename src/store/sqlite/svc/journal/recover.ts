@@ -77,7 +77,7 @@ function applyReading(
 ): { units: number; isMissing: boolean } {
   const { applied } = owner;
   const { units, hasHole } = owner.apply(frames);
-  // If frames were applied, no earlier frame was lost. A lost frame would have left a gap in the sequence numbers.
+  // An applied frame reveals lost frames by a gap in the sequence numbers. Without one, a lost start is not ruled out.
   const isUnknown = isStartLost && owner.applied === applied;
   // A database with an id only creates files with headers. A file without a header has therefore lost its start.
   const hasLostAll = database === null && owner.id !== null;
