@@ -43,6 +43,8 @@ export class ConnectionPool extends pg.Pool {
     super(options);
     this.#options = options;
     this.#free = options.max;
+    // Without a listener, a connection that is lost between two queries of its user would end the process.
+    this.on('connect', (client) => client.on('error', () => {}));
     this.on('release', (_error, client) => {
       if (this.#taken.delete(client)) this.#leave();
     });
