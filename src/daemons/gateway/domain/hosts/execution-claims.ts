@@ -53,9 +53,10 @@ export class StoredExecutionClaims implements ExecutionClaims {
   /** Releases the claims of gateways that have ended. */
   async sweep(): Promise<void> {
     const { cache, members } = this.#deps;
-    const unended = new Set<unknown>(await members.unended('gateway'));
     for (let after: string | undefined; ; ) {
       const page = await cache.scan(SCOPE, { prefix: '', limit: PAGE, ...(after ? { after } : {}) });
+      // Read after the claims, so that the claims of a new gateway are not taken for orphans.
+      const unended = new Set<unknown>(await members.unended('gateway'));
       const orphans = page.filter(({ value }) => !unended.has(value));
       await Promise.all(orphans.map(({ key }) => cache.delete(SCOPE, key)));
       if (page.length < PAGE) return;
