@@ -106,4 +106,6 @@ export const HEADERS = {
   stream: 'x-svc-stream',
   /** Marks a dispatch that another gateway has forwarded. The receiving gateway must not forward the dispatch again. */
   ownerCall: 'x-svc-owner-call',
+  /** Marks a step call that another workflow service has forwarded. The receiving service must not forward it again. */
+  forwardedStep: 'x-svc-forwarded-step',
 } as const;

@@ -4,6 +4,7 @@ import { messageOf } from '../../kit/errors/errors.ts';
 import { seconds } from '../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import { isOnAnotherMachine } from '../membership/member-url.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Cluster } from './domain/engine/ports.ts';
 
@@ -12,13 +13,17 @@ const NOTIFY_TIMEOUT_MS = seconds(2);
 
 /** Returns the workflow services that share the runs of the store, or undefined if there can be only one. */
 export function clusterOf(
-  { keys, logger }: Pick<Resources, 'keys' | 'logger'>,
+  { keys, logger, env }: Pick<Resources, 'keys' | 'logger' | 'env'>,
   { shared: store }: WorkflowStore,
   membership: Membership,
 ): Cluster | undefined {
   if (!store) return undefined;
   const headers = () => serviceHeaders(keys.internalSecret);
   const { instance, fence } = membership;
+  async function urlOf(owner: number): Promise<string | undefined> {
+    const url = await store!.urlOf(owner);
+    return url !== undefined && isOnAnotherMachine(url, env) ? undefined : url;
+  }
   return {
     store,
     member: { instance, fence },
@@ -28,9 +33,10 @@ export function clusterOf(
     hasOthers: async () => (await membership.others()).length > 0,
     onEnded: (recover) => membership.onEnded(recover),
     onLost: (lost) => membership.onLost(lost),
+    urlOf,
     async notify(owner) {
       try {
-        const url = await store.urlOf(owner);
+        const url = await urlOf(owner);
         if (url === undefined) return false;
         const client = createClient({ url, peer: 'workflow', headers, timeoutMs: NOTIFY_TIMEOUT_MS });
         return (await client.call(readRunNotices, { body: { fence: owner } })).isRead;

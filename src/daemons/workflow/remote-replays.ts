@@ -2,6 +2,7 @@ import {
   beginCodeReplay,
   type Caller,
   enterCodeStep,
+  HEADERS,
   recallCodeSteps,
   settleCodeStep,
   watchCodeSteps,
@@ -40,9 +41,12 @@ export class RemoteReplays {
     if (!cluster) return undefined;
     const run = await runs.find(caller.namespaceId, runId);
     if (!run || run.fence === null || run.fence === engine.fence) return undefined;
-    const url = await cluster.store.urlOf(run.fence);
+    const url = await cluster.urlOf(run.fence);
     if (url === undefined) return undefined;
-    const headers = () => serviceHeaders(keys.internalSecret, caller);
+    const headers = () => ({
+      ...serviceHeaders(keys.internalSecret, caller),
+      [HEADERS.forwardedStep]: '1',
+    });
     const client = createClient({ url, peer: 'workflow service', headers, timeoutMs: TIMEOUT_MS });
     const replay = { runId, token };
     return {

@@ -36,8 +36,10 @@ export interface LoadedConfig {
   /** Path of the data folder (`.svc`): `SVC_HOME`, or else the folder from the `store` config. */
   dataDir: string;
   configFile: string | null;
-  /** Variables of the `.env` file, the process environment and mounted secret files. The process environment overrides
-   * the `.env` file. */
+  /**
+   * Variables of the `.env` file, the process environment and mounted secret files. The process environment overrides
+   * the `.env` file.
+   */
   env: Environment;
 }
 

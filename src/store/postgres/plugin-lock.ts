@@ -21,8 +21,10 @@ export const PLUGIN_LOCK = `
 
 /** Key of the advisory lock that lets one node at a time change the list: the bytes of `svc` and a 2. */
 const LOCK_KEY = 0x73766302;
-/** Maximum wait for the lock. It is long, because the holder of the lock can wait for other nodes and for hooks of
- * plugins. */
+/**
+ * Maximum wait for the lock. It is long, because the holder of the lock can wait for other nodes and for hooks of
+ * plugins.
+ */
 const LOCK_WAIT_MS = minutes(1);
 const RETRY_MS = 50;
 /** Lets the server detect within 20 s that the machine of the lock's holder is gone. */
