@@ -84,12 +84,6 @@ export class Membership implements Fence {
     return (await store.live(member.kind)).filter(({ fence }) => fence !== this.fence);
   }
 
-  /** Ends another member of this kind whose process has ended, and sweeps its rows. Never rejects. */
-  end(instance: string): Promise<void> {
-    this.#working = this.#working.then(() => this.#end(instance)).catch((error) => this.#warn(error));
-    return this.#working;
-  }
-
   /** Registers work that takes over or frees the rows of ended members. The work must be safe to repeat. */
   onEnded(sweep: () => Promise<void>): void {
     this.#sweepers.push(sweep);
@@ -137,13 +131,6 @@ export class Membership implements Fence {
     });
   }
 
-  async #end(instance: string): Promise<void> {
-    if (this.#isOver) return;
-    const ended = (await this.others()).filter((member) => member.instance === instance);
-    await Promise.all(ended.map(({ fence }) => this.#deps.store.leave(fence)));
-    await this.sweep();
-  }
-
   #renewLater(): void {
     this.#cancelRenewal = this.#deps.clock.after(RENEW_MS, () => this.#renewNow());
   }
@@ -166,9 +153,10 @@ export class Membership implements Fence {
     const { clock } = this.#deps;
     const askedAt = clock.monotonic();
     const isKept = await this.#renewLease();
+    const answeredAt = clock.monotonic();
     // If this renewal was slow, the store might also have been too slow for renewals of other members.
-    const isInTouch = clock.monotonic() - askedAt < RENEW_MS && askedAt < this.#heldUntil;
-    this.#inTouchSince = isInTouch ? (this.#inTouchSince ?? askedAt) : askedAt;
+    const isInTouch = answeredAt - askedAt < RENEW_MS && askedAt < this.#heldUntil;
+    this.#inTouchSince = isInTouch ? (this.#inTouchSince ?? askedAt) : answeredAt;
     if (!isKept) return this.#lose();
     this.#heldUntil = askedAt + LEASE_MS;
     if (this.#leaseMs !== null) await this.#takeOver();

@@ -135,6 +135,34 @@ test('after an outage of the store no member ends another before it was in touch
   expect([...early.lost, ...late.lost]).toEqual([]);
 });
 
+test('a renewal that the store answers only after an outage does not let its member end others at once', async () => {
+  const clock = manualClock();
+  const real = await openStore(clock);
+  const outage = Promise.withResolvers<void>();
+  let isHanging = false;
+  const hanging: MemberStore = {
+    ...real,
+    async renew(...args) {
+      if (isHanging) await outage.promise;
+      return real.renew(...args);
+    },
+  };
+  const b = cuttable(real);
+  const early = await join(hanging, clock, 'a');
+  const late = await join(b.store, clock, 'b');
+  await pass(clock, 2 * LEASE_MS);
+  isHanging = true;
+  b.cut(true);
+  await pass(clock, 2 * LEASE_MS);
+  isHanging = false;
+  outage.resolve();
+  await pass(clock, RENEW_MS);
+  b.cut(false);
+  await pass(clock, 4 * LEASE_MS);
+  expect([early.membership.isHeld, late.membership.isHeld]).toEqual([true, true]);
+  expect([...early.lost, ...late.lost]).toEqual([]);
+});
+
 test('an outage that outlasts the lease of only one member does not let the other end it', async () => {
   const clock = manualClock();
   const real = await openStore(clock);
