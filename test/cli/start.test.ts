@@ -139,7 +139,9 @@ test('a port in use ends the process with 1 and names the port', SLOW, async () 
 });
 
 test('a terminal shows formatted lines, and Ctrl-C stops the service', SLOW, async () => {
-  const command = [process.execPath, entryFile('cli'), 'start', 'state'].map((word) => `'${word}'`).join(' ');
+  const words = [process.execPath, entryFile('cli'), 'start', 'state'].map((word) => `'${word}'`);
+  // With `exec`, a shell that forks for its last command (dash) does not answer Ctrl-C itself.
+  const command = `exec ${words.join(' ')}`;
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     cwd: await project(),
     env: { ...userEnvironment(), ...ENV },
