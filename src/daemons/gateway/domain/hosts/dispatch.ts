@@ -54,9 +54,9 @@ export function createDispatch({ plugins, claims }: DispatchDeps): Dispatch {
       const tenantId = namespaceOf(request, by);
       const plugin = plugins.registry.require(id);
       const permissions = permissionsOf(plugin.manifest, request);
-      // The gateway that sent an owner call holds the claim.
-      const isClaimed = options.isOwnerCall && by.namespaceId === null;
-      const release = isClaimed ? () => {} : await claims.take(executionId);
+      // The gateway that sent an owner call holds the claim. Only services have the key that proves it.
+      const isOwnerCall = options.isOwnerCall === true && by.records;
+      const release = isOwnerCall ? () => {} : await claims.take(executionId);
       try {
         return await plugins.execute(
           {
@@ -76,7 +76,7 @@ export function createDispatch({ plugins, claims }: DispatchDeps): Dispatch {
             ...(timeoutMs === undefined ? {} : { timeoutMs }),
             ...(by.records ? { recordedSpanId: spanId } : { parentSpanId: spanId }),
           },
-          { ...options, ...(target ? { target } : {}) },
+          { ...options, isOwnerCall, ...(target ? { target } : {}) },
         );
       } finally {
         release();
