@@ -43,10 +43,10 @@ export class StoredExecutionClaims implements ExecutionClaims {
 
   async take(executionId: string): Promise<() => void> {
     const { cache, fence } = this.#deps;
-    if (!(await cache.setIfAbsent(SCOPE, executionId, fence.require(), CLAIM_MS)))
-      throw alreadyRunning(executionId);
+    const owner = fence.require();
+    if (!(await cache.setIfAbsent(SCOPE, executionId, owner, CLAIM_MS))) throw alreadyRunning(executionId);
     return () => {
-      cache.delete(SCOPE, executionId).catch((error) => this.#warn(executionId, error));
+      this.#release(executionId, owner).catch((error) => this.#warn(executionId, error));
     };
   }
 
@@ -62,6 +62,13 @@ export class StoredExecutionClaims implements ExecutionClaims {
       if (page.length < PAGE) return;
       after = page.at(-1)!.key;
     }
+  }
+
+  /** Releases a claim, unless another gateway has taken it over after the end of this gateway's lease. */
+  async #release(executionId: string, owner: number): Promise<void> {
+    const { cache } = this.#deps;
+    const claim = await cache.get(SCOPE, executionId);
+    if (claim?.value === owner) await cache.delete(SCOPE, executionId);
   }
 
   #warn(executionId: string, error: unknown): void {
