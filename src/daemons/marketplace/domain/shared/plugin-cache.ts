@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { LockEntry, LockFile } from '../../../../contracts/index.ts';
 import { messageOf, PlatformError } from '../../../../kit/errors/errors.ts';
@@ -89,7 +89,13 @@ export class PluginCache {
     }
   }
 
+  /** Throws INTEGRITY_MISMATCH for a name that leads out of the folder, because the list comes from the database. */
   #pathOf(folder: string): string {
+    if (basename(folder) !== folder || folder === '.' || folder === '..')
+      throw new PlatformError(
+        'INTEGRITY_MISMATCH',
+        `The shared list of plugins names the folder "${folder}", which is not a plain folder name. Uninstall the plugin and install it again.`,
+      );
     return join(pluginsFolder(this.#dataDir), folder);
   }
 }
