@@ -44,7 +44,7 @@ export interface DaemonStart {
 export interface PortShare {
   /** Number of the process, from 1. A restarted process keeps its number. */
   number: number;
-  /** Whether other processes of the service may already use the port and the store. */
+  /** Whether other processes of the service may already use the port and the store. False for the first start only. */
   joins: boolean;
 }
 

@@ -16,6 +16,8 @@ export class ServiceProcesses {
   readonly #options: ServiceProcessesOptions;
   readonly #first: ManagedService;
   #further: ManagedService[] = [];
+  /** Whether the first process was ready since the last call of `start`. Later processes then join the service. */
+  #hasStarted = false;
 
   constructor(options: ServiceProcessesOptions) {
     this.name = options.name;
@@ -27,7 +29,9 @@ export class ServiceProcesses {
   async start(): Promise<void> {
     const numbers = Array.from({ length: this.#options.count() - 1 }, (_, index) => index + 2);
     this.#further = numbers.map((number) => this.#manage(number));
+    this.#hasStarted = false;
     await this.#first.start();
+    this.#hasStarted = true;
     const starts = this.#further.map((process) => process.start());
     try {
       await Promise.all(starts);
@@ -88,9 +92,7 @@ export class ServiceProcesses {
   }
 
   #portShare(number: number): PortShare | undefined {
-    if (this.#further.length === 0) return undefined;
-    const others = this.#all().filter((_, index) => index + 1 !== number);
-    return { number, joins: others.some((process) => process.status().pid !== null) };
+    return this.#further.length === 0 ? undefined : { number, joins: this.#hasStarted };
   }
 }
 

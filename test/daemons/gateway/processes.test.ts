@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { RENEW_MS } from '../../../src/daemons/membership/membership.ts';
 import { ADMIN_TOKEN } from '../../support/gateway.ts';
 import { isAlive } from '../../support/is-alive.ts';
 import { startUpstream } from './support/echo-upstream.ts';
@@ -227,6 +228,25 @@ test(
     expect((await fetch(`${gateway.url}/health`)).status).toBe(200);
   },
 );
+
+test('processes that are killed together restart together, and neither ends the other', SLOW, async () => {
+  const gateway = await startProcesses();
+  await gateway.allUp();
+  const killed = [gateway.primaryPid(), ...gateway.siblingPids()];
+  for (const pid of killed) process.kill(pid, 'SIGKILL');
+  const states = () => {
+    const { state, furtherProcesses = [] } = gateway.service.status();
+    return [state, ...furtherProcesses.map((further) => further.state)];
+  };
+  await expect.poll(() => gateway.siblingPids().filter((pid) => !killed.includes(pid)), POLL).toHaveLength(1);
+  await expect.poll(states, POLL).toEqual(['ready', 'ready']);
+  const { primary, sibling } = await gateway.connections();
+  const pids = [gateway.primaryPid(), ...gateway.siblingPids()];
+  // A member that was ended would stop at its next renewal.
+  await new Promise((resolve) => setTimeout(resolve, RENEW_MS + 1000));
+  expect([gateway.primaryPid(), ...gateway.siblingPids()]).toEqual(pids);
+  for (const each of [primary, sibling]) expect((await each.send('GET', '/ready')).status).toBe(200);
+});
 
 test('SIGTERM during requests: both processes answer all of them and end', SLOW, async () => {
   const { cut, pids } = await sigtermDuring({ processes: 2, requests: 100, delayMs: () => 100 });
