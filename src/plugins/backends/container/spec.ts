@@ -17,7 +17,7 @@ const TMP = 'rw,noexec,nosuid,nodev,size=64m';
 /** Mount options of `/run` and `/var/tmp`. By default, Podman mounts them writable and without a size limit. */
 const SEALED = 'ro,noexec,nosuid,nodev,size=64k';
 const SHM_BYTES = 16 * MEGABYTE;
-/** User and group id of `nobody`. */
+/** User and group id of the unprivileged user. */
 const NOBODY = '65534:65534';
 
 export type ContainerConfig = PlatformConfig['execution']['container'];
@@ -138,8 +138,8 @@ function isEnforcing(): boolean {
 }
 
 /**
- * Returns the owner of the plugin's folder. For a folder that root owns, returns `nobody`, or root if other users
- * cannot read the folder.
+ * Returns the user and group of the plugin's folder. A folder of root gets the unprivileged user, or root if other
+ * users cannot read the folder.
  */
 async function userFor(root: string): Promise<string> {
   const { uid, gid, mode } = await stat(root);
