@@ -252,10 +252,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'nodes' : POSTGRES_MISSI
     expect(rows[0].count).toBeLessThanOrEqual((await slots()).length);
   });
 
-  // On a busy machine, a run is now and then interrupted after the outage. The cause is not known yet.
-  test('runs stay with their nodes while PostgreSQL is away for longer than a lease', {
-    retry: 2,
-  }, async () => {
+  test('runs stay with their nodes while PostgreSQL is away for longer than a lease', async () => {
     const server = await PostgresServer.start({ durable: true });
     atEnd(() => server.remove());
     await migrateDatabase(server.url());
