@@ -77,6 +77,7 @@ async function openService<Services extends DaemonServices>(
   });
   stack.defer(async () => {
     draining = true;
+    void directory.withdraw();
     // Requests and background work drain in parallel, so that background work has as much time as requests.
     await Promise.all([http.close(), definition.drain?.(services)]);
   });

@@ -86,6 +86,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     dispatch: createDispatch({ plugins, claims }),
     execution: config.execution,
     internalSecret: keys.internalSecret,
+    withdraw: () => membership.withdraw(),
     // With `whenStoreDown: spill`, the gateway accepts deliveries without its store. The readiness probe then omits the
     // store, so that load balancers keep the gateway in service.
     ...(config.inbox.whenStoreDown === 'spill' ? {} : { probeStore: () => store.probe() }),
