@@ -1,7 +1,7 @@
 import { FEED } from './gateway/feed.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
-import { MEMBERS } from './members.ts';
+import { DRAINING_MEMBERS, MEMBERS } from './members.ts';
 import { PLUGIN_LOCK } from './plugin-lock.ts';
 import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES } from './state/schema.ts';
@@ -27,6 +27,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: TELEMETRY, minVersion: 1 },
   { sql: SHARED_RUNS, minVersion: 1 },
   { sql: PLUGIN_LOCK, minVersion: 1 },
+  { sql: DRAINING_MEMBERS, minVersion: 1 },
 ];
 
 /** Schema version that this program creates. */
