@@ -9,6 +9,7 @@ import { OAuthRefusal, type VerifyOAuth } from '../../../oauth/verifier.ts';
 import { REPEATED } from '../raw-headers.ts';
 import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './bearer.ts';
 import type { Claims, Jwts } from './jwt.ts';
+import type { SessionCookie } from './session-cookie.ts';
 import type { StaticTokens } from './static-tokens.ts';
 
 /** An authenticated caller, with data of its token. */
@@ -48,6 +49,7 @@ export interface AuthenticatorDeps {
   requireFresh(): void;
   /** Verifies tokens of the issuer in `gateway.oauth`. Undefined if no issuer is configured. */
   verifyOAuth: VerifyOAuth | undefined;
+  sessionCookie: Pick<SessionCookie, 'read'>;
   clock: Clock;
   logger: Logger;
 }
@@ -70,7 +72,7 @@ interface Remembered {
  * no signature check. Cache hits check the expiry, and revocations clear the cache. @spec Authentication 1
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
-  const { staticTokens, jwts, revocations, requireFresh, verifyOAuth, clock, logger } = deps;
+  const { staticTokens, jwts, revocations, requireFresh, verifyOAuth, sessionCookie, clock, logger } = deps;
   const remembered = createBoundedCache<Remembered>(REMEMBERED_TOKENS);
 
   async function resolve(token: string): Promise<Principal | AuthFault> {
@@ -100,6 +102,14 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     return new PlatformError('UNAUTHORIZED', MESSAGES[fault], { headers: { 'www-authenticate': 'Bearer' } });
   }
 
+  /** Returns the header that stands for the studio session of a call, or undefined without a session. */
+  function fromCookie(subject: Subject): string | undefined {
+    const read = sessionCookie.read(subject.rawHeaders);
+    if (read === undefined) return undefined;
+    if ('fault' in read) throw refused(read.fault, subject);
+    return `Bearer ${read.token}`;
+  }
+
   function remember(header: string): Principal | undefined {
     const hit = remembered.get(header);
     if (!hit || hit.principal.expiresAt <= clock.now() || hit.recheckAt <= clock.monotonic())
@@ -109,7 +119,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
 
   return {
     authenticate(subject) {
-      const header = authorizationOf(subject.rawHeaders);
+      const header = authorizationOf(subject.rawHeaders) ?? fromCookie(subject);
       if (header === undefined) throw refused('MISSING_AUTHORIZATION', subject);
       if (header === REPEATED) throw refused('DUPLICATE_AUTHORIZATION', subject);
       requireFresh();
@@ -123,6 +133,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
 const INVALID = 'The token is not valid; get a new one with POST /auth/token or `svc login`.';
 const MESSAGES: Record<AuthFault, string> = {
   MISSING_AUTHORIZATION: 'This request needs a token; send it as "Authorization: Bearer <token>".',
+  CSRF_TOKEN_INVALID:
+    'A call with a studio session needs its CSRF token in the x-svc-csrf header. Reload the studio, or send a token in the Authorization header.',
   DUPLICATE_AUTHORIZATION: 'There is more than one Authorization header; send exactly one.',
   MALFORMED_AUTHORIZATION:
     'The Authorization header must read "Bearer <token>", with one space and no other scheme.',
@@ -176,6 +188,7 @@ function report(
 
 const REASONS: Record<AuthFault, string> = {
   MISSING_AUTHORIZATION: 'no Authorization header',
+  CSRF_TOKEN_INVALID: 'a session cookie without the CSRF token of its session',
   DUPLICATE_AUTHORIZATION: 'several Authorization headers',
   MALFORMED_AUTHORIZATION: 'a malformed Authorization header',
   UNKNOWN_TOKEN: 'an unknown token',
