@@ -10,7 +10,7 @@ import { REPEATED } from '../raw-headers.ts';
 import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './bearer.ts';
 import type { Claims, Jwts } from './jwt.ts';
 import type { SessionCookie } from './session-cookie.ts';
-import type { StaticTokens } from './static-tokens.ts';
+import { isStaticLogin, type StaticTokens } from './static-tokens.ts';
 
 /** An authenticated caller, with data of its token. */
 export interface Principal extends Caller {
@@ -81,7 +81,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     const claims = await jwts.verify(token);
     if (claims === 'UNKNOWN_TOKEN' && verifyOAuth && isCanonicalJwt(token))
       return resolveOAuth(verifyOAuth, token);
-    return typeof claims === 'string' ? claims : principalOf(claims);
+    if (typeof claims === 'string') return claims;
+    const isGone = isStaticLogin(claims.sid) && !(await staticTokens.hasLogin(claims.sid));
+    return isGone ? 'TOKEN_REVOKED' : principalOf(claims);
   }
 
   async function verify(header: string, subject: Subject): Promise<Principal> {
@@ -91,7 +93,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (typeof principal === 'string') throw refused(principal, subject);
     // There must be no `await` between this check and the caching. Otherwise, a revocation in between would be missed.
     if (revocations.isRevoked(principal)) throw refused('TOKEN_REVOKED', subject, principal);
-    const recheckMs = RECHECK_MS[principal.kind];
+    const recheckMs = RECHECK_MS[isStaticLogin(principal.sid) ? 'static' : principal.kind];
     const recheckAt = recheckMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + recheckMs;
     remembered.set(header, { principal, recheckAt });
     return principal;

@@ -10,7 +10,7 @@ import type { Authenticator, Principal, Subject } from './authenticator.ts';
 import type { ClientRegistry, Credentials } from './client-registry.ts';
 import type { MintedTokens } from './minted-tokens.ts';
 import type { SessionCookie } from './session-cookie.ts';
-import { PLATFORM_SCOPE } from './static-tokens.ts';
+import { loginOf, PLATFORM_SCOPE } from './static-tokens.ts';
 
 const LINK_MS = seconds(60);
 const SESSION_MS = hours(12);
@@ -93,7 +93,7 @@ export class StudioSessions {
     const caller = await this.#authenticate(token, subject);
     if (caller.kind === 'container')
       throw new PlatformError('FORBIDDEN', 'A token of a container cannot open the studio.');
-    return caller;
+    return caller.kind === 'static' ? { ...caller, sid: loginOf(token) } : caller;
   }
 
   async #authenticate(token: string, subject: Subject): Promise<Principal> {
