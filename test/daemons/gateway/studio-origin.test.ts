@@ -62,6 +62,7 @@ test.skipIf(!existsSync(join(packageRoot, 'dist/studio')))(
     expect(asset.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     const plain = await gateway.fetch(script, { headers: { 'accept-encoding': 'br;q=0, gzip' } });
     expect(plain.headers.get('content-encoding')).toBeNull();
-    expect((await gateway.fetch('/studio/assets/..%2f..%2fcli.js')).status).toBe(404);
+    expect((await gateway.fetch('/studio/assets/..%2f..%2fcli.js')).status).toBe(400);
+    expect((await gateway.fetch('/studio/assets/cli.js')).status).toBe(404);
   },
 );
