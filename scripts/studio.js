@@ -24,6 +24,7 @@ export async function buildStudio(root, out) {
       // The content security policy forbids data: URLs.
       assetsInlineLimit: 0,
       reportCompressedSize: false,
+      rolldownOptions: { checks: { pluginTimings: false } },
     },
   });
   compress(folder);

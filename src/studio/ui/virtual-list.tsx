@@ -1,6 +1,7 @@
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
 
 interface VirtualListProps<T> {
   label: string;
@@ -9,7 +10,7 @@ interface VirtualListProps<T> {
   rowHeight: number;
   selected: number;
   onSelect: (index: number) => void;
-  onOpen: (item: T) => void;
+  hrefOf: (item: T) => string;
   /** Called when the end of the list comes into view. */
   onEnd: () => void;
   children: (item: T, isSelected: boolean) => ComponentChildren;
@@ -19,7 +20,8 @@ const OVERSCAN = 12;
 
 /** List that renders only the rows in view. `j` and `k` or the arrow keys select a row, Enter opens it. */
 export function VirtualList<T>(props: VirtualListProps<T>) {
-  const { label, items, keyOf, rowHeight, selected, onSelect, onOpen, onEnd, children } = props;
+  const { label, items, keyOf, rowHeight, selected, onSelect, hrefOf, onEnd, children } = props;
+  const { route } = useLocation();
   const box = useRef<HTMLDivElement>(null);
   const [, rerender] = useState(0);
   const virtualizer = useMemo(
@@ -54,7 +56,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const step = STEPS[event.key];
     if (step !== undefined) select(selected + step);
-    else if (event.key === 'Enter' && items[selected]) onOpen(items[selected]);
+    else if (event.key === 'Enter' && items[selected]) route(hrefOf(items[selected]));
     else return;
     event.preventDefault();
   };
@@ -82,7 +84,10 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
               tabIndex={-1}
               aria-selected={index === selected}
               style={{ transform: `translateY(${start}px)`, height: `${rowHeight}px` }}
-              onClick={() => onOpen(item)}
+              onClick={(event) => {
+                if (event.ctrlKey || event.metaKey) window.open(hrefOf(item));
+                else route(hrefOf(item));
+              }}
             >
               {children(item, index === selected)}
             </div>

@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks';
-import { useLocation } from 'preact-iso';
 import type { WebhookDelivery } from '../../../contracts/webhook-deliveries.ts';
 import { call } from '../../api/call.ts';
 import { type LiveEvent, useLive } from '../../api/live.ts';
@@ -28,7 +27,6 @@ const PAGE = 200;
 const ROW_HEIGHT = 44;
 
 export default function Deliveries() {
-  const { route } = useLocation();
   const [filters, change] = useFilters(NAMES);
   const pages = usePages('listDeliveries', { ...filters, limit: PAGE } as never);
   const [isLive, setLive] = useState(true);
@@ -43,7 +41,6 @@ export default function Deliveries() {
       onEvent: (news) => pages.update((items) => merged(items, news, filters)),
     },
   );
-  const open = ({ webhookId }: WebhookDelivery): void => route(`/studio/deliveries/${webhookId}`);
   const replay = async (delivery: WebhookDelivery | undefined): Promise<void> => {
     if (!delivery) return;
     try {
@@ -85,7 +82,7 @@ export default function Deliveries() {
             rowHeight={ROW_HEIGHT}
             selected={selected}
             onSelect={setSelected}
-            onOpen={open}
+            hrefOf={({ webhookId }) => `/studio/deliveries/${webhookId}`}
             onEnd={pages.loadMore}
           >
             {(delivery) => <Row delivery={delivery} />}
@@ -100,15 +97,14 @@ export default function Deliveries() {
 }
 
 function Row({ delivery }: { delivery: WebhookDelivery }) {
-  const { webhookId, status, pluginId, event, instanceId, receivedAt, durationMs, attempts, reason } =
-    delivery;
+  const { status, pluginId, event, instanceId, receivedAt, durationMs, attempts, reason } = delivery;
   return (
     <>
       <Status value={status} />
-      <a class="name" href={`/studio/deliveries/${webhookId}`} tabIndex={-1}>
+      <span class="name">
         {pluginId}/{event}
         {instanceId && `/${instanceId}`}
-      </a>
+      </span>
       <span class="reason">{reason ?? (attempts > 1 ? `${attempts} attempts` : '')}</span>
       <span class="number">
         <Duration ms={durationMs} />

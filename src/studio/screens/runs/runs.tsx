@@ -1,5 +1,4 @@
 import { useState } from 'preact/hooks';
-import { useLocation } from 'preact-iso';
 import type { WorkflowRun } from '../../../contracts/workflow-records.ts';
 import { usePages } from '../../api/pages.ts';
 import { Filters, useFilters } from '../../ui/filters.tsx';
@@ -24,7 +23,6 @@ const ROW_HEIGHT = 44;
 const PAGE = 200;
 
 export default function Runs() {
-  const { route } = useLocation();
   const [filters, change] = useFilters(NAMES);
   const pages = usePages('listRuns', { ...filters, limit: PAGE } as never);
   const [selected, setSelected] = useState(0);
@@ -50,7 +48,7 @@ export default function Runs() {
             rowHeight={ROW_HEIGHT}
             selected={selected}
             onSelect={setSelected}
-            onOpen={({ id }) => route(`/studio/runs/${id}`)}
+            hrefOf={({ id }) => `/studio/runs/${id}`}
             onEnd={pages.loadMore}
           >
             {(run) => <Row run={run} />}
@@ -65,13 +63,11 @@ export default function Runs() {
 }
 
 function Row({ run }: { run: WorkflowRun }) {
-  const { id, workflowId, status, createdAt, startedAt, finishedAt, error } = run;
+  const { workflowId, status, createdAt, startedAt, finishedAt, error } = run;
   return (
     <>
       <Status value={status} />
-      <a class="name" href={`/studio/runs/${id}`} tabIndex={-1}>
-        {workflowId}
-      </a>
+      <span class="name">{workflowId}</span>
       <span class="reason">{error?.message ?? whyWaiting(run) ?? ''}</span>
       <span class="number">
         <Duration ms={startedAt !== null && finishedAt !== null ? finishedAt - startedAt : null} />
