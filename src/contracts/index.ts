@@ -34,6 +34,7 @@ export * from './state.ts';
 export * from './step-name.ts';
 export * from './storage.ts';
 export * from './stream-result.ts';
+export * from './studio.ts';
 export * from './tokens.ts';
 export * from './vectors.ts';
 export * from './webhook-admin.ts';

@@ -17,6 +17,8 @@ import { memberCallsRoutes } from './routes/member-calls.ts';
 import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
+import { studioRoutes } from './routes/studio.ts';
+import { studioSessionRoutes } from './routes/studio-session.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { webhookAdminRoutes } from './routes/webhook-admin.ts';
 import { webhookDeliveriesRoutes } from './routes/webhook-deliveries.ts';
@@ -44,6 +46,8 @@ export const gateway = defineDaemon({
     rereadRoutes,
     clientRoutes,
     tokenRoutes,
+    studioRoutes,
+    studioSessionRoutes,
     webhookAdminRoutes,
     webhookDeliveriesRoutes,
     webhookStreamRoutes,
