@@ -4,7 +4,7 @@ import { systemRandom } from '../../../src/kit/security/random.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { type Clock, manualClock } from '../../../src/kit/time/clock.ts';
 import { hours, minutes } from '../../../src/kit/time/duration.ts';
-import type { GatewayStore, NewMember } from '../../../src/store/ports/index.ts';
+import type { GatewayStore, NewMember, StateStore } from '../../../src/store/ports/index.ts';
 import { PostgresDatabase } from '../../../src/store/postgres/database.ts';
 import { postgresGatewayStore } from '../../../src/store/postgres/gateway/store.ts';
 import { PostgresMembers } from '../../../src/store/postgres/members.ts';
@@ -12,6 +12,7 @@ import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { postgresStateStore } from '../../../src/store/postgres/state/store.ts';
 import { TRANSACTION_ID } from '../../../src/store/postgres/transaction-ids.ts';
 import { postgresWorkflowStore } from '../../../src/store/postgres/workflow/store.ts';
+import { threadedVectorIndex } from '../../../src/store/sqlite/index.ts';
 import { atEnd } from '../../support/at-end.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { delivery } from '../../support/new-delivery.ts';
@@ -25,6 +26,7 @@ import { describeMembers } from '../suites/members.ts';
 import { describeObjects } from '../suites/objects.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeSharedRuns } from '../suites/shared-runs.ts';
+import { describeVectors } from '../suites/vectors.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
 import { describeWorkflow } from '../suites/workflow.ts';
@@ -38,6 +40,22 @@ async function migratedPostgres(): Promise<string> {
   await migratePostgres(database);
   await database.close();
   return url;
+}
+
+/** Opens the state service's stores as one node, with a data folder of its own. */
+const openState: OpenDriver<StateStore> = async ({ dataDir, clock }) => {
+  const node = { dataDir: await tempDir(), clock };
+  return opened((database) => postgresStateStore(database, clock, threadedVectorIndex(node)))({
+    dataDir,
+    clock,
+  });
+};
+
+function statePart<Port>(part: (store: StateStore) => Port): OpenDriver<Port> {
+  return async (options) => {
+    const { port: store } = await openState(options);
+    return { port: part(store), close: () => store.close() };
+  };
 }
 
 function opened<Port>(open: (database: PostgresDatabase, clock: Clock) => Port): OpenDriver<Port> {
@@ -59,13 +77,15 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeKeyValue('postgres cache', gatewayPart('cache'));
   describeKeyValue(
     'postgres state',
-    opened((database, clock) => postgresStateStore(database, clock).entries),
+    statePart(({ entries }) => entries),
   );
   describeObjects(
     'postgres',
-    opened((database, clock) =>
-      postgresStateStore(database, clock).openObjects({ quotaBytes: 10_000_000, random: systemRandom() }),
-    ),
+    statePart((store) => store.openObjects({ quotaBytes: 10_000_000, random: systemRandom() })),
+  );
+  describeVectors(
+    'postgres',
+    statePart(({ vectors }) => vectors),
   );
   describeWebhookSecrets('postgres', gatewayPart('secrets'));
   describeWebhookInbox('postgres', gatewayPart('inbox'), { shared: true });
