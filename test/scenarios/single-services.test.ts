@@ -48,7 +48,6 @@ class Machines {
         ...{ port, publicUrl: 'http://svc.example', drainDelayMs: 0 },
         staticTokens: { [TOKEN]: { hostId: 'operator', namespaceId: 'default' } },
       },
-      adapters: { vectorStore: null },
       plugins: PLUGINS,
     });
     return new Machines(project, port, databaseUrl);

@@ -191,7 +191,8 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   'adapters.embeddings.model': 'Name of the model.',
   'adapters.embeddings.dimensions': "Length of the vectors; null: the model's default.",
   'adapters.vectorStore': 'Vectors for `ctx.vectorStore`; null: none.',
-  'adapters.vectorStore.type': 'Must be "sqlite".',
+  'adapters.vectorStore.type':
+    'Must be "sqlite": exact search with sqlite-vec, also of vectors in PostgreSQL.',
   'adapters.vectorStore.maxVectors': 'Limit per plugin and tenant.',
   ...under('retention', retention),
   auth: 'Authentication.',
