@@ -84,7 +84,7 @@ async function openSpill({
 export function openStateStore({ postgresUrl, sqlite: _, ...options }: StoreOptions): Promise<StateStore> {
   if (postgresUrl === null) return sqliteStateStore(options);
   return openPostgres(postgresUrl, 'state', options.logger, ({ postgresStateStore }, database) =>
-    postgresStateStore(database, options.clock, threadedVectorIndex(options)),
+    postgresStateStore(database, { clock: options.clock, vectorIndex: threadedVectorIndex(options) }),
   );
 }
 

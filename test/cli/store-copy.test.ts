@@ -170,11 +170,10 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
     const stores = {
       gateway: postgresGatewayStore(connect(url), OPTIONS),
       workflow: postgresWorkflowStore(connect(url)),
-      state: postgresStateStore(
-        connect(url),
-        systemClock,
-        threadedVectorIndex({ dataDir, clock: systemClock }),
-      ),
+      state: postgresStateStore(connect(url), {
+        clock: systemClock,
+        vectorIndex: threadedVectorIndex({ dataDir, clock: systemClock }),
+      }),
     };
     const [source, copy] = [await readFolder(dataDir, scope), await readAll(stores, scope)];
     for (const name of Object.keys(source) as Array<keyof typeof source>)

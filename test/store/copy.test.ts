@@ -177,11 +177,10 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'store copy' : POSTGRES_
       expect.objectContaining({ kind: 'signal', name: 'paid', payload: '{}' }),
     ]);
 
-    const state = postgresStateStore(
-      connect(url),
-      systemClock,
-      threadedVectorIndex({ dataDir: await tempDir(), clock: systemClock }),
-    );
+    const state = postgresStateStore(connect(url), {
+      clock: systemClock,
+      vectorIndex: threadedVectorIndex({ dataDir: await tempDir(), clock: systemClock }),
+    });
     expect((await state.entries.get('acme/p', 'key'))?.value).toEqual({ text: '\u0001 é' });
     const scope = { tenant: 'acme', namespace: 'p' };
     const objects = state.openObjects(QUOTA);
