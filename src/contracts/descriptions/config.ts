@@ -34,7 +34,7 @@ const model: Descriptions = {
 
 const storage: Descriptions = {
   '': 'Backend of `ctx.storage`; null: plugins have no storage.',
-  type: '"files": in `.svc/storage`; "s3": an S3-compatible bucket.',
+  type: '"files": in `.svc/storage`, or with PostgreSQL in the database; "s3": an S3-compatible bucket.',
   maxObjectBytes: 'Largest object.',
   quotaBytes: 'All objects of one plugin and tenant ("files" only).',
   bucket: 'Bucket name.',
