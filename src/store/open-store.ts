@@ -20,6 +20,7 @@ import {
   sqliteGatewayStore,
   sqliteStateStore,
   sqliteWorkflowStore,
+  threadedVectorIndex,
 } from './sqlite/index.ts';
 import { createTelemetryReader, openedOnUse } from './telemetry/reader.ts';
 
@@ -83,7 +84,7 @@ async function openSpill({
 export function openStateStore({ postgresUrl, sqlite: _, ...options }: StoreOptions): Promise<StateStore> {
   if (postgresUrl === null) return sqliteStateStore(options);
   return openPostgres(postgresUrl, 'state', options.logger, ({ postgresStateStore }, database) =>
-    postgresStateStore(database, options.clock),
+    postgresStateStore(database, { clock: options.clock, vectorIndex: threadedVectorIndex(options) }),
   );
 }
 

@@ -44,7 +44,6 @@ export class Machines {
         ...{ port, publicUrl: 'http://svc.example', drainDelayMs: 0, ...gateway },
         staticTokens: { [TOKEN]: { hostId: 'operator', namespaceId: 'default' } },
       },
-      adapters: { vectorStore: null },
       plugins: PLUGINS,
     });
     return new Machines(project, port, databaseUrl);

@@ -9,6 +9,7 @@ import type { ObjectStore } from './objects.ts';
 import type { PluginLockStore } from './plugin-lock.ts';
 import type { RefreshTokenStore } from './refresh-tokens.ts';
 import type { RevocationStore } from './revocations.ts';
+import type { VectorStore } from './vectors.ts';
 import type { WebhookInbox } from './webhook-inbox.ts';
 import type { WebhookSecretStore } from './webhook-secrets.ts';
 
@@ -59,6 +60,7 @@ export interface StateStore {
   entries: KeyValueStore;
   /** Opens the object store, in which each scope can store at most `quotaBytes`. Must be called only once. */
   openObjects(options: { quotaBytes: number; random: Random }): ObjectStore;
+  vectors: VectorStore;
   /** Resolves when the database has accepted a write transaction. */
   probe(): Promise<unknown>;
   close(): Promise<void>;

@@ -4,7 +4,7 @@ import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { DRAINING_MEMBERS, MEMBERS } from './members.ts';
 import { PLUGIN_LOCK } from './plugin-lock.ts';
 import { RATE_COUNTS } from './rate-counters.ts';
-import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES } from './state/schema.ts';
+import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES, VECTORS } from './state/schema.ts';
 import { TELEMETRY } from './telemetry/schema.ts';
 import { SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
 
@@ -28,6 +28,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: SHARED_RUNS, minVersion: 1 },
   { sql: PLUGIN_LOCK, minVersion: 1 },
   { sql: DRAINING_MEMBERS, minVersion: 1 },
+  { sql: VECTORS, minVersion: 1 },
 ];
 
 /** Schema version that this program creates. */

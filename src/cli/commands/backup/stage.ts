@@ -62,7 +62,7 @@ const TRANSIENT_FOLDERS = ['run', 'logs'];
  * Matches temporary files at the top of the data folder and in the write-ahead log folder. In other folders, such names
  * can belong to plugins, for example `yarn.lock`.
  */
-const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
+const TRANSIENT_FILES = /^(?:vectors-index\.db)$|(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
 
 /**
  * Creates a consistent copy of the data folder. A file is written before its database row and deleted after its

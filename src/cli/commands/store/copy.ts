@@ -22,8 +22,6 @@ const OPERATION = 'copy';
  * supervisor locks only its own database.
  */
 const OWNED_FILES = ['svc.db', 'workflow.db', 'state.db'];
-/** Databases that PostgreSQL cannot replace. Services keep using these files in the data folder. */
-const KEPT_FILES = ['vectors.db'];
 
 interface CopyFolderOptions {
   dataDir: string;
@@ -104,9 +102,7 @@ async function copyFolder(
       dataDir,
       rows: copied.tables.reduce((sum, { rows }) => sum + rows, 0),
       durationMs: Math.round(clock.monotonic() - startedAt),
-      left: [...KEPT_FILES, ...(withoutTelemetry ? [TELEMETRY_FILE] : [])].filter((name) =>
-        existsSync(join(dataDir, name)),
-      ),
+      left: withoutTelemetry && existsSync(join(dataDir, TELEMETRY_FILE)) ? [TELEMETRY_FILE] : [],
     };
   } finally {
     source.close();

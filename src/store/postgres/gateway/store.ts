@@ -17,7 +17,7 @@ export interface PostgresGatewayOptions {
   clock: Clock;
   logger: Logger;
   /** Replaces the clock of the database in tests. */
-  leaseClock?: Clock;
+  leaseClock?: Clock | undefined;
   /** Options for storing deliveries on the local disk while PostgreSQL is unreachable. */
   spill?: SpillOptions | undefined;
 }
@@ -32,7 +32,7 @@ export function postgresGatewayStore(
     ? new SpillingInbox(database, { clock, logger, leaseClock, spill })
     : new PostgresWebhookInbox(database, { clock, logger, leaseClock });
   return {
-    cache: postgresCache(database, clock, feed),
+    cache: postgresCache(database, { feed, leaseClock }),
     secrets: postgresWebhookSecrets(database, clock, feed),
     inbox,
     clients: postgresClients(database),
@@ -53,10 +53,12 @@ export function postgresGatewayStore(
 /** Opens the platform cache. Without `feed`, running nodes do not notice changes of the cache. */
 export function postgresCache(
   database: PostgresDatabase,
-  clock: Clock,
-  feed?: PostgresFeed,
+  { feed, leaseClock }: Pick<PostgresGatewayOptions, 'leaseClock'> & { feed?: PostgresFeed } = {},
 ): GatewayStore['cache'] {
-  return new PostgresKeyValue(database, 'cacheEntry', clock, feed && announceScopes(feed));
+  return new PostgresKeyValue(database, 'cacheEntry', {
+    leaseClock,
+    announcer: feed && announceScopes(feed),
+  });
 }
 
 /** Returns a lookup from a scope to the function that adds changes of the scope to the feed. */
