@@ -10,6 +10,7 @@ import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Reread } from '../plugin-runtime/reread.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { createPoolMetrics } from '../postgres-metrics.ts';
 import { clusterOf } from './cluster.ts';
 import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
@@ -99,7 +100,7 @@ export async function workflowServices(
 }
 
 async function openStore(
-  { config, env, dataDir, logger, clock, sharesStore }: Resources,
+  { config, env, dataDir, logger, metrics, clock, sharesStore }: Resources,
   stack: AsyncDisposableStack,
 ): Promise<WorkflowStore> {
   const file = join(dataDir, WORKFLOW_FILE);
@@ -108,9 +109,11 @@ async function openStore(
       lock.release(),
     );
   const postgresUrl = postgresUrlOf(config.store, env);
-  return stack.adopt(await openWorkflowStore({ postgresUrl, dataDir, logger, clock }), (opened) =>
+  const store = stack.adopt(await openWorkflowStore({ postgresUrl, dataDir, logger, clock }), (opened) =>
     opened.close(),
   );
+  createPoolMetrics(metrics, store.monitor);
+  return store;
 }
 
 function startRetention(

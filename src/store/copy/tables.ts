@@ -92,6 +92,7 @@ export const OTHER_TABLES = [
   'delivery_usage',
   'state_entry_usage',
   'position_origin',
+  'home_database',
   'feed',
   'feed_pruned',
   'member',
@@ -99,5 +100,6 @@ export const OTHER_TABLES = [
   'telemetry_day',
   'telemetry_position',
   'telemetry_writer',
+  'telemetry_node_count',
   'schema_version',
 ] as const;

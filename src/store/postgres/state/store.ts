@@ -1,6 +1,7 @@
 import type { Clock } from '../../../kit/time/clock.ts';
 import type { StateStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { PostgresMonitor } from '../database-health.ts';
 import { PostgresKeyValue } from './key-value.ts';
 import { postgresObjects } from './objects.ts';
 
@@ -9,6 +10,7 @@ export function postgresStateStore(database: PostgresDatabase, clock: Clock): St
   return {
     entries: new PostgresKeyValue(database, 'stateEntry', clock),
     openObjects: ({ quotaBytes }) => postgresObjects(database, { quotaBytes, clock }),
+    monitor: new PostgresMonitor(database),
     probe: () => database.probeWrites(),
     close: () => database.close(),
   };
