@@ -221,7 +221,13 @@ export class PostgresDatabase {
 
   /** Waits for running statements, then closes all connections. */
   async close(): Promise<void> {
-    await Promise.all([this.#kysely.destroy(), this.#reserved?.close(), this.#lists?.close()]);
+    await Promise.all([this.#closePool(), this.#reserved?.close(), this.#lists?.close()]);
+  }
+
+  /** Kysely ends the pool only if it has run a statement. */
+  async #closePool(): Promise<void> {
+    await this.#kysely.destroy();
+    if (!this.pool.ending) await this.pool.end();
   }
 }
 

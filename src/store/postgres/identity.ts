@@ -4,6 +4,18 @@ import { DATABASE_TIME } from './database-clock.ts';
 import { POSITIONS_PER_TRANSACTION } from './gateway/inbox/schema.ts';
 
 /**
+ * Lets positions continue above all stored ones, because the transaction ids of another server start again. Changes
+ * nothing in a database that was never restored.
+ */
+const RAISE_POSITIONS = `
+  update svc.position_origin set added = greatest(added, highest.xact + 1 - pg_current_xact_id()::text::bigint)
+  from (select greatest(
+    (select max(position) / ${POSITIONS_PER_TRANSACTION} from svc.delivery),
+    (select max(position) / ${POSITIONS_PER_TRANSACTION} from svc.delivery_body),
+    (select max(xact) from svc.feed), (select max(xact) from svc.feed_pruned),
+    (select max(read_xact) from svc.member), 0) as xact) as highest`;
+
+/**
  * The identity of the database: the id of its server and its own number there. Standbys have the identity of their
  * primary, but a restored dump and a clone have another one. Some hosting providers hide the id of the server.
  */
@@ -20,7 +32,8 @@ export const DATABASE_IDENTITY = `
     return server || '/' || (select oid from pg_database where datname = current_database());
   end $$;
   create table svc.home_database (identity text not null);
-  insert into svc.home_database (identity) select svc.database_identity();`;
+  insert into svc.home_database (identity) select svc.database_identity();
+  ${RAISE_POSITIONS};`;
 
 /** Returns whether the database is a restored dump or a clone that no platform has adopted. */
 export async function isCopy(database: PostgresDatabase): Promise<boolean> {
@@ -44,19 +57,12 @@ export async function requireOriginal(database: PostgresDatabase): Promise<void>
 }
 
 /**
- * Makes a copy usable. Positions continue above those of the original, because the transaction ids of another server
- * start again. The members of the original are ended, because they do not use this database.
+ * Makes a copy usable. The members of the original are ended, because they do not use this database.
  */
 export async function adoptDatabase(database: PostgresDatabase): Promise<void> {
   await database.transact(async (sql) => {
     await sql('lock table svc.home_database in exclusive mode');
-    await sql(`
-      update svc.position_origin set added = greatest(added, highest.xact + 1 - pg_current_xact_id()::text::bigint)
-      from (select greatest(
-        (select max(position) / ${POSITIONS_PER_TRANSACTION} from svc.delivery),
-        (select max(position) / ${POSITIONS_PER_TRANSACTION} from svc.delivery_body),
-        (select max(xact) from svc.feed), (select max(xact) from svc.feed_pruned),
-        (select max(read_xact) from svc.member), 0) as xact) as highest`);
+    await sql(RAISE_POSITIONS);
     await sql(`update svc.member set ended_at = ${DATABASE_TIME} where ended_at is null`);
     await sql('update svc.home_database set identity = svc.database_identity()');
   });

@@ -4,6 +4,7 @@ import type { Environment } from '../../../kit/config/secret-ref.ts';
 import { postgresUrlOf } from '../../../kit/config/store-url.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { silentLogger } from '../../../kit/telemetry/logger.ts';
+import type { PostgresDatabase } from '../../../store/postgres/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { restoreDatabase } from '../../postgres/programs.ts';
 import { type BackupManifest, DUMP_FILE } from '../backup/manifest.ts';
@@ -76,12 +77,14 @@ function requireEmpty(url: string): Promise<string> {
 
 async function withDatabase<Result>(
   url: string,
-  work: (
-    database: InstanceType<typeof import('../../../store/postgres/index.ts').PostgresDatabase>,
-  ) => Promise<Result>,
+  work: (database: PostgresDatabase) => Promise<Result>,
 ): Promise<Result> {
-  const { PostgresDatabase } = await import('../../../store/postgres/index.ts');
-  const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-restore' });
+  const drivers = await import('../../../store/postgres/index.ts');
+  const database = new drivers.PostgresDatabase({
+    url,
+    logger: silentLogger,
+    applicationName: 'svc-restore',
+  });
   try {
     return await work(database);
   } finally {
