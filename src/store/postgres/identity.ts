@@ -18,6 +18,7 @@ const RAISE_POSITIONS = `
 /**
  * The identity of the database: the id of its server and its own number there. Standbys have the identity of their
  * primary, but a restored dump and a clone have another one. Some hosting providers hide the id of the server.
+ * @spec docs/decisions/0226
  */
 export const DATABASE_IDENTITY = `
   create function svc.database_identity() returns text language plpgsql as $$

@@ -29,7 +29,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: TELEMETRY, minVersion: 1 },
   { sql: SHARED_RUNS, minVersion: 1 },
   { sql: PLUGIN_LOCK, minVersion: 1 },
-  { sql: `${DATABASE_IDENTITY} ${RETENTION_INDEXES} ${STORAGE_SETTINGS} ${NODE_COUNTS}`, minVersion: 1 },
+  { sql: `${DATABASE_IDENTITY} ${STORAGE_SETTINGS} ${NODE_COUNTS} ${RETENTION_INDEXES}`, minVersion: 1 },
 ];
 
 /** Schema version that this program creates. */
