@@ -165,14 +165,15 @@ export function openTelemetryReader({
   dataDir,
   clock,
   logger,
-}: Omit<StoreOptions, 'sqlite'>): TelemetryReader {
+  node,
+}: Omit<StoreOptions, 'sqlite'> & { node?: string }): TelemetryReader {
   if (postgresUrl === null) return createTelemetryReader({ dataDir, clock });
   return openedOnUse(() =>
     openPostgres(
       postgresUrl,
       'telemetry-reader',
       logger,
-      ({ postgresTelemetryStore }, database) => postgresTelemetryStore(database),
+      ({ postgresTelemetryStore }, database) => postgresTelemetryStore(database, { node }),
       { maxConnections: READER_CONNECTIONS },
     ),
   );

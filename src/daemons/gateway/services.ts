@@ -1,14 +1,15 @@
 import { postgresUrlOf } from '../../kit/config/store-url.ts';
+import { instanceId } from '../../kit/files/instance-id.ts';
 import { mergeMetrics } from '../../kit/telemetry/metrics.ts';
 import { openGatewayStore } from '../../store/open-store.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { ChangeFeed } from '../membership/change-feed.ts';
-import { instanceId } from '../membership/instance-id.ts';
 import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { openSharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
+import { createDatabaseMetrics, createPoolMetrics } from '../postgres-metrics.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import {
   type ExecutionClaims,
@@ -67,6 +68,8 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     { store, membership, plugins, shared, state, otherProcesses },
     stack,
   );
+  createPoolMetrics(metrics, store.monitor);
+  createDatabaseMetrics(metrics, store.monitor);
   createLoadMetrics(metrics, {
     deliveries: () => webhooks.dispatcher.load,
     inboxBytes: () => inbox.waitingBytes,

@@ -1,5 +1,6 @@
 import { type Client, createClient } from '../../http/index.ts';
 import { postgresUrlOf } from '../../kit/config/store-url.ts';
+import { instanceId } from '../../kit/files/instance-id.ts';
 import { minutes } from '../../kit/time/duration.ts';
 import { openTelemetryReader } from '../../store/open-store.ts';
 import type { TelemetryReader } from '../../store/ports/telemetry.ts';
@@ -41,9 +42,12 @@ export interface RestServices extends DaemonServices {
 
 /** Loads the plugins, builds their route table, and reports invalid routes. */
 export async function restServices(resources: Resources, stack: AsyncDisposableStack): Promise<RestServices> {
-  const { clock, config, dataDir, env, keys, logger, metrics, peers } = resources;
+  const { clock, config, dataDir, env, keys, logger, metrics, peers, random } = resources;
   const postgresUrl = postgresUrlOf(config.store, env);
-  const reader = openTelemetryReader({ postgresUrl, dataDir, clock, logger });
+  const reader = openTelemetryReader({
+    ...{ postgresUrl, dataDir, clock, logger },
+    node: instanceId(dataDir, env, random),
+  });
   const telemetry = stack.adopt(reader, (opened) => opened.close());
   const shared = await openSharedPlugins('rest', resources, stack);
   const joining = { kind: 'rest', release: null, keys: null } as const;

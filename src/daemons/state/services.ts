@@ -6,6 +6,7 @@ import { openRedisCache, openStateStore } from '../../store/open-store.ts';
 import type { StateStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { createPoolMetrics } from '../postgres-metrics.ts';
 import { createStateEntries, type StateEntries } from './domain/state-entries.ts';
 import { createStoredObjects, type StoredObjects } from './domain/stored-objects.ts';
 import { startSweeping } from './domain/sweeping.ts';
@@ -28,7 +29,7 @@ export async function stateServices(
   resources: Resources,
   stack: AsyncDisposableStack,
 ): Promise<StateServices> {
-  const { dataDir, clock, logger, config, env, keys } = resources;
+  const { dataDir, clock, logger, metrics, config, env, keys } = resources;
   const file = join(dataDir, 'state.db');
   stack.adopt(await acquireOwnerLock({ file, waitMs: LOCK_WAIT_MS, label: 'state' }), (lock) =>
     lock.release(),
@@ -37,6 +38,7 @@ export async function stateServices(
   const store = stack.adopt(await openStateStore({ postgresUrl, dataDir, clock, logger }), (opened) =>
     opened.close(),
   );
+  createPoolMetrics(metrics, store.monitor);
   const objects = stack.adopt(storedObjects(resources, store), (opened) => opened.close());
   stack.adopt(startSweeping({ store: store.entries, clock, logger }), (sweeping) => sweeping.stop());
   const redisUrl = redisUrlOf(config.cache, env);

@@ -11,6 +11,7 @@ import type { Membership } from '../membership/membership.ts';
 import type { Reread } from '../plugin-runtime/reread.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { followPlugins, openSharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
+import { createPoolMetrics } from '../postgres-metrics.ts';
 import { clusterOf } from './cluster.ts';
 import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
@@ -111,7 +112,7 @@ function ownersOf({ keys, env, advertise }: Resources, store: WorkflowStore): Ru
 }
 
 async function openStore(
-  { config, env, dataDir, logger, clock, sharesStore }: Resources,
+  { config, env, dataDir, logger, metrics, clock, sharesStore }: Resources,
   stack: AsyncDisposableStack,
 ): Promise<WorkflowStore> {
   const file = join(dataDir, WORKFLOW_FILE);
@@ -120,9 +121,11 @@ async function openStore(
       lock.release(),
     );
   const postgresUrl = postgresUrlOf(config.store, env);
-  return stack.adopt(await openWorkflowStore({ postgresUrl, dataDir, logger, clock }), (opened) =>
+  const store = stack.adopt(await openWorkflowStore({ postgresUrl, dataDir, logger, clock }), (opened) =>
     opened.close(),
   );
+  createPoolMetrics(metrics, store.monitor);
+  return store;
 }
 
 function startRetention(

@@ -95,6 +95,7 @@ export const OTHER_TABLES = [
   'delivery_usage',
   'state_entry_usage',
   'position_origin',
+  'home_database',
   'feed',
   'feed_pruned',
   'member',
@@ -102,5 +103,6 @@ export const OTHER_TABLES = [
   'telemetry_day',
   'telemetry_position',
   'telemetry_writer',
+  'telemetry_node_count',
   'schema_version',
 ] as const;

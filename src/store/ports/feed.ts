@@ -47,8 +47,9 @@ export interface FeedStore {
   noteRead(fence: number, cursor: FeedCursor): Promise<void>;
   /** Returns the fence tokens of live members that have not read up to the cursor yet. */
   behind(cursor: FeedCursor): Promise<number[]>;
-  /** Deletes changes that were made before the time `before`, in epoch ms. Returns the number of deleted changes. */
-  prune(before: number): Promise<number>;
+  /** Deletes changes that were made before the time `before`, in epoch ms. Returns the number of deleted changes. Drivers
+   * may delete more than `limit`. */
+  prune(before: number, limit?: number): Promise<number>;
 }
 
 /** Returns the feed key of a webhook secret as JSON, because the fields can contain any separator. */

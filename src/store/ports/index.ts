@@ -5,6 +5,7 @@ import type { HostStore } from './hosts.ts';
 import type { KeyValueStore } from './key-value.ts';
 import type { MemberStore } from './members.ts';
 import type { MintedTokenStore } from './minted-tokens.ts';
+import type { StoreMonitor } from './monitor.ts';
 import type { ObjectStore } from './objects.ts';
 import type { PluginLockStore } from './plugin-lock.ts';
 import type { RefreshTokenStore } from './refresh-tokens.ts';
@@ -19,6 +20,7 @@ export * from './hosts.ts';
 export * from './key-value.ts';
 export * from './members.ts';
 export * from './minted-tokens.ts';
+export * from './monitor.ts';
 export * from './object-keys.ts';
 export * from './objects.ts';
 export * from './plugin-lock.ts';
@@ -46,6 +48,8 @@ export interface GatewayStore {
   revocations: RevocationStore;
   members: MemberStore;
   feed: FeedStore;
+  /** Undefined for SQLite. */
+  monitor?: StoreMonitor;
   /**
    * Resolves when the database has answered a read. The probe does not write, because deliveries are accepted even if
    * the database rejects writes.
@@ -58,6 +62,8 @@ export interface GatewayStore {
 /** The state service's stores. SQLite keeps all of these stores in the file `state.db`. */
 export interface StateStore {
   entries: KeyValueStore;
+  /** Undefined for SQLite. */
+  monitor?: StoreMonitor;
   /** Opens the object store, in which each scope can store at most `quotaBytes`. Must be called only once. */
   openObjects(options: { quotaBytes: number; random: Random }): ObjectStore;
   vectors: VectorStore;

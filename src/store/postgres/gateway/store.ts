@@ -2,6 +2,7 @@ import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { FEED_SCOPES, type FeedTopic, type GatewayStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { PostgresMonitor } from '../database-health.ts';
 import { PostgresMembers } from '../members.ts';
 import { type AnnounceChange, PostgresKeyValue } from '../state/key-value.ts';
 import { postgresClients } from './clients.ts';
@@ -42,6 +43,7 @@ export function postgresGatewayStore(
     revocations: postgresRevocations(database, feed),
     members: new PostgresMembers(database.reserved, leaseClock),
     feed,
+    monitor: new PostgresMonitor(database),
     probe: () => database.reserved.probeReads(),
     async close() {
       await inbox.close();

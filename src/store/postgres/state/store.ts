@@ -1,6 +1,7 @@
 import type { Clock } from '../../../kit/time/clock.ts';
 import type { StateStore, VectorIndex } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { PostgresMonitor } from '../database-health.ts';
 import { PostgresKeyValue } from './key-value.ts';
 import { postgresObjects } from './objects.ts';
 import { PostgresVectors } from './vectors.ts';
@@ -23,6 +24,7 @@ export function postgresStateStore(
     entries: new PostgresKeyValue(database, 'stateEntry', { leaseClock }),
     openObjects: ({ quotaBytes }) => postgresObjects(database, { quotaBytes, clock }),
     vectors,
+    monitor: new PostgresMonitor(database),
     probe: () => database.probeWrites(),
     async close() {
       await vectors.close();

@@ -1,8 +1,8 @@
 import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Environment } from '../../kit/config/secret-ref.ts';
-import { codeOf } from '../../kit/errors/errors.ts';
-import type { Random } from '../../kit/security/random.ts';
+import type { Environment } from '../config/secret-ref.ts';
+import { codeOf } from '../errors/errors.ts';
+import type { Random } from '../security/random.ts';
 
 /**
  * File in the data folder with the id of the node. Backups omit the file, because a restored copy is a different node.

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { INSTANCE_FILE, instanceId } from '../../../src/daemons/membership/instance-id.ts';
+import { INSTANCE_FILE, instanceId } from '../../../src/kit/files/instance-id.ts';
 import { systemRandom } from '../../../src/kit/security/random.ts';
 import { tempDir } from '../../support/daemon.ts';
 
