@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { postgresUrlOf } from '../../kit/config/store-url.ts';
 import { silentLogger } from '../../kit/telemetry/logger.ts';
+import { hours } from '../../kit/time/duration.ts';
+import type { Migrated as PostgresMigrated } from '../../store/postgres/migrate.ts';
 import { CancelledError, confirm } from '../confirm.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
@@ -13,7 +15,14 @@ interface Migrated {
   /** Schema version before the command. 0 means that no tables existed. */
   before: number | null;
   after: number | null;
+  /** Migration that waits until no older node runs, with these nodes. */
+  waiting?: Waiting;
 }
+
+type Waiting = NonNullable<PostgresMigrated['waiting']>;
+
+/** Time limit of a statement. Changing a large table can take long. */
+const STATEMENT_TIMEOUT_MS = hours(6);
 
 /** @spec docs/scale-out.md "Start" */
 export const migrate = defineCommand({
@@ -27,27 +36,41 @@ export const migrate = defineCommand({
     if (url === null) return ok<Migrated>({ server: null, before: null, after: null });
     return ok<Migrated>(await migrateServer(url, context));
   },
-  text({ server, before, after }: Migrated, style) {
+  text({ server, before, after, waiting }: Migrated, style) {
     if (server === null) return 'The store is SQLite. Its files are upgraded when the platform starts.';
-    return before === after
-      ? `The tables at ${server} are up to date (schema ${after}).`
-      : `${style.green('✓')} The tables at ${server} are upgraded from schema ${before} to ${after}.`;
+    const done =
+      before === after
+        ? `The tables at ${server} ${waiting ? `have schema ${after}` : `are up to date (schema ${after})`}.`
+        : `${style.green('✓')} The tables at ${server} are upgraded from schema ${before} to ${after}.`;
+    return waiting ? `${done}\n${waitingText(waiting)}` : done;
   },
 });
+
+/** Says why a contract migration was not applied. Nodes of this version run without it. */
+function waitingText({ version, members }: Waiting): string {
+  const nodes = [...new Set(members.map((member) => `  ${member.instance}: svc ${member.version}`))];
+  return [
+    `Schema ${version} waits until these nodes are upgraded. Then run svc migrate again.`,
+    ...nodes,
+  ].join('\n');
+}
 
 /** Migrates the database. Prompts for confirmation only if the database needs changes. */
 async function migrateServer(url: string, context: CommandContext): Promise<Migrated> {
   const { CURRENT_SCHEMA, migratePostgres, PostgresDatabase, readSchemaState } = await import(
     '../../store/postgres/index.ts'
   );
-  const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-migrate' });
+  const database = new PostgresDatabase({
+    ...{ url, logger: silentLogger, applicationName: 'svc-migrate' },
+    queryTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
   try {
     const { server } = database;
     const { version } = await readSchemaState(database);
     const question = `Upgrade the tables at ${server} from schema ${version} to ${CURRENT_SCHEMA}?`;
     if (version < CURRENT_SCHEMA && !(await confirm(context, question))) throw new CancelledError();
-    const { before, after } = await migratePostgres(database);
-    return { server, before: before.version, after: after.version };
+    const { before, after, waiting } = await migratePostgres(database);
+    return { server, before: before.version, after: after.version, ...(waiting ? { waiting } : {}) };
   } finally {
     await database.close();
   }

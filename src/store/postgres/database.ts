@@ -13,6 +13,8 @@ export interface PostgresOptions {
   /** Name of the connections in `pg_stat_activity`. */
   applicationName: string;
   maxConnections?: number;
+  /** Time limit per statement. The default is 30 s. */
+  queryTimeoutMs?: number;
 }
 
 /** Schema of all tables, so that the platform can share a database with other programs. */
@@ -55,7 +57,13 @@ export class PostgresDatabase {
   #reserved: PostgresDatabase | undefined;
 
   constructor(options: PostgresOptions) {
-    const { url, logger, applicationName, maxConnections = MAX_CONNECTIONS } = options;
+    const {
+      url,
+      logger,
+      applicationName,
+      maxConnections = MAX_CONNECTIONS,
+      queryTimeoutMs = QUERY_TIMEOUT_MS,
+    } = options;
     this.#options = options;
     this.server = serverOf(url);
     this.pool = new ConnectionPool({
@@ -65,7 +73,7 @@ export class PostgresDatabase {
       max: maxConnections,
       application_name: applicationName,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: QUERY_TIMEOUT_MS,
+      query_timeout: queryTimeoutMs,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
       keepAlive: true,
       types: types as pg.CustomTypesConfig,
