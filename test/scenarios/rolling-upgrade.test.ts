@@ -31,8 +31,8 @@ const AFTER: ReleaseOptions = {
   edits: {
     'src/store/postgres/migrations.ts': [
       [
-        '  { sql: MEMBER_SCHEMA, minVersion: 1 },\n',
-        `  { sql: MEMBER_SCHEMA, minVersion: 1 },
+        '  { sql: SCHEDULE_RELEASES, minVersion: 1 },\n',
+        `  { sql: SCHEDULE_RELEASES, minVersion: 1 },
   { sql: 'alter table svc.run add column built_by text; create table svc.run_note (run_seq bigint primary key);', minVersion: 1 },
   { sql: "update svc.run set built_by = 'unknown' where built_by is null; alter table svc.run alter column built_by set not null;", minVersion: ${EXPANDED} },
 `,

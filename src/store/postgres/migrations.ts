@@ -6,7 +6,7 @@ import { PLUGIN_LOCK } from './plugin-lock.ts';
 import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES } from './state/schema.ts';
 import { TELEMETRY } from './telemetry/schema.ts';
-import { SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
+import { SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
 
 export interface Migration {
   sql: string;
@@ -31,6 +31,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: SHARED_RUNS, minVersion: 1 },
   { sql: PLUGIN_LOCK, minVersion: 1 },
   { sql: MEMBER_SCHEMA, minVersion: 1 },
+  { sql: SCHEDULE_RELEASES, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */
