@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { CURRENT_SCHEMA } from '../../src/store/postgres/migrations.ts';
 import { atEnd } from '../support/at-end.ts';
 import { tempDir } from '../support/daemon.ts';
-import { HAPROXY_MISSING, HAS_HAPROXY, startHaproxy, untilServedBy } from '../support/haproxy.ts';
+import { HAPROXY_MISSING, HAS_HAPROXY, startShippedHaproxy, untilServedBy } from '../support/haproxy.ts';
 import { FREE_PORTS } from '../support/ports.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../support/postgres.ts';
 import { buildRelease, type ReleaseOptions } from '../support/release.ts';
@@ -66,7 +66,7 @@ async function createProject(url: string): Promise<string> {
   await writeFile(join(folder, 'plugins/upgrade/effects.log'), '');
   await writeFile(join(folder, '.env'), KEYS, { mode: 0o600 });
   const gateway = {
-    ...{ port: 0, publicUrl: 'http://svc.example', drainDelayMs: 2000 },
+    ...{ port: 0, publicUrl: 'http://svc.example' },
     staticTokens: { [TOKEN]: { hostId: 'load', namespaceId: 'default' } },
   };
   const config = {
@@ -99,7 +99,7 @@ describe.skipIf(!POSTGRES_PROGRAMS || !HAS_HAPROXY)(
       const secretOf = async (event: string): Promise<string> =>
         (await one.svc('webhooks', 'provision', UPGRADE_PLUGIN, event)).envelope.result.secret;
       const secrets = { sync: await secretOf('sync'), async: await secretOf('async') };
-      const proxy = await startHaproxy([one.url, two.url]);
+      const proxy = await startShippedHaproxy([one.url, two.url]);
       await untilServedBy(proxy, 2);
       const load = new UpgradeLoad({ url: proxy, token: TOKEN, secrets });
       for (let n = 0; n < 10; n++) await load.start('long');
@@ -149,7 +149,7 @@ describe.skipIf(!POSTGRES_PROGRAMS || !HAS_HAPROXY)(
       expect(contracted).toMatchObject({ before: EXPANDED, after: CONTRACTED });
       expect(contracted).not.toHaveProperty('waiting');
       expect(await startRefused(before, project)).toMatch(/needs a newer version of svc/);
-    }, 300_000);
+    }, 600_000);
   },
 );
 

@@ -34,10 +34,13 @@ export class UpgradeLoad {
   constructor(options: UpgradeLoadOptions) {
     this.#options = options;
     this.#clients = Promise.all([
-      ...[10, 20, 200].map((pauseMs) => this.#repeat(pauseMs, () => this.#echo())),
+      ...[20, 50, 200].map((pauseMs) => this.#repeat(pauseMs, () => this.#echo())),
       ...[20, 100].map((pauseMs) => this.#repeat(pauseMs, () => this.#save())),
-      ...[10, 20, 150].map((pauseMs) => this.#repeat(pauseMs, () => this.#deliver('sync', 200))),
-      ...[10, 20, 150].map((pauseMs) => this.#repeat(pauseMs, () => this.#deliver('async', 202))),
+      ...[20, 150].map((pauseMs) => this.#repeat(pauseMs, () => this.#deliver('sync', 200))),
+      ...[20, 150].map((pauseMs) => this.#repeat(pauseMs, () => this.#deliver('async', 202))),
+      this.#repeat(50, () => this.#deliver('sync', 200, 2500)),
+      this.#repeat(50, () => this.#deliver('async', 202, 2500)),
+      this.#repeat(50, () => this.#stream()),
       this.#repeat(250, async () => void (await this.start('short'))),
     ]);
   }
@@ -75,9 +78,23 @@ export class UpgradeLoad {
     await this.#call('save', 200, `/api/v1/plugins/upgrade/saved/${this.#next++}`, { body: {} });
   }
 
-  async #deliver(event: 'sync' | 'async', status: number): Promise<void> {
+  /** Reads a stream of server-sent events, which lasts 3 s. */
+  async #stream(): Promise<void> {
+    const { url, token } = this.#options;
+    const headers = { authorization: `Bearer ${token}` };
+    const sentAt = new Date();
+    const outcome = await fetch(`${url}/api/v1/plugins/upgrade/ticks`, { headers }).then(
+      async (response) => `${response.status} ${await response.text().catch(String)}`,
+      (error: Error) => String(error.cause ?? error),
+    );
+    this.counts.stream = (this.counts.stream ?? 0) + 1;
+    if (!outcome.startsWith('200 ') || !outcome.endsWith('data: 10\n\n'))
+      this.failures.push(`${sentAt.toISOString()} stream: ${JSON.stringify(outcome)}`);
+  }
+
+  async #deliver(event: 'sync' | 'async', status: number, ms = 20): Promise<void> {
     const id = `${event}-${this.#next++}`;
-    const body = { id };
+    const body = { id, ms };
     const signature = createHmac('sha256', this.#options.secrets[event])
       .update(JSON.stringify(body))
       .digest('hex');
