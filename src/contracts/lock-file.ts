@@ -8,8 +8,11 @@ import { PluginId } from './ids.ts';
 export const PluginOrigin = z.enum(['installed', 'linked', 'project']);
 export type PluginOrigin = z.infer<typeof PluginOrigin>;
 
-/** One plugin of `marketplace.lock.json`. @spec Plugin enabled flag; docs/plugins.md "The lock file" */
-export const LockEntry = z.strictObject({
+/**
+ * One plugin of `marketplace.lock.json`. Fields of newer versions are kept, because nodes of two versions share the
+ * list. @spec Plugin enabled flag; docs/plugins.md "The lock file"
+ */
+export const LockEntry = z.looseObject({
   id: PluginId,
   version: z.string(),
   origin: PluginOrigin,
@@ -31,7 +34,7 @@ export type LockEntry = z.infer<typeof LockEntry>;
  * Content of `.svc/marketplace.lock.json`. Each change increments `revision`, which causes the services to reload the
  * plugins.
  */
-export const LockFile = z.strictObject({
+export const LockFile = z.looseObject({
   version: z.literal(1),
   revision: z.number().int().nonnegative(),
   plugins: z.record(z.string(), LockEntry),

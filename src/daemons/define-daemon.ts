@@ -74,6 +74,8 @@ export interface DaemonServices {
   withdraw?: () => Promise<void>;
   /** Reports to the readiness endpoint whether this process still has to load the latest plugin changes. */
   plugins?: { isBehind(): Promise<boolean> };
+  /** Returns the services to which this service forwards calls, and which this node has not started yet. */
+  starting?: () => readonly ServiceName[];
 }
 
 /** Declaration of a platform service, which `run-daemon.ts` starts. */

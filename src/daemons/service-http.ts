@@ -32,6 +32,7 @@ export function createServiceHttp<Services extends DaemonServices>(
       ...{ service: definition.name, clock: resources.clock, logger: resources.logger, isDraining },
       probeStore: services.probeStore,
       plugins: services.plugins,
+      starting: services.starting,
     }),
     degradations: services.degradations,
   });

@@ -24,6 +24,8 @@ export interface ReadinessDeps {
    * plugins.
    */
   plugins?: { isBehind(): Promise<boolean> } | undefined;
+  /** Returns the services of this node whose calls this service forwards, and which have not started yet. */
+  starting?: (() => readonly ServiceName[]) | undefined;
 }
 
 /** Determines whether a service is ready for requests from load balancers. */
@@ -46,9 +48,12 @@ export class Readiness {
    * the return to readiness.
    */
   async reasons(): Promise<Degradation[]> {
-    const reasons = [this.#drainReason(), await this.#storeReason(), await this.#pluginReason()].filter(
-      (reason) => reason !== undefined,
-    );
+    const reasons = [
+      this.#drainReason(),
+      this.#startReason(),
+      await this.#storeReason(),
+      await this.#pluginReason(),
+    ].filter((reason) => reason !== undefined);
     this.#report(reasons);
     return reasons;
   }
@@ -56,6 +61,12 @@ export class Readiness {
   #drainReason(): Degradation | undefined {
     if (!this.#deps.isDraining()) return undefined;
     return { reasonCode: 'DRAINING', message: 'The service is stopping.' };
+  }
+
+  #startReason(): Degradation | undefined {
+    const starting = this.#deps.starting?.() ?? [];
+    if (starting.length === 0) return undefined;
+    return { reasonCode: 'SERVICES_STARTING', message: `Not started yet: ${starting.join(', ')}.` };
   }
 
   async #storeReason(): Promise<Degradation | undefined> {

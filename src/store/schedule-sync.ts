@@ -1,5 +1,5 @@
 import { days } from '../kit/time/duration.ts';
-import type { ScheduleOwners, ScheduleRecord } from './ports/index.ts';
+import type { ScheduleNode, ScheduleOwners, ScheduleRecord, ScheduleSource } from './ports/index.ts';
 
 export type SchedulePlan = Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>;
 
@@ -17,6 +17,47 @@ export interface ScheduleChanges {
   /** Ids of schedules whose workflow or plugin is not loaded, or whose nodes are all down. */
   deactivated: string[];
 }
+
+/** Schedule that a node has registered. */
+export interface ScheduleRegistration extends Pick<ScheduleNode, 'instance'> {
+  id: string;
+  /** Digest of the node's schedules. Null for nodes of a version that stored no digest. */
+  release: string | null;
+  /** Grows with each release. */
+  releaseOrder: number;
+  /** Whether a live process of the node has registered the schedule. */
+  isLive: boolean;
+}
+
+/** What a node must know about other nodes to store its schedules. */
+export interface ScheduleView {
+  /** Ids that other nodes have registered. The value of an id is true if one of these nodes is live. */
+  elsewhere: ReadonlyMap<string, boolean>;
+  /** Ids of schedules whose plan is that of a newer release, which a live node runs. */
+  newer: ReadonlySet<string>;
+  releaseOrder: number;
+}
+
+/**
+ * Compares a node's release with the registered ones. An unknown release is the newest. A known release keeps its place,
+ * so that a restarted node of an older release does not undo the plans of a newer one.
+ */
+export function viewSchedules(
+  registered: readonly ScheduleRegistration[],
+  { instance, release }: Pick<ScheduleSource, 'instance' | 'release'>,
+): ScheduleView {
+  const orders = registered.map(({ releaseOrder }) => releaseOrder);
+  const known = registered.find((each) => each.release === release);
+  const releaseOrder = known?.releaseOrder ?? Math.max(0, ...orders) + 1;
+  const others = registered.filter((each) => each.instance !== instance);
+  const elsewhere = new Map<string, boolean>();
+  for (const { id, isLive } of others) elsewhere.set(id, isLive || elsewhere.get(id) === true);
+  const newer = others.filter((each) => each.isLive && each.releaseOrder > releaseOrder);
+  return { elsewhere, newer: new Set(newer.map(({ id }) => id)), releaseOrder };
+}
+
+/** View of a node whose store no other node uses. */
+export const ALONE: ScheduleView = { elsewhere: new Map(), newer: new Set(), releaseOrder: 0 };
 
 /** Time after which a schedule is deleted if its workflow or plugin stays unloaded. */
 export const MAX_ABSENT_MS = days(30);

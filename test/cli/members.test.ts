@@ -73,6 +73,7 @@ test('the table of members fits into 80 columns and shows the end of long ids, i
       instance: 'node_01b8dac5-b5c2-7c27-a83c-4825204b1967',
       kind: 'gateway',
       version: '0.1.0',
+      schema: null,
       release: null,
     } as const),
     ...{

@@ -5,6 +5,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, test, vi } from 'vitest';
 import { gateway } from '../../src/daemons/gateway/index.ts';
 import { marketplace } from '../../src/daemons/marketplace/index.ts';
+import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
 import { state } from '../../src/daemons/state/index.ts';
 import { workflow } from '../../src/daemons/workflow/index.ts';
@@ -90,6 +91,20 @@ test('the gateway stays ready while another program locks svc.db, because it acc
   daemon.clock.advance(10_000);
   expect((await readiness(daemon)).status).toBe(200);
   locking.close();
+});
+
+test('the gateway is not ready before the services of its node to which it forwards calls', async () => {
+  const peers = createPeers();
+  const whole = await startTestDaemon(gateway, { peers, elsewhere: [] });
+  expect(await readiness(whole)).toMatchObject({ status: 503, reasons: ['SERVICES_STARTING'] });
+  peers.set({ rest: 'http://127.0.0.1:5050' });
+  const half = await readiness(whole);
+  expect(half.body.error!.message).toBe('gateway is not ready. Not started yet: workflow.');
+  peers.set({ workflow: 'http://127.0.0.1:7778' });
+  expect((await readiness(whole)).status).toBe(200);
+
+  const alone = await startTestDaemon(gateway, { elsewhere: ['rest', 'workflow'] });
+  expect((await readiness(alone)).status).toBe(200);
 });
 
 test('a service is not ready while the latest change of plugins is not loaded', async () => {

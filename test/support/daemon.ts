@@ -1,7 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type CallInput, type Endpoint, PlatformConfig, type ReplyOf } from '../../src/contracts/index.ts';
+import {
+  type CallInput,
+  type Endpoint,
+  PlatformConfig,
+  type ReplyOf,
+  type ServiceName,
+} from '../../src/contracts/index.ts';
 import type { DaemonDefinition, DaemonServices } from '../../src/daemons/define-daemon.ts';
 import { createPeers, type Peers } from '../../src/daemons/peers.ts';
 import type { OperatorCredentials } from '../../src/daemons/process-protocol.ts';
@@ -60,6 +66,8 @@ export interface TestDaemonOptions {
   keys?: Partial<KeyMaterial>;
   operator?: OperatorCredentials;
   peers?: Peers;
+  /** Services that other nodes run. Set if this node has a supervisor. */
+  elsewhere?: readonly ServiceName[];
   /** Where secrets that the config names are found. */
   env?: Record<string, string>;
   otlp?: OtlpTarget;
@@ -100,6 +108,7 @@ export async function startTestDaemon<Services extends DaemonServices>(
     clock,
     random: systemRandom(() => clock.now()),
     peers: options.peers ?? createPeers(),
+    ...(options.elsewhere ? { elsewhere: options.elsewhere } : {}),
     output: logs,
     env: options.env ?? {},
     logLevel: 'debug',

@@ -1,8 +1,9 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { packageRoot } from '../../src/kit/files/paths.ts';
 import { atEnd } from './at-end.ts';
 import { tempDir } from './daemon.ts';
 import { freePort } from './ports.ts';
@@ -52,8 +53,24 @@ export async function startHaproxy(
   options: HaproxyOptions = {},
 ): Promise<string> {
   const port = await freePort();
+  return run(port, configFor(port, gateways, options));
+}
+
+/** Starts HAProxy with the settings of `docker/haproxy.cfg`. Resolves with its URL. */
+export async function startShippedHaproxy(gateways: readonly string[]): Promise<string> {
+  const port = await freePort();
+  const shipped = await readFile(join(packageRoot, 'docker/haproxy.cfg'), 'utf8');
+  const lines = shipped
+    .replace('bind :4000', `bind 127.0.0.1:${port}`)
+    .split('\n')
+    .filter((line) => !line.startsWith('  server '));
+  const servers = gateways.map((url, n) => `  server gateway${n} ${new URL(url).host}`);
+  return run(port, [...lines, `  http-response set-header ${SERVED_BY} %s`, ...servers, ''].join('\n'));
+}
+
+async function run(port: number, config: string): Promise<string> {
   const file = join(await tempDir(), 'haproxy.cfg');
-  await writeFile(file, configFor(port, gateways, options));
+  await writeFile(file, config);
   execFileSync('haproxy', ['-c', '-q', '-f', file]);
   const child: ChildProcess = spawn('haproxy', ['-db', '-f', file], { stdio: 'ignore' });
   atEnd(async () => {

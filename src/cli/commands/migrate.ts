@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { postgresUrlOf } from '../../kit/config/store-url.ts';
 import { silentLogger } from '../../kit/telemetry/logger.ts';
+import { hours } from '../../kit/time/duration.ts';
+import type { Migrated as PostgresMigrated } from '../../store/postgres/migrate.ts';
 import { CancelledError, confirm } from '../confirm.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
@@ -15,7 +17,14 @@ interface Migrated {
   after: number | null;
   /** Whether a restored or cloned database was made usable. */
   adopted: boolean;
+  /** Migration that waits until no older node runs, with these nodes. */
+  waiting?: Waiting;
 }
+
+type Waiting = NonNullable<PostgresMigrated['waiting']>;
+
+/** Time limit of a statement. Changing a large table can take long. */
+const STATEMENT_TIMEOUT_MS = hours(6);
 
 /** @spec docs/scale-out.md "Start" */
 export const migrate = defineCommand({
@@ -31,33 +40,48 @@ export const migrate = defineCommand({
     if (url === null) return ok<Migrated>({ server: null, before: null, after: null, adopted: false });
     return ok<Migrated>(await migrateServer(url, adopt, context));
   },
-  text({ server, before, after, adopted }: Migrated, style) {
+  text({ server, before, after, adopted, waiting }: Migrated, style) {
     if (server === null) return 'The store is SQLite. Its files are upgraded when the platform starts.';
     if (adopted) return `${style.green('✓')} The platform can start on ${server}: svc up -d`;
-    return before === after
-      ? `The tables at ${server} are up to date (schema ${after}).`
-      : `${style.green('✓')} The tables at ${server} are upgraded from schema ${before} to ${after}.`;
+    const done =
+      before === after
+        ? `The tables at ${server} ${waiting ? `have schema ${after}` : `are up to date (schema ${after})`}.`
+        : `${style.green('✓')} The tables at ${server} are upgraded from schema ${before} to ${after}.`;
+    return waiting ? `${done}\n${waitingText(waiting)}` : done;
   },
 });
+
+/** Says why a contract migration was not applied. Nodes of this version run without it. */
+function waitingText({ version, members }: Waiting): string {
+  const nodes = [...new Set(members.map((member) => `  ${member.instance}: svc ${member.version}`))];
+  return [
+    `Schema ${version} waits until these nodes are upgraded. Then run svc migrate again.`,
+    ...nodes,
+  ].join('\n');
+}
 
 /** Migrates the database. Prompts for confirmation only if the database needs changes. */
 async function migrateServer(url: string, adopt: boolean, context: CommandContext): Promise<Migrated> {
   const { adoptDatabase, CURRENT_SCHEMA, isCopy, migratePostgres, PostgresDatabase, readSchemaState } =
     await import('../../store/postgres/index.ts');
-  const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-migrate' });
+  const database = new PostgresDatabase({
+    ...{ url, logger: silentLogger, applicationName: 'svc-migrate' },
+    queryTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
   try {
     const { server } = database;
     const { version } = await readSchemaState(database);
     const question = `Upgrade the tables at ${server} from schema ${version} to ${CURRENT_SCHEMA}?`;
     if (version < CURRENT_SCHEMA && !(await confirm(context, question))) throw new CancelledError();
-    const { before, after } = await migratePostgres(database);
+    const { before, after, waiting } = await migratePostgres(database);
     const adopted = adopt && (await isCopy(database));
     if (adopted) {
       const warning = `Use the copy at ${server} in place of the original? If the original still runs, both run the same webhooks, schedules and workflows.`;
       if (!(await confirm(context, warning))) throw new CancelledError();
       await adoptDatabase(database);
     }
-    return { server, before: before.version, after: after.version, adopted };
+    const versions = { before: before.version, after: after.version };
+    return { server, ...versions, adopted, ...(waiting ? { waiting } : {}) };
   } finally {
     await database.close();
   }

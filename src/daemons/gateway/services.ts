@@ -26,6 +26,7 @@ import { identityServices } from './identity-services.ts';
 import { createLoadMetrics } from './metrics.ts';
 import { NodeMembers } from './node-members.ts';
 import { OtherProcesses } from './other-processes.ts';
+import { startingUpstreams } from './proxy/upstreams.ts';
 import { proxyServices } from './proxy-services.ts';
 import { remoteExecution } from './remote-execution.ts';
 import { lockStore } from './store-lock.ts';
@@ -98,6 +99,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     // store, so that load balancers keep the gateway in service.
     ...(config.inbox.whenStoreDown === 'spill' ? {} : { probeStore: () => store.probe() }),
     degradations: () => inboxDegradations(inbox),
+    starting: () => startingUpstreams(resources),
   };
 }
 

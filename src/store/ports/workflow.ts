@@ -117,6 +117,11 @@ export interface ScheduleOwners {
 /** Node and member that register schedules. */
 export type ScheduleNode = Pick<MemberRecord, 'instance' | 'fence'>;
 
+/** Node that registers schedules, with a digest of its schedules. */
+export interface ScheduleSource extends ScheduleNode {
+  release: string;
+}
+
 /** Member that claims due schedules, and the ids of the workflows that it can start. */
 export interface ScheduleClaim {
   fence: number;
@@ -126,13 +131,14 @@ export interface ScheduleClaim {
 export interface ScheduleStore {
   /**
    * Replaces the schedules of the loaded workflows and plugins. Deactivates the schedules of other owners, and deletes
-   * these schedules after 30 days. If `node` is given, keeps schedules that another live node has registered.
+   * these schedules after 30 days. If `node` is given, keeps schedules that another live node has registered. If the
+   * nodes have different plans of a schedule, the plan of the release that was registered last applies.
    */
   sync(
     schedules: Array<Omit<ScheduleRecord, 'paused' | 'lastAt' | 'lastRunId'>>,
     owners: ScheduleOwners,
     now: number,
-    node?: ScheduleNode,
+    node?: ScheduleSource,
   ): Promise<void>;
   list(tenantId: string): Promise<ScheduleRecord[]>;
   find(tenantId: string, id: string): Promise<ScheduleRecord | undefined>;

@@ -16,6 +16,8 @@ export interface PostgresOptions {
   maxConnections?: number;
   /** Time limit of the server per statement. By default, only the process limits its wait. */
   statementTimeoutMs?: number;
+  /** Time for which the process waits for a statement. The default is 30 s. */
+  queryTimeoutMs?: number;
 }
 
 /** Schema of all tables, so that the platform can share a database with other programs. */
@@ -60,7 +62,14 @@ export class PostgresDatabase {
   #lists: PostgresDatabase | undefined;
 
   constructor(options: PostgresOptions) {
-    const { url, logger, applicationName, maxConnections = MAX_CONNECTIONS, statementTimeoutMs } = options;
+    const {
+      url,
+      logger,
+      applicationName,
+      maxConnections = MAX_CONNECTIONS,
+      statementTimeoutMs,
+      queryTimeoutMs = QUERY_TIMEOUT_MS,
+    } = options;
     this.#options = options;
     this.server = serverOf(url);
     this.pool = new ConnectionPool({
@@ -70,7 +79,7 @@ export class PostgresDatabase {
       max: maxConnections,
       application_name: applicationName,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: QUERY_TIMEOUT_MS,
+      query_timeout: queryTimeoutMs,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
       ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
       keepAlive: true,

@@ -5,7 +5,13 @@ export { type PostgresGatewayOptions, postgresCache, postgresGatewayStore } from
 export { adoptDatabase, isCopy, requireOriginal } from './identity.ts';
 export { type MemberOverview, memberOverview } from './member-overview.ts';
 export { PostgresMembers } from './members.ts';
-export { migratePostgres, readSchemaState, requireUsableSchema } from './migrate.ts';
+export {
+  type Migrated,
+  membersText,
+  migratePostgres,
+  readSchemaState,
+  requireUsableSchema,
+} from './migrate.ts';
 export { CURRENT_SCHEMA } from './migrations.ts';
 export { PostgresRateCounters } from './rate-counters.ts';
 export { postgresSharedPlugins } from './shared-plugins.ts';

@@ -8,6 +8,8 @@ export interface MemberOverview {
   kind: ServiceName;
   url: string | null;
   version: string;
+  /** Newest schema version that the member knows. Null for members that do not report it. */
+  schema: number | null;
   /** Digest of the member's config or project. Each kind of service defines its own digest. */
   release: string | null;
   /** Time until the lease ends, in ms. Negative after the lease has expired. */
@@ -22,7 +24,9 @@ export interface MemberOverview {
 /** Returns the members that have not ended, including members with an expired lease. */
 export async function memberOverview(database: PostgresDatabase): Promise<MemberOverview[]> {
   const { rows } = await database.sql<MemberOverview & object>(
-    `select m.instance, m.kind, m.url, m.version, m.release, m.lease_until - ${DATABASE_TIME} as "leaseLeftMs",
+    // Read as JSON, because the column does not exist before `svc migrate`.
+    `select m.instance, m.kind, m.url, m.version, (to_jsonb(m) ->> 'schema')::integer as schema, m.release,
+        m.lease_until - ${DATABASE_TIME} as "leaseLeftMs",
        case when m.read_xact is not null then coalesce((
          select greatest(0, ${DATABASE_TIME} - min(f.added_at)) from svc.feed f
          where (f.xact, f.n) > (m.read_xact, m.read_n)), 0) end as "feedLagMs"

@@ -3,27 +3,10 @@ import type { Clock } from '../../kit/time/clock.ts';
 import type { MemberRecord, MemberRenewal, MemberStore, NewMember } from '../ports/index.ts';
 import type { PostgresDatabase } from './database.ts';
 import { NOW } from './database-clock.ts';
+import { requireUsableSchema, type SchemaState, SELECT_SCHEMA } from './migrate.ts';
+import { CURRENT_SCHEMA } from './migrations.ts';
 import { lockName } from './named-lock.ts';
-
-/**
- * Table of members. A fence number is never reused, because other rows can still contain the fences of ended members.
- */
-export const MEMBERS = `
-  create table svc.member (
-    fence bigint generated always as identity primary key,
-    kind text not null,
-    instance text collate "C" not null,
-    url text,
-    version text not null,
-    release text,
-    keys json,
-    started_at bigint not null,
-    lease_until bigint,
-    ended_at bigint
-  );`;
-
-export const DRAINING_MEMBERS =
-  'alter table svc.member add column is_draining boolean not null default false;';
+import type { Sql } from './named-sql.ts';
 
 /** Selects the fence tokens of members that have not ended. */
 export const UNENDED_FENCES = 'select fence from svc.member where ended_at is null';
@@ -63,11 +46,12 @@ export class PostgresMembers implements MemberStore {
         { kind, replaces: replaces ?? member.instance, isSole, now },
       );
       const [row] = await sql<{ fence: number }>(
-        `insert into svc.member (kind, instance, version, release, keys, started_at, lease_until)
-         select :kind, :instance, :version, :release, :keys::json, now, now + :leaseMs::bigint
+        `insert into svc.member (kind, instance, version, release, keys, schema, started_at, lease_until)
+         select :kind, :instance, :version, :release, :keys::json, :schema, now, now + :leaseMs::bigint
          from (select ${NOW} as now) as clock returning fence`,
-        { ...member, keys: keys && JSON.stringify(keys), now },
+        { ...member, keys: keys && JSON.stringify(keys), schema: CURRENT_SCHEMA, now },
       );
+      await this.#requireSchema(sql);
       return row!.fence;
     });
   }
@@ -113,6 +97,15 @@ export class PostgresMembers implements MemberStore {
 
   async swept(fences: readonly number[]): Promise<void> {
     await this.#run('delete from svc.member where ended_at is not null and fence = any(:fences)', { fences });
+  }
+
+  /**
+   * Throws STORE_ERROR if a contract migration was applied after this process had checked the schema. Must run after
+   * the insert: contract migrations lock the table of members, so the insert has waited for them.
+   */
+  async #requireSchema(sql: Sql): Promise<void> {
+    const [state] = await sql<SchemaState>(SELECT_SCHEMA);
+    if (state) requireUsableSchema(state, this.#database.server);
   }
 
   async #fences(text: string, values: object): Promise<number[]> {

@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
 import type { PostgresDatabase } from './database.ts';
-import { MIGRATIONS, type Migration } from './migrations.ts';
+import { DATABASE_TIME } from './database-clock.ts';
+import { isContract, MIGRATIONS, type Migration, requiredSchema } from './migrations.ts';
 import { postgresError } from './postgres-error.ts';
 
 /** State of a database's schema. Version 0 means that the platform has no tables yet. */
@@ -11,15 +13,32 @@ export interface SchemaState {
   minVersion: number;
 }
 
+/** A live member that was built for a schema version which a contract migration no longer supports. */
+export interface OutdatedMember {
+  instance: string;
+  kind: string;
+  version: string;
+}
+
+export interface Migrated {
+  before: SchemaState;
+  after: SchemaState;
+  /** Contract migration that was not applied, with the members for which it waits. */
+  waiting?: { version: number; members: OutdatedMember[] };
+}
+
 /** Key of the advisory lock for migrations. Consists of the bytes of `svc` and a 1. */
 const LOCK_KEY = 0x73766301;
 
-/**
- * Time limit for the lock of a table. Services that use the table wait behind the migration, which itself may wait for a
- * dump.
- */
-const LOCK_TIMEOUT_MS = 5000;
+/** Time limit to lock a table. Requests of running nodes that use the table wait behind the migration. */
+const LOCK_TIMEOUT_MS = 1000;
 const LOCK_TIMEOUT_CODE = '55P03';
+const MAX_LOCK_ATTEMPTS = 60;
+const LOCK_PAUSE_MS = 500;
+
+/** SQL for the version and the minimum version of the schema. */
+export const SELECT_SCHEMA =
+  'select version, min_version as "minVersion" from svc.schema_version order by version desc limit 1';
 
 export async function readSchemaState({ pool, server }: PostgresDatabase): Promise<SchemaState> {
   try {
@@ -31,21 +50,24 @@ export async function readSchemaState({ pool, server }: PostgresDatabase): Promi
 
 /**
  * Applies pending migrations, each in its own transaction. Several machines can call this function at the same time.
+ * Stops before a contract migration while members that it no longer supports are alive. Throws CONFLICT if this
+ * program needs a migration behind that one, or if a long transaction uses a table to be changed.
  */
 export async function migratePostgres(
   { pool, server }: PostgresDatabase,
   migrations: readonly Migration[] = MIGRATIONS,
-): Promise<{ before: SchemaState; after: SchemaState }> {
+  { lockAttempts = MAX_LOCK_ATTEMPTS } = {},
+): Promise<Migrated> {
   try {
     const client = await pool.connect();
     try {
       await client.query('select pg_advisory_lock($1)', [LOCK_KEY]);
       const before = await schemaState(client);
       requireKnownVersion(before, migrations, server);
-      for (let version = before.version; version < migrations.length; version++) {
-        await apply(client, migrations[version]!, version + 1);
-      }
-      return { before, after: await schemaState(client) };
+      const waiting = await applyPending(client, migrations, { applied: before.version, lockAttempts });
+      const after = await schemaState(client);
+      if (waiting && after.version < requiredSchema(migrations)) throw waitingError(server, waiting);
+      return { before, after, ...(waiting ? { waiting } : {}) };
     } finally {
       // Closing the connection also releases the advisory lock.
       client.release(true);
@@ -61,17 +83,30 @@ export function requireUsableSchema(
   server: string,
   migrations: readonly Migration[] = MIGRATIONS,
 ): void {
-  const details = { server, schema: state.version, knownSchema: migrations.length };
-  if (state.version < migrations.length) {
+  const needed = requiredSchema(migrations);
+  if (state.version < needed) {
     throw new PlatformError(
       'STORE_ERROR',
       state.version === 0
         ? `The database at ${server} has no tables yet. Run \`svc migrate --yes\`.`
-        : `The database at ${server} has schema ${state.version}, but this version of svc needs ${migrations.length}. Run \`svc migrate --yes\`.`,
-      { details },
+        : `The database at ${server} has schema ${state.version}, but this version of svc needs ${needed}. Run \`svc migrate --yes\`.`,
+      { details: { server, schema: state.version, knownSchema: migrations.length } },
     );
   }
   requireKnownVersion(state, migrations, server);
+}
+
+/** Describes members for messages, one per node and version. */
+export function membersText(members: readonly OutdatedMember[]): string {
+  return [...new Set(members.map(({ instance, version }) => `${instance} (svc ${version})`))].join(', ');
+}
+
+function waitingError(server: string, { version, members }: Required<Migrated>['waiting']): PlatformError {
+  return new PlatformError(
+    'CONFLICT',
+    `The database at ${server} cannot be upgraded beyond schema ${version - 1}, because older nodes are running: ${membersText(members)}. Upgrade them to the version between first, or stop them, then run \`svc migrate --yes\`.`,
+    { details: { server, schema: version - 1, members } },
+  );
 }
 
 function requireKnownVersion(
@@ -92,13 +127,47 @@ async function schemaState(client: pg.Pool | pg.PoolClient): Promise<SchemaState
     `select to_regclass('svc.schema_version')::text as table`,
   );
   if (!found[0]?.table) return { version: 0, minVersion: 0 };
-  const { rows } = await client.query<{ version: number; min_version: number }>(
-    'select version, min_version from svc.schema_version order by version desc limit 1',
-  );
-  return { version: rows[0]?.version ?? 0, minVersion: rows[0]?.min_version ?? 0 };
+  const { rows } = await client.query<SchemaState>(SELECT_SCHEMA);
+  return rows[0] ?? { version: 0, minVersion: 0 };
 }
 
-async function apply(client: pg.PoolClient, { sql, minVersion }: Migration, version: number): Promise<void> {
+/** Returns the contract migration that could not be applied, or undefined if all migrations are applied. */
+async function applyPending(
+  client: pg.PoolClient,
+  migrations: readonly Migration[],
+  { applied, lockAttempts }: { applied: number; lockAttempts: number },
+): Promise<Migrated['waiting']> {
+  for (let version = applied + 1; version <= migrations.length; version++) {
+    const members = await applyInTime(client, migrations, { version, lockAttempts });
+    if (members.length > 0) return { version, members };
+  }
+  return undefined;
+}
+
+/** Repeats a migration that could not lock its tables in time, because running nodes use the tables. */
+async function applyInTime(
+  client: pg.PoolClient,
+  migrations: readonly Migration[],
+  { version, lockAttempts }: { version: number; lockAttempts: number },
+): Promise<OutdatedMember[]> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await apply(client, migrations, version);
+    } catch (error) {
+      if (codeOf(error) !== LOCK_TIMEOUT_CODE) throw error;
+      if (attempt === lockAttempts) throw tableInUse(error);
+      await sleep(LOCK_PAUSE_MS);
+    }
+  }
+}
+
+/** Applies one migration. Applies nothing if members that it no longer supports are alive, and returns these members. */
+async function apply(
+  client: pg.PoolClient,
+  migrations: readonly Migration[],
+  version: number,
+): Promise<OutdatedMember[]> {
+  const { sql, minVersion } = migrations[version - 1]!;
   await client.query('begin');
   try {
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -110,16 +179,39 @@ async function apply(client: pg.PoolClient, { sql, minVersion }: Migration, vers
           applied_at timestamptz not null default now()
         );`);
     }
+    const outdated = isContract(migrations, version) ? await endOutdated(client, minVersion) : [];
+    if (outdated.length > 0) {
+      await client.query('rollback');
+      return outdated;
+    }
     await client.query(sql);
     await client.query('insert into svc.schema_version (version, min_version) values ($1, $2)', [
       version,
       minVersion,
     ]);
     await client.query('commit');
+    return [];
   } catch (error) {
     await client.query('rollback').catch(() => {});
-    throw codeOf(error) === LOCK_TIMEOUT_CODE ? tableInUse(error) : error;
+    throw error;
   }
+}
+
+/**
+ * Returns the live members that know only schemas before `minVersion`. Ends such members whose lease has expired, so
+ * that they stop when they reach the database again. The lock keeps members from joining until the migration ends.
+ */
+async function endOutdated(client: pg.PoolClient, minVersion: number): Promise<OutdatedMember[]> {
+  await client.query('lock table svc.member in share row exclusive mode');
+  const isOutdated = 'ended_at is null and coalesce(schema, 0) < $1';
+  const { rows } = await client.query<OutdatedMember>(
+    `select instance, kind, version from svc.member
+     where ${isOutdated} and (lease_until is null or lease_until > ${DATABASE_TIME}) order by instance, fence`,
+    [minVersion],
+  );
+  if (rows.length === 0)
+    await client.query(`update svc.member set ended_at = ${DATABASE_TIME} where ${isOutdated}`, [minVersion]);
+  return rows;
 }
 
 function tableInUse(cause: unknown): PlatformError {

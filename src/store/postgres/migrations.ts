@@ -2,17 +2,20 @@ import { FEED } from './gateway/feed.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { DATABASE_IDENTITY } from './identity.ts';
-import { DRAINING_MEMBERS, MEMBERS } from './members.ts';
+import { DRAINING_MEMBERS, MEMBER_SCHEMA, MEMBERS } from './member-schema.ts';
 import { PLUGIN_LOCK } from './plugin-lock.ts';
 import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES, VECTORS } from './state/schema.ts';
 import { STORAGE_SETTINGS } from './storage-settings.ts';
 import { NODE_COUNTS, TELEMETRY } from './telemetry/schema.ts';
-import { RETENTION_INDEXES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
+import { RETENTION_INDEXES, SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
 
 export interface Migration {
   sql: string;
-  /** Programs that were built for a schema version below `minVersion` no longer work after this migration. */
+  /**
+   * Programs that were built for a schema version below `minVersion` no longer work after this migration. A migration
+   * that raises the number is a contract migration: `svc migrate` applies it when no such program runs any more.
+   */
   minVersion: number;
 }
 
@@ -32,7 +35,21 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: DRAINING_MEMBERS, minVersion: 1 },
   { sql: VECTORS, minVersion: 1 },
   { sql: `${DATABASE_IDENTITY} ${STORAGE_SETTINGS} ${NODE_COUNTS} ${RETENTION_INDEXES}`, minVersion: 1 },
+  { sql: MEMBER_SCHEMA, minVersion: 1 },
+  { sql: SCHEDULE_RELEASES, minVersion: 1 },
 ];
 
-/** Schema version that this program creates. */
+/** Newest schema version that this program knows. */
 export const CURRENT_SCHEMA = MIGRATIONS.length;
+
+/** Returns whether the migration to `version` ends the support of older programs. */
+export function isContract(migrations: readonly Migration[], version: number): boolean {
+  return migrations[version - 1]!.minVersion > (migrations[version - 2]?.minVersion ?? 1);
+}
+
+/** Returns the oldest schema version on which this program runs. Contract migrations at the end of the list can wait. */
+export function requiredSchema(migrations: readonly Migration[]): number {
+  let version = migrations.length;
+  while (version > 1 && isContract(migrations, version)) version--;
+  return version;
+}

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
+import type { NewMember } from '../../../src/store/ports/index.ts';
 import { PostgresDatabase } from '../../../src/store/postgres/database.ts';
+import { PostgresMembers } from '../../../src/store/postgres/members.ts';
 import {
   migratePostgres,
   readSchemaState,
@@ -12,6 +14,12 @@ import { freePort } from '../../support/ports.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 
 const NEWEST = MIGRATIONS.length;
+const EXPAND = { sql: 'create table svc.later (n integer)', minVersion: 1 };
+const CONTRACT = { sql: 'drop table svc.feed_pruned', minVersion: NEWEST + 1 };
+const MEMBER: NewMember = {
+  ...{ kind: 'gateway', instance: 'node_a', version: '1.0.0', release: null, keys: null },
+  ...{ leaseMs: 60_000, isSole: false },
+};
 
 function connect(url: string): PostgresDatabase {
   const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-test' });
@@ -54,7 +62,9 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL schema' : PO
     await migratePostgres(database, first);
     const dump = await database.pool.connect();
     await dump.query('begin; select from svc.first');
-    const migrating = migratePostgres(database, [...first, { sql: 'drop table svc.first', minVersion: 1 }]);
+    const migrating = migratePostgres(database, [...first, { sql: 'drop table svc.first', minVersion: 1 }], {
+      lockAttempts: 2,
+    });
     await expect(migrating).rejects.toMatchObject({ code: 'CONFLICT' });
     await dump.query('commit');
     dump.release();
@@ -86,6 +96,85 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL schema' : PO
       code: 'STORE_ERROR',
       details: { schema: NEWEST + 2, knownSchema: NEWEST },
     });
+  });
+
+  test('a contract migration waits until no older member is alive, and the new program runs without it', async () => {
+    const database = await open();
+    await migratePostgres(database);
+    const members = new PostgresMembers(database);
+    const fence = await members.join(MEMBER);
+    const migrations = [...MIGRATIONS, EXPAND, CONTRACT];
+    const first = await migratePostgres(database, migrations);
+    expect(first).toMatchObject({
+      after: { version: NEWEST + 1, minVersion: 1 },
+      waiting: {
+        version: NEWEST + 2,
+        members: [{ instance: 'node_a', kind: 'gateway', version: '1.0.0' }],
+      },
+    });
+    requireUsableSchema(first.after, database.server, migrations);
+    requireUsableSchema(first.after, database.server);
+
+    await members.leave(fence);
+    const second = await migratePostgres(database, migrations);
+    expect(second.after).toEqual({ version: NEWEST + 2, minVersion: NEWEST + 1 });
+    expect(second).not.toHaveProperty('waiting');
+  });
+
+  test('a contract migration ends older members whose lease has expired', async () => {
+    const database = await open();
+    await migratePostgres(database);
+    const members = new PostgresMembers(database);
+    const fence = await members.join({ ...MEMBER, leaseMs: -1 });
+    const { after } = await migratePostgres(database, [...MIGRATIONS, EXPAND, CONTRACT]);
+    expect(after.version).toBe(NEWEST + 2);
+    expect(await members.renew(fence, { leaseMs: 60_000, url: null })).toBe(false);
+  });
+
+  test('a member that checked the schema before a contract migration cannot join after it', async () => {
+    const database = await open();
+    await migratePostgres(database);
+    const members = new PostgresMembers(database);
+    await migratePostgres(database, [...MIGRATIONS, EXPAND, CONTRACT]);
+    await expect(members.join(MEMBER)).rejects.toThrow(/needs a newer version of svc/);
+    expect(await members.unended('gateway')).toEqual([]);
+  });
+
+  test('members without a schema count as older, and a migration behind a waiting one is refused', async () => {
+    const database = await open();
+    await migratePostgres(database);
+    await new PostgresMembers(database).join(MEMBER);
+    await database.sql('update svc.member set schema = null');
+    const migrations = [
+      ...MIGRATIONS,
+      { ...CONTRACT, minVersion: NEWEST },
+      { ...EXPAND, minVersion: NEWEST },
+    ];
+    await expect(migratePostgres(database, migrations)).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('node_a (svc 1.0.0)'),
+    });
+    expect((await readSchemaState(database)).version).toBe(NEWEST);
+  });
+
+  test('a migration gives way to requests while a transaction holds its table, and is repeated', async () => {
+    const database = await open();
+    await migratePostgres(database);
+    const client = await database.pool.connect();
+    await client.query('begin');
+    await client.query('lock table svc.feed in access share mode');
+    const migrating = migratePostgres(database, [
+      ...MIGRATIONS,
+      { sql: 'alter table svc.feed add column extra text', minVersion: 1 },
+    ]);
+    const waits = `select count(*) from pg_locks l join pg_class c on c.oid = l.relation
+      where c.relname = 'feed' and not l.granted`;
+    const waiting = async () => (await database.sql<{ count: number }>(waits)).rows[0]!.count;
+    await expect.poll(waiting).toBe(1);
+    await database.sql('select count(*) from svc.feed');
+    await client.query('commit');
+    client.release();
+    expect((await migrating).after.version).toBe(NEWEST + 1);
   });
 
   test('a server that cannot be reached, and a database that does not exist, name the remedy', async () => {

@@ -700,8 +700,8 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
         });
       const ids = async () => (await port.schedules.list('acme')).map(({ id }) => id);
       const [a, b] = [
-        { instance: 'a', fence: await join('a') },
-        { instance: 'b', fence: await join('b') },
+        { instance: 'a', fence: await join('a'), release: 'r1' },
+        { instance: 'b', fence: await join('b'), release: 'r2' },
       ];
       await port.schedules.sync([plan('n:1'), plan('n:2')], owners, 0, a);
       await port.schedules.setPaused('n:1', true, null);
@@ -710,12 +710,39 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       await port.members.leave(a.fence);
       await port.schedules.sync([plan('n:2'), { ...plan('n:3'), cron: '0 * * * *' }], owners, 0, b);
       expect(await ids()).toEqual(['n:2', 'n:3']);
-      const again = { instance: 'a', fence: await join('a') };
+      const again = { instance: 'a', fence: await join('a'), release: 'r1' };
       await port.schedules.sync([plan('n:1'), plan('n:2')], owners, 0, again);
       expect(await port.schedules.find('acme', 'n:1')).toMatchObject({ paused: true });
       await port.schedules.sync([plan('n:2')], owners, 0, again);
       expect(await ids()).toEqual(['n:2', 'n:3']);
       expect(await port.schedules.find('acme', 'n:1')).toBeUndefined();
+    });
+
+    test('a restarted node of an older release does not undo the plan of a newer one, until that is gone', async () => {
+      const { port } = await openFresh(open);
+      const plan = (cron: string) => ({
+        ...{ id: 'n:1', tenantId: 'acme', workflowId: 'n', cron, timezone: 'UTC' },
+        ...({ overlap: 'skip', catchUp: 'all', input: '{}', nextAt: 100 } as const),
+      });
+      const owners = { workflows: new Set(['n']), plugins: new Set<string>() };
+      const sync = async (instance: string, release: string, cron: string): Promise<number> => {
+        const fence = await port.members.join({
+          ...{ kind: 'workflow' as const, instance, version: '1.0.0', release: null },
+          ...{ keys: null, leaseMs: 10_000, isSole: false },
+        });
+        await port.schedules.sync([plan(cron)], owners, 0, { instance, fence, release });
+        return fence;
+      };
+      const stored = async () => (await port.schedules.find('acme', 'n:1'))!.cron;
+      await sync('a', 'before', '0 * * * *');
+      await sync('b', 'before', '0 * * * *');
+      const upgraded = await sync('b', 'after', '30 * * * *');
+      expect(await stored()).toBe('30 * * * *');
+      await sync('a', 'before', '0 * * * *');
+      expect(await stored()).toBe('30 * * * *');
+      await port.members.leave(upgraded);
+      await sync('a', 'before', '0 * * * *');
+      expect(await stored()).toBe('0 * * * *');
     });
   });
 }

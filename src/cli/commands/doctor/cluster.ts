@@ -32,7 +32,10 @@ async function checkMembers({ loaded }: CheckTarget): Promise<Fact[]> {
   });
   if (versions.size > 1)
     facts.push(
-      warning(`nodes run different versions: ${[...versions].join(', ')}`, 'Upgrade the other nodes.'),
+      warning(
+        `nodes run different versions: ${[...versions].sort().join(', ')}`,
+        'Upgrade the other nodes, then run svc migrate --yes.',
+      ),
     );
   return [...facts, ...differingProjects(members)];
 }

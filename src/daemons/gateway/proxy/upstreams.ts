@@ -1,4 +1,4 @@
-import type { PlatformConfig } from '../../../contracts/index.ts';
+import type { PlatformConfig, ServiceName } from '../../../contracts/index.ts';
 import type { Peers } from '../../peers.ts';
 
 export type UpstreamName = 'rest' | 'workflow';
@@ -27,6 +27,23 @@ export function createUpstreams(config: PlatformConfig['gateway']['upstreams'], 
     const basePath = fixed ? fixed.pathname.replace(/\/+$/, '') : '';
     return { name, prefixes, websocket, basePath, origin: () => fixed?.origin ?? peers.urlOf(name) };
   });
+}
+
+/** Returns the upstreams on this node whose address is not known yet. Calls to them would fail. */
+export function startingUpstreams({ config, peers, elsewhere }: UpstreamHosts): readonly UpstreamName[] {
+  // Without a supervisor, every service may be on another node.
+  if (!elsewhere) return [];
+  const known = peers.known();
+  return NAMES.filter(
+    (name) => !config.gateway.upstreams[name].url && !elsewhere.includes(name) && !known[name],
+  );
+}
+
+interface UpstreamHosts {
+  config: PlatformConfig;
+  peers: Peers;
+  /** Services that other nodes run. */
+  elsewhere?: readonly ServiceName[] | undefined;
 }
 
 /** Returns the upstream with the longest matching prefix. `EdgeRouter` uses the same rule. */

@@ -1,5 +1,12 @@
-import type { ScheduleClaim, ScheduleNode, ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
-import { MAX_ABSENT_MS, type SchedulePlan, scheduleChanges } from '../../schedule-sync.ts';
+import type { ScheduleClaim, ScheduleRecord, ScheduleSource, ScheduleStore } from '../../ports/index.ts';
+import {
+  ALONE,
+  MAX_ABSENT_MS,
+  type SchedulePlan,
+  type ScheduleRegistration,
+  scheduleChanges,
+  viewSchedules,
+} from '../../schedule-sync.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { hasNoOwner, UNENDED_FENCES } from '../members.ts';
 import { lockName } from '../named-lock.ts';
@@ -32,10 +39,11 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
       database.transact(async (sql) => {
         await lockName(sql, 'schedules');
         const stored = await sql<ScheduleRecord>(SELECT);
-        const elsewhere = node ? await registeredElsewhere(sql, node) : new Map<string, boolean>();
+        const view = node ? viewSchedules(await sql<ScheduleRegistration>(REGISTERED), node) : ALONE;
+        const { elsewhere, newer } = view;
         const { renamed, removed, deactivated } = scheduleChanges(stored, schedules, { owners, elsewhere });
         for (const change of renamed) await sql('update svc.schedule set id = :to where id = :from', change);
-        for (const schedule of schedules) await sql(PUT, schedule);
+        for (const schedule of schedules) if (!newer.has(schedule.id)) await sql(PUT, schedule);
         await sql('delete from svc.schedule where id = any(:removed)', { removed });
         await sql(
           `update svc.schedule set next_at = null, absent_since = coalesce(absent_since, :now)
@@ -43,7 +51,7 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
           { deactivated, now },
         );
         await sql('delete from svc.schedule where absent_since < :before', { before: now - MAX_ABSENT_MS });
-        if (node) await register(sql, schedules, node);
+        if (node) await register(sql, schedules, { ...node, releaseOrder: view.releaseOrder });
       }),
     list: (tenantId) =>
       database.read((sql) =>
@@ -115,26 +123,22 @@ async function claimDue(
   return claimed.toSorted((a, b) => (a.nextAt ?? 0) - (b.nextAt ?? 0));
 }
 
-/** Returns the schedule ids that other nodes have registered. The map value is true if one of these nodes is live. */
-async function registeredElsewhere(sql: Sql, { instance }: ScheduleNode): Promise<Map<string, boolean>> {
-  const rows = await sql<{ id: string; isLive: boolean }>(
-    `select schedule_id as id, bool_or(fence in (${UNENDED_FENCES})) as "isLive" from svc.schedule_node
-     where instance <> :instance group by schedule_id`,
-    { instance },
-  );
-  return new Map(rows.map(({ id, isLive }) => [id, isLive]));
-}
+const REGISTERED = `select schedule_id as id, instance, release, release_order as "releaseOrder",
+  fence in (${UNENDED_FENCES}) as "isLive" from svc.schedule_node`;
 
 /** Stores the ids of the schedules that the node has registered. */
 async function register(
   sql: Sql,
   schedules: readonly SchedulePlan[],
-  { instance, fence }: ScheduleNode,
+  source: ScheduleSource & Pick<ScheduleRegistration, 'releaseOrder'>,
 ): Promise<void> {
-  await sql('delete from svc.schedule_node where instance = :instance', { instance });
+  await sql('delete from svc.schedule_node where instance = :instance', {
+    instance: source.instance,
+  });
   await sql(
-    'insert into svc.schedule_node (schedule_id, instance, fence) select unnest(:ids::text[]), :instance, :fence::bigint',
-    { ids: schedules.map(({ id }) => id), instance, fence },
+    `insert into svc.schedule_node (schedule_id, instance, fence, release, release_order)
+     select unnest(:ids::text[]), :instance, :fence::bigint, :release, :releaseOrder::bigint`,
+    { ids: schedules.map(({ id }) => id), ...source },
   );
   await sql('delete from svc.schedule_node where schedule_id not in (select id from svc.schedule)');
 }

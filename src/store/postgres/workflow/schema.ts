@@ -20,6 +20,10 @@ export const SHARED_RUNS = `
   alter table svc.schedule add claimed_by bigint;
   create index run_planned on svc.run (wake_at) where wake_at is not null and status = 'queued';`;
 
+/** Release of the schedules that a node has registered, and the order of releases. */
+export const SCHEDULE_RELEASES = `
+  alter table svc.schedule_node add column release text, add column release_order bigint not null default 0;`;
+
 /**
  * Indexes for retention. The block range index on the age of deliveries is dropped: pages that new rows reuse keep the
  * age of their deleted rows, so that after some time each query reads the whole table.

@@ -1,8 +1,23 @@
-import type { ScheduleNode, ScheduleOwners, ScheduleRecord, ScheduleStore } from '../../ports/index.ts';
-import { MAX_ABSENT_MS, type SchedulePlan, scheduleChanges } from '../../schedule-sync.ts';
+import type {
+  ScheduleNode,
+  ScheduleOwners,
+  ScheduleRecord,
+  ScheduleSource,
+  ScheduleStore,
+} from '../../ports/index.ts';
+import {
+  ALONE,
+  MAX_ABSENT_MS,
+  type SchedulePlan,
+  type ScheduleRegistration,
+  type ScheduleView,
+  scheduleChanges,
+  viewSchedules,
+} from '../../schedule-sync.ts';
 import type { Database } from '../database.ts';
 import { UNENDED_FENCES } from '../members.ts';
 
+type Source = ScheduleSource & Pick<ScheduleRegistration, 'releaseOrder'>;
 type Row = Omit<ScheduleRecord, 'paused'> & { paused: 0 | 1 };
 
 /** Store of schedules. Schedules whose workflow or plugin is not loaded are kept, but inactive. */
@@ -11,8 +26,9 @@ export function sqliteSchedules(db: Database): ScheduleStore {
   return {
     async sync(schedules, owners, now, node) {
       await db.write(() => {
-        syncSchedules(sql, schedules, { owners, now, node });
-        if (node) registerSchedules(sql, schedules, node);
+        const view = node ? viewSchedules(registrations(sql), node) : ALONE;
+        syncSchedules(sql, schedules, { owners, now, view });
+        if (node) registerSchedules(sql, schedules, { ...node, releaseOrder: view.releaseOrder });
       });
     },
     list: (tenantId) => db.read(() => sql.ofTenant.all({ tenantId }).map(recordOf)),
@@ -39,21 +55,25 @@ function recordOf(row: Row): ScheduleRecord {
 function syncSchedules(
   sql: Statements,
   schedules: readonly SchedulePlan[],
-  { owners, now, node }: { owners: ScheduleOwners; now: number; node: ScheduleNode | undefined },
+  { owners, now, view }: { owners: ScheduleOwners; now: number; view: ScheduleView },
 ): void {
-  const elsewhere = new Map(node && sql.elsewhere.all(node).map(({ id, isLive }) => [id, isLive === 1]));
+  const { elsewhere, newer } = view;
   const changes = scheduleChanges(sql.all.all(), schedules, { owners, elsewhere });
   for (const change of changes.renamed) sql.rename.run(change);
-  for (const schedule of schedules) sql.put.run(schedule);
+  for (const schedule of schedules) if (!newer.has(schedule.id)) sql.put.run(schedule);
   for (const id of changes.removed) sql.remove.run({ id });
   for (const id of changes.deactivated) sql.deactivate.run({ id, now });
   sql.prune.run({ before: now - MAX_ABSENT_MS });
 }
 
+function registrations(sql: Statements): ScheduleRegistration[] {
+  return sql.registered.all().map((row) => ({ ...row, isLive: row.isLive === 1 }));
+}
+
 /** Stores the ids of the schedules that the node has registered. */
-function registerSchedules(sql: Statements, schedules: readonly SchedulePlan[], node: ScheduleNode): void {
-  sql.unregister.run(node);
-  for (const { id } of schedules) sql.register.run({ ...node, id });
+function registerSchedules(sql: Statements, schedules: readonly SchedulePlan[], source: Source): void {
+  sql.unregister.run(source);
+  for (const { id } of schedules) sql.register.run({ ...source, id });
   sql.dropRegistrations.run();
 }
 
@@ -61,14 +81,13 @@ type Statements = ReturnType<typeof statements> & ReturnType<typeof nodeStatemen
 
 function nodeStatements(db: Database) {
   return {
-    /** Selects the schedules of other nodes. `isLive` is 1 if a live member process has registered the schedule. */
-    elsewhere: db.prepare<[ScheduleNode], { id: string; isLive: 0 | 1 }>(`
-      select schedule_id as id, max(fence in (${UNENDED_FENCES})) as isLive from schedule_node
-      where instance <> :instance group by schedule_id`),
+    registered: db.prepare<[], Omit<ScheduleRegistration, 'isLive'> & { isLive: 0 | 1 }>(`
+      select schedule_id as id, instance, release, release_order as releaseOrder,
+        fence in (${UNENDED_FENCES}) as isLive from schedule_node`),
     unregister: db.prepare<[ScheduleNode]>('delete from schedule_node where instance = :instance'),
-    register: db.prepare<[ScheduleNode & { id: string }]>(
-      'insert into schedule_node (schedule_id, instance, fence) values (:id, :instance, :fence)',
-    ),
+    register: db.prepare<[Source & { id: string }]>(`
+      insert into schedule_node (schedule_id, instance, fence, release, release_order)
+      values (:id, :instance, :fence, :release, :releaseOrder)`),
     dropRegistrations: db.prepare<[]>(
       'delete from schedule_node where schedule_id not in (select id from schedule)',
     ),

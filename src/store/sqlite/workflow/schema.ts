@@ -154,6 +154,11 @@ const SCHEDULE_NODES = `${MEMBERS}
     primary key (schedule_id, instance)
   ) strict, without rowid;`;
 
+/** Adds the release of the schedules that a node has registered, and the order of releases. */
+const SCHEDULE_RELEASES = `
+  alter table schedule_node add column release text;
+  alter table schedule_node add column release_order integer not null default 0;`;
+
 /** Migrations of `workflow.db`. Times are in epoch ms. */
 export const WORKFLOW_MIGRATIONS: Migrations = [
   FIRST_SCHEMA,
@@ -176,4 +181,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   BLAMED_RUNS,
   SCHEDULE_NODES,
   DRAINING_MEMBERS,
+  SCHEDULE_RELEASES,
 ];

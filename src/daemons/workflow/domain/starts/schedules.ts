@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type {
   PluginSchedule,
@@ -245,8 +246,14 @@ export class Schedules {
       // decades.
       await nextTurn();
     }
-    await store.sync(planned, owners, clock.now(), node);
+    await store.sync(planned, owners, clock.now(), node && { ...node, release: digestOf(planned) });
   }
+}
+
+/** Returns a digest of all plans, by which the store recognises the release of a node. */
+function digestOf(planned: Parameters<ScheduleStore['sync']>[0]): string {
+  const plans = planned.map(({ nextAt: _, ...plan }) => plan).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(plans)).digest('base64url');
 }
 
 function recordOf(plan: ScheduleDefinition, id: string, workflowId: string) {
