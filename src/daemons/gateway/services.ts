@@ -91,6 +91,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     // store, so that load balancers keep the gateway in service.
     ...(config.inbox.whenStoreDown === 'spill' ? {} : { probeStore: () => store.probe() }),
     degradations: () => inboxDegradations(inbox),
+    withdraw: async () => webhooks.requestedAttempts.leave(),
     starting: () => startingUpstreams(resources),
   };
 }
