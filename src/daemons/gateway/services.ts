@@ -94,7 +94,10 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     execution: config.execution,
     internalSecret: keys.internalSecret,
     nodeMembers: nodeMembersOf(resources, store),
-    withdraw: () => membership.withdraw(),
+    async withdraw() {
+      webhooks.requestedAttempts.leave();
+      await membership.withdraw();
+    },
     // With `whenStoreDown: spill`, the gateway accepts deliveries without its store. The readiness probe then omits the
     // store, so that load balancers keep the gateway in service.
     ...(config.inbox.whenStoreDown === 'spill' ? {} : { probeStore: () => store.probe() }),

@@ -79,6 +79,19 @@ test('handlers run on all gateways of the store, each delivery once', async () =
   for (const node of all) expect(handlerRuns(node)).toBeGreaterThan(0);
 }, 30_000);
 
+test('a gateway that is about to stop gets no further deliveries of the leader', async () => {
+  const all = await nodes('a', 'b');
+  const [leader, leaving] = all as [TestGateway, TestGateway];
+  const secret = await send(all, 'free', numbered(16, { sleepMs: 300 }));
+  await allSucceeded(leader, 16);
+  const before = handlerRuns(leaving);
+  expect(before).toBeGreaterThan(0);
+  leaving.becomeUnready();
+  await send([leader], 'free', numbered(16, { sleepMs: 300 }), secret);
+  await allSucceeded(leader, 32);
+  expect(handlerRuns(leaving)).toBe(before);
+}, 30_000);
+
 test('deliveries of one order key run one after another, on whichever gateway', async () => {
   const all = await nodes('a', 'b');
   const payloads = numbered(12, { sleepMs: 30 }).map((payload) => ({

@@ -30,7 +30,7 @@ export class RequestedAttempts {
   readonly #running = new Map<string, Promise<AttemptEnd | undefined>>();
   /** Fence token of the latest scheduler. Each later scheduler has a higher fence token. */
   #scheduler = 0;
-  #isClosed = false;
+  #isLeaving = false;
 
   constructor(deps: RequestedAttemptsDeps) {
     this.#deps = deps;
@@ -48,11 +48,11 @@ export class RequestedAttempts {
    */
   run(request: AttemptRequest): Promise<AttemptEnd | undefined> {
     const { scheduler, webhookId } = request;
-    if (this.#isClosed || scheduler < this.#scheduler || !this.#deps.membership.isHeld)
-      return Promise.resolve(undefined);
+    if (scheduler < this.#scheduler || !this.#deps.membership.isHeld) return Promise.resolve(undefined);
     this.#scheduler = scheduler;
     const running = this.#running.get(webhookId);
     if (running) return running;
+    if (this.#isLeaving) return Promise.resolve(undefined);
     const started = this.#run(request).finally(() => this.#running.delete(webhookId));
     this.#running.set(webhookId, started);
     return started;
@@ -63,9 +63,14 @@ export class RequestedAttempts {
     return this.#running.get(webhookId);
   }
 
-  /** Refuses further requests and waits for attempts in flight. */
+  /** Refuses further attempts, because this gateway will stop. A handler that starts now might be cut off. */
+  leave(): void {
+    this.#isLeaving = true;
+  }
+
+  /** Refuses further attempts and waits for attempts in flight. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.leave();
     await Promise.allSettled(this.#running.values());
   }
 
