@@ -104,9 +104,9 @@ export class PostgresMarkers {
   /** Deletes at most `limit` expired idempotency markers. Returns the number of deleted markers. */
   async prune(limit: number): Promise<number> {
     const { rowCount } = await this.#database.sql(
-      `delete from svc.delivery_marker where digest in (
-         select digest from svc.delivery_marker where expires_at <= ${markerNow('$1')} order by expires_at limit $2
-         for update skip locked)`,
+      `delete from svc.delivery_marker where ctid = any(array(
+         select ctid from svc.delivery_marker where expires_at <= ${markerNow('$1')} order by expires_at limit $2
+         for update skip locked))`,
       [this.#time.now(), limit],
     );
     return rowCount ?? 0;
