@@ -13,6 +13,7 @@ import { gatewayProcessesRoutes } from './routes/gateway-processes.ts';
 import { hostSocketRoutes } from './routes/host-socket.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
+import { memberCallsRoutes } from './routes/member-calls.ts';
 import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
@@ -37,6 +38,7 @@ export const gateway = defineDaemon({
     gatewayProcessesRoutes,
     internalDispatchRoutes,
     deliveryAttemptsRoutes,
+    memberCallsRoutes,
     pluginPackageRoutes,
     pluginWebhookRoutes,
     rereadRoutes,

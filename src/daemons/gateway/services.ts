@@ -22,6 +22,7 @@ import { createPluginRouteLookup } from './domain/plugin-route-lookup.ts';
 import { inboxDegradations } from './domain/webhooks/dispatch/inbox-degradations.ts';
 import { identityServices } from './identity-services.ts';
 import { createLoadMetrics } from './metrics.ts';
+import { NodeMembers } from './node-members.ts';
 import { OtherProcesses } from './other-processes.ts';
 import { proxyServices } from './proxy-services.ts';
 import { remoteExecution } from './remote-execution.ts';
@@ -86,6 +87,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     dispatch: createDispatch({ plugins, claims }),
     execution: config.execution,
     internalSecret: keys.internalSecret,
+    nodeMembers: nodeMembersOf(resources, store),
     withdraw: () => membership.withdraw(),
     // With `whenStoreDown: spill`, the gateway accepts deliveries without its store. The readiness probe then omits the
     // store, so that load balancers keep the gateway in service.
@@ -150,6 +152,16 @@ async function openStore(resources: Resources, stack: AsyncDisposableStack): Pro
       stopHousekeeping(),
     );
   return store;
+}
+
+/** Returns the access to other services of this node for calls of other nodes. Undefined without other nodes. */
+function nodeMembersOf(
+  { dataDir, env, random, keys, hasOtherNodes }: Resources,
+  { members }: GatewayStore,
+): NodeMembers | undefined {
+  if (!hasOtherNodes) return undefined;
+  const node = instanceId(dataDir, env, random);
+  return new NodeMembers({ node, members, internalSecret: keys.internalSecret });
 }
 
 function executionClaims(

@@ -23,6 +23,7 @@ import { createSignalCheck } from './domain/runs/signal-check.ts';
 import { type EngineServices, engineServices } from './engine-services.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { RemoteReplays } from './remote-replays.ts';
+import { RunOwners } from './run-owners.ts';
 import { localSteps, runReplay } from './run-replay.ts';
 import { startServices } from './start-services.ts';
 
@@ -76,7 +77,9 @@ export async function workflowServices(
   startRetention(resources, store, stack);
   const defined = definitionServices(resources, { store, plugins, handlers }, stack);
   const { definitions, evaluator, checkCodeInput } = defined;
-  const cluster = clusterOf(resources, store, membership);
+  const owners = ownersOf(resources, store);
+  const cluster =
+    store.shared && owners && clusterOf({ ...resources, store: store.shared, owners, membership });
   const { engine, ...observed } = engineServices(resources, { ...defined, store, cluster, replays }, stack);
   const starts = await startServices(resources, { ...defined, store, node, plugins, engine }, stack);
   const { starter } = starts;
@@ -85,7 +88,7 @@ export async function workflowServices(
     ...observed,
     ...starts,
     reread: () => plugins.upToDate(),
-    remoteReplays: new RemoteReplays({ keys, runs: store.runs, cluster, engine }),
+    remoteReplays: new RemoteReplays({ runs: store.runs, owners, engine }),
     internalSecret: keys.internalSecret,
     probeStore: () => store.probe(),
     withdraw: () => membership.withdraw(),
@@ -96,6 +99,12 @@ export async function workflowServices(
     }),
     jobs: new Jobs({ store: store.runs, engine, starter, definitions, handlers }),
   };
+}
+
+/** Returns the access to the services that execute other runs of the store, or undefined if there can be none. */
+function ownersOf({ keys, env, advertise }: Resources, store: WorkflowStore): RunOwners | undefined {
+  const { shared, members } = store;
+  return shared && new RunOwners({ keys, env, advertise, runs: shared, members });
 }
 
 async function openStore(
