@@ -37,14 +37,14 @@ interface Cluster {
 }
 
 /** Starts nodes `a` and `b` on one PostgreSQL. Neither advertises an address on loopback. */
-async function openCluster(): Promise<Cluster> {
+async function openCluster({ drainMs = 500 } = {}): Promise<Cluster> {
   const url = await migratedPostgres();
   const ledger = await startLedger();
   ledger.answer('held', () => {});
   const database = new pg.Client(url);
   await database.connect();
   atEnd(() => database.end());
-  const config = { store: { url }, workflow: { httpAllow: ['127.0.0.1'], drainMs: 500 } };
+  const config = { store: { url }, workflow: { httpAllow: ['127.0.0.1'], drainMs } };
   const start = async (instance: string): Promise<Node> => {
     const env = { SVC_INSTANCE: instance };
     const workflow = await startWorkflow({ config, env });
@@ -181,6 +181,45 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'owners on loopback' : P
       expect(await begin(b, id)).toEqual({ begun: true });
       await expect(begin(b, id, 'wrong')).rejects.toMatchObject({ code: 'CONFLICT' });
       expect(begun()).toBe(1);
+    },
+    SLOW,
+  );
+
+  test(
+    'an owner that is stopping still answers step calls and cancels its runs',
+    async () => {
+      const cluster = await openCluster({ drainMs: 60_000 });
+      const { a, b } = cluster;
+      const id = await startHeld(cluster);
+      const begun = openReplay(a, id);
+      a.workflow.becomeUnready();
+      const closed = a.workflow.close();
+      await expect.poll(() => begin(b, id)).toEqual({ begun: true });
+      expect(begun()).toBeGreaterThan(0);
+      expect(await cancel(b, id)).toMatchObject({ cancelled: true });
+      await closed;
+      expect((await b.workflow.run(id)).status).toBe('cancelled');
+    },
+    SLOW,
+  );
+
+  test(
+    'an owner that is stopping reads its notices also without a call',
+    async () => {
+      const cluster = await openCluster({ drainMs: 60_000 });
+      const { a, b } = cluster;
+      const id = await startHeld(cluster);
+      await a.gateway.close();
+      const closed = a.workflow.close();
+      const cancelled = cancel(b, id);
+      const left = closed.then(() => true);
+      const advance = async () => {
+        a.workflow.clock.advance(seconds(1));
+        return Promise.race([left, new Promise<false>((resolve) => setImmediate(() => resolve(false)))]);
+      };
+      await expect.poll(advance, { timeout: 20_000 }).toBe(true);
+      b.workflow.clock.advance(seconds(1));
+      expect(await cancelled).toMatchObject({ cancelled: true });
     },
     SLOW,
   );
