@@ -33,6 +33,6 @@ export function throughGateway({ path, body, reply, errors = [], ...rest }: Endp
     params: z.object({ fence: z.coerce.number().int().positive() }),
     body: body ?? z.undefined(),
     reply,
-    errors: [...errors, 'FORBIDDEN', 'NOT_FOUND', 'UPSTREAM_UNAVAILABLE'],
+    errors: [...errors, 'FORBIDDEN', 'NOT_FOUND'],
   });
 }

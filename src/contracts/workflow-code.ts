@@ -149,7 +149,13 @@ const call = { runId: z.string().max(128), token: z.string().max(128) };
  */
 const internal = {
   method: 'POST',
-  errors: ['UNAUTHORIZED', 'CONFLICT', 'VALIDATION_ERROR', 'WORKFLOW_DEFINITION_CHANGED'],
+  errors: [
+    'UNAUTHORIZED',
+    'CONFLICT',
+    'VALIDATION_ERROR',
+    'WORKFLOW_DEFINITION_CHANGED',
+    'UPSTREAM_UNAVAILABLE',
+  ],
 } as const;
 
 export const enterCodeStep = endpoint({

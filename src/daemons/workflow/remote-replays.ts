@@ -30,7 +30,10 @@ export class RemoteReplays {
     this.#deps = deps;
   }
 
-  /** Returns the calls of a replay at the service that executes the run. Undefined if no other service executes it. */
+  /**
+   * Returns the calls of a replay at the service that executes the run. Undefined if no other service executes it.
+   * Throws UPSTREAM_UNAVAILABLE if that service cannot be reached. The function's replay is then repeated.
+   */
   async find(
     { runId, token }: { runId: string; token: string },
     caller: Caller,

@@ -1,9 +1,10 @@
 import { type Caller, HEADERS, memberPath } from '../../contracts/index.ts';
 import { type Client, createClient, serviceHeaders } from '../../http/index.ts';
-import { isOfNode } from '../../kit/files/instance-id.ts';
-import type { MemberRecord, MemberStore, SharedRunStore } from '../../store/ports/index.ts';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { MemberRecord, MemberStore, RunOwner, SharedRunStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { acceptsConnections } from '../membership/accepts-connections.ts';
+import { isOfNode } from '../../kit/files/instance-id.ts';
 import { isReachable } from '../membership/member-url.ts';
 
 export interface RunOwnersDeps extends Pick<Resources, 'keys' | 'env' | 'advertise'> {
@@ -23,18 +24,19 @@ export class RunOwners {
   }
 
   /**
-   * Returns a client for the service whose runs have the fence token. Returns undefined if the service has ended, or if
-   * neither the service nor a gateway of its node can be reached.
+   * Returns a client for the service whose runs have the fence token, or undefined if the service has ended. Throws
+   * UPSTREAM_UNAVAILABLE if no gateway of its node serves.
    */
   async clientOf(
     fence: number,
     options: { timeoutMs: number; caller?: Caller },
   ): Promise<Client | undefined> {
     const owner = await this.#deps.runs.ownerOf(fence);
-    if (!owner || owner.url === null) return undefined;
+    if (!owner) return undefined;
+    if (owner.url === null) throw unreachable(owner);
     if (isReachable(owner.url, this.#deps)) return this.#client(owner.url, options);
     const gateway = await this.#gatewayOf(owner.instance);
-    if (gateway === undefined) return undefined;
+    if (gateway === undefined) throw unreachable(owner);
     const { internalSecret } = this.#deps.keys;
     return this.#client(gateway + memberPath(owner.member), options, {
       [HEADERS.internalSecret]: internalSecret,
@@ -67,6 +69,14 @@ export class RunOwners {
     for (const url of urls) if (await acceptsConnections(url)) return url;
     return undefined;
   }
+}
+
+function unreachable({ instance }: RunOwner): PlatformError {
+  return new PlatformError(
+    'UPSTREAM_UNAVAILABLE',
+    `The workflow service of node ${instance} cannot be reached: it listens on loopback, and no gateway of its node serves. Start that gateway, or set workflow.host on that node.`,
+    { details: { instance } },
+  );
 }
 
 const byDraining = (left: MemberRecord, right: MemberRecord): number =>

@@ -106,7 +106,7 @@ const WAITS_FOR_SIGNAL = (cluster: Cluster) => ({
   },
 });
 
-const SLOW = 60_000;
+const SLOW = 120_000;
 
 describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'owners on loopback' : POSTGRES_MISSING, () => {
   test(
@@ -138,7 +138,8 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'owners on loopback' : P
       const other = await startHeld(cluster, WAITS_FOR_SIGNAL(cluster));
       await a.gateway.close();
       await signal(b, other);
-      await expect(begin(b, other)).rejects.toMatchObject({ code: 'CONFLICT' });
+      // CONFLICT would end the function without a result; this code repeats its replay.
+      await expect(begin(b, other)).rejects.toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });
       expect(ledger.count('signalled')).toBe(1);
       a.workflow.clock.advance(seconds(1));
       await expect.poll(() => ledger.count('signalled')).toBe(2);
