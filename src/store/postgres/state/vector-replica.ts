@@ -71,7 +71,7 @@ export class VectorReplica {
   /** Searches the collection as of now or later. */
   async search(key: CollectionKey, query: VectorQuery): Promise<VectorHit[]> {
     const collection = await this.#find(key);
-    if (!collection) return [];
+    if (!collection) return this.#dropCopy(key);
     requireDimensions(collection.dimensions, query.vector.length, key.collection);
     const copy = this.#copyOf(key);
     if (!isCurrent(copy, collection)) {
@@ -88,8 +88,18 @@ export class VectorReplica {
     await this.#index.close();
   }
 
+  /** Deletes the copy of a collection that no longer exists. */
+  async #dropCopy(key: CollectionKey): Promise<[]> {
+    const copy = this.#copies.get(nameOf(key));
+    // A copy in progress notices by itself that the collection was deleted.
+    if (copy?.source === undefined || copy.running) return [];
+    copy.source = undefined;
+    await this.#index.drop(key);
+    return [];
+  }
+
   #copyOf(key: CollectionKey): Copy {
-    const name = JSON.stringify([vectorScope(key), key.collection]);
+    const name = nameOf(key);
     const known = this.#copies.get(name);
     if (known) return known;
     const copy: Copy = { revision: 0 };
@@ -169,6 +179,10 @@ export class VectorReplica {
     const { collectionRevision: revision, pruned } = first;
     return { collection: { revision, pruned }, items: rows.filter(isItem) };
   }
+}
+
+function nameOf(key: CollectionKey): string {
+  return JSON.stringify([vectorScope(key), key.collection]);
 }
 
 interface PageRow extends Partial<Item> {
