@@ -27,7 +27,7 @@ import { createTelemetryReader, openedOnUse } from './telemetry/reader.ts';
 const SPILL_FOLDER = 'spill';
 /** Streams of all clients share these connections. */
 const READER_CONNECTIONS = 4;
-/** One connection holds the lock during a change. */
+/** One connection holds the lock during a change, which only the marketplace makes. */
 const SHARED_PLUGIN_CONNECTIONS = 4;
 
 export interface StoreOptions {
@@ -102,11 +102,11 @@ export function openWorkflowStore({
 /** Opens the list of plugins that all nodes share. Throws STORE_ERROR in the same cases as `openGatewayStore`. */
 export function openSharedPlugins(
   postgresUrl: string,
-  { clock, logger }: Pick<StoreOptions, 'clock' | 'logger'>,
+  { clock, logger, service }: Pick<StoreOptions, 'clock' | 'logger'> & { service: string },
 ): Promise<SharedPluginStore> {
   return openPostgres(
     postgresUrl,
-    'marketplace',
+    `${service}-plugins`,
     logger,
     ({ postgresSharedPlugins }, database) => postgresSharedPlugins(database, clock),
     { maxConnections: SHARED_PLUGIN_CONNECTIONS },

@@ -8,6 +8,7 @@ import { instanceId } from '../membership/instance-id.ts';
 import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { openSharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import {
   type ExecutionClaims,
@@ -50,6 +51,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     { store, identity, membership, feed },
     stack,
   );
+  const shared = await openSharedPlugins('gateway', resources, stack);
   const plugins = stack.adopt(
     await PluginRuntime.open(resources, {
       createRemoteBackends,
@@ -61,7 +63,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const otherProcesses = shareMetrics(resources, membership);
   const webhooks = await webhookServices(
     resources,
-    { store, membership, feed, plugins, state, otherProcesses },
+    { store, membership, plugins, shared, state, otherProcesses },
     stack,
   );
   createLoadMetrics(metrics, {

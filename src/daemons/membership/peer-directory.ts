@@ -12,8 +12,8 @@ import { isReachable, memberUrl } from './member-url.ts';
 /** Maximum delay until a new address of another node is used, and until a withdrawn address is no longer used. */
 const POLL_MS = seconds(1);
 
-/** Services that join the members themselves, because they own rows of the store. */
-const MEMBERS: ReadonlySet<ServiceName> = new Set(['gateway', 'workflow', 'marketplace']);
+/** Services that join the members themselves, because they own rows of the store or load plugins. */
+const MEMBERS: ReadonlySet<ServiceName> = new Set(['gateway', 'rest', 'workflow', 'marketplace']);
 
 type Urls = Partial<Record<ServiceName, readonly string[]>>;
 

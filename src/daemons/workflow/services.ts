@@ -10,6 +10,7 @@ import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Reread } from '../plugin-runtime/reread.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { followPlugins, openSharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
 import { clusterOf } from './cluster.ts';
 import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
@@ -67,6 +68,7 @@ export async function workflowServices(
   const node = resources.sharesStore ? { instance, fence } : undefined;
   const tee = createLogTee(resources.logger);
   const routes = new ReplayRoutes();
+  const shared = await openSharedPlugins('workflow', resources, stack);
   const plugins = stack.adopt(
     await PluginRuntime.open({ ...resources, logger: tee.logger }, { steps: localSteps(routes) }),
     (opened) => opened.close(),
@@ -80,6 +82,7 @@ export async function workflowServices(
   const { engine, ...observed } = engineServices(resources, { ...defined, store, cluster, replays }, stack);
   const starts = await startServices(resources, { ...defined, store, node, plugins, engine }, stack);
   const { starter } = starts;
+  await followPlugins(shared, { runtime: plugins, fence }, stack);
   return {
     ...{ membership, plugins, replays, clock, engine, definitions },
     ...observed,

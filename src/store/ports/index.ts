@@ -45,8 +45,6 @@ export interface GatewayStore {
   revocations: RevocationStore;
   members: MemberStore;
   feed: FeedStore;
-  /** List of installed plugins. SQLite has none, because the plugins of a node are in its lock file. */
-  pluginLock?: PluginLockStore;
   /**
    * Resolves when the database has answered a read. The probe does not write, because deliveries are accepted even if
    * the database rejects writes.
@@ -70,7 +68,6 @@ export interface StateStore {
 export interface SharedPluginStore {
   lock: PluginLockStore;
   members: MemberStore;
-  feed: FeedStore;
   /** Objects in the database, without a quota. */
   objects: ObjectStore;
   /** Resolves when the database has accepted a write transaction. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { PACKAGE_SCOPE, packageObjects } from '../../../daemons/marketplace/domain/shared/packages.ts';
+import { PACKAGE_SCOPE, packageObjects } from '../../../daemons/plugin-runtime/shared/packages.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { silentLogger } from '../../../kit/telemetry/logger.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';

@@ -3,7 +3,6 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import { FEED_SCOPES, type FeedTopic, type GatewayStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { PostgresMembers } from '../members.ts';
-import { PostgresPluginLock } from '../plugin-lock.ts';
 import { type AnnounceChange, PostgresKeyValue } from '../state/key-value.ts';
 import { postgresClients } from './clients.ts';
 import { PostgresFeed } from './feed.ts';
@@ -43,7 +42,6 @@ export function postgresGatewayStore(
     revocations: postgresRevocations(database, feed),
     members: new PostgresMembers(database.reserved, leaseClock),
     feed,
-    pluginLock: new PostgresPluginLock(database.reserved, feed),
     probe: () => database.reserved.probeReads(),
     async close() {
       await inbox.close();

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { PlatformError } from '../../../../kit/errors/errors.ts';
-import { integrityOf, packFolder, unpackFolder } from '../../../../plugins/index.ts';
-import type { ObjectStore } from '../../../../store/ports/index.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import { integrityOf, packFolder, unpackFolder } from '../../../plugins/index.ts';
+import type { ObjectStore } from '../../../store/ports/index.ts';
 
 /** Tenant ids start with a letter or digit, so no plugin can read or write this scope. */
 export const PACKAGE_SCOPE = { tenant: '$svc', namespace: 'packages' } as const;
