@@ -28,6 +28,8 @@ export interface ServiceOptions {
   port?: number | undefined;
   /** URL at which other nodes reach this process. */
   advertise?: string | undefined;
+  /** Called once the signals of the process stop the service. */
+  onConnected: () => void;
 }
 
 interface Prepared extends ServiceOptions {
@@ -55,6 +57,7 @@ export async function runService(options: ServiceOptions, context: CommandContex
       start: () => startService({ ...options, loaded, logs }, () => service.stop(EXIT.failed)),
     });
     resources.defer(onProcessEvents(service, logs));
+    options.onConnected();
     process.title = `svc ${name}`;
     process.chdir(loaded.projectDir);
     service.start();
