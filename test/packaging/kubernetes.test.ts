@@ -1,20 +1,15 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Deployment } from 'kubernetes-models/apps/v1';
 import { Job } from 'kubernetes-models/batch/v1';
 import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
 import { ConfigMap, Secret, Service } from 'kubernetes-models/v1';
 import { describe, expect, test } from 'vitest';
-import { parseAllDocuments } from 'yaml';
 import { PlatformConfig, SERVICE_NAMES, type ServiceName } from '../../src/contracts/index.ts';
 import { clusterProblems } from '../../src/kit/config/cluster.ts';
 import { drainDelayMsOf } from '../../src/kit/config/drain-delay.ts';
-import { packageRoot } from '../../src/kit/files/paths.ts';
 import { STOP_DEADLINES } from '../../src/kit/time/stop-deadlines.ts';
 import type { AnyJson } from '../support/any-json.ts';
-
-const FOLDER = join(packageRoot, 'examples/kubernetes');
+import { findManifest as find, manifests, nameOf } from '../support/kubernetes.ts';
 
 /** Kinds with their schemas of Kubernetes, which the package has compiled with ajv. */
 const KINDS: Record<string, new (manifest: never) => { validate(): void }> = {
@@ -26,22 +21,6 @@ const KINDS: Record<string, new (manifest: never) => { validate(): void }> = {
   'v1 Secret': Secret,
   'v1 Service': Service,
 };
-
-const manifests: AnyJson[] = readdirSync(FOLDER)
-  .filter((file) => file.endsWith('.yaml'))
-  .flatMap((file) => parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8'), { merge: true }))
-  .map((document) => {
-    expect(document.errors).toEqual([]);
-    return document.toJS();
-  });
-
-const nameOf = ({ kind, metadata }: AnyJson): string => `${kind} ${metadata.name}`;
-
-function find(kind: string, name: string): AnyJson {
-  const found = manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
-  if (!found) throw new Error(`no ${kind} ${name}`);
-  return found;
-}
 
 /**
  * Returns the paths of fields that a validation has not read. The schemas of Kubernetes allow unknown fields, which the
