@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { postgresUrlOf } from '../../kit/config/store-url.ts';
+import { oomKills } from '../../kit/process/oom-kills.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { days, seconds } from '../../kit/time/duration.ts';
 import { openWorkflowStore } from '../../store/open-store.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock, WORKFLOW_FILE } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { instanceId } from '../membership/instance-id.ts';
 import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Reread } from '../plugin-runtime/reread.ts';
@@ -61,6 +63,7 @@ export async function workflowServices(
 ): Promise<WorkflowServices> {
   const { clock, keys } = resources;
   const store = await openStore(resources, stack);
+  await recordCrash(resources, store);
   const joining = { kind: 'workflow', release: null, keys: null } as const;
   const membership = await joinMembers(resources, store.members, joining, stack);
   const { instance, fence } = membership;
@@ -111,6 +114,15 @@ async function openStore(
   return stack.adopt(await openWorkflowStore({ postgresUrl, dataDir, logger, clock }), (opened) =>
     opened.close(),
   );
+}
+
+/** Other nodes take over the runs of the previous process once this one has joined the members. */
+async function recordCrash(
+  { dataDir, env, random, hadFault = false }: Resources,
+  { shared }: WorkflowStore,
+): Promise<void> {
+  const instance = instanceId(dataDir, env, random);
+  await shared?.recordCrash({ instance, hadFault, oomKills: oomKills() });
 }
 
 function startRetention(

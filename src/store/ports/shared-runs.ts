@@ -63,6 +63,12 @@ export interface SharedRunStore {
   read(fence: number, notices: ReadonlyArray<Pick<RunNotice, 'seq' | 'count'>>): Promise<void>;
   /** Returns the URL of the process with the fence, or undefined if it has ended or does not listen yet. */
   urlOf(fence: number): Promise<string | undefined>;
+  /**
+   * Records whether the last process of a node crashed by itself, so that the crash counts for its runs. If another
+   * process has already counted a kill instead, the kill becomes a crash. Must be called before the node joins the
+   * members again, because from then on others may interrupt its runs.
+   */
+  recordCrash(crash: { instance: string; hadFault: boolean; oomKills: number | null }): Promise<void>;
   /** Declares the boots of ended members dead, so that their runs are interrupted. Returns the number of these boots. */
   endDead(now: number): Promise<number>;
 }

@@ -20,6 +20,10 @@ export const SHARED_RUNS = `
   alter table svc.schedule add claimed_by bigint;
   create index run_planned on svc.run (wake_at) where wake_at is not null and status = 'queued';`;
 
+/** Fences of the processes whose end counts in `kills`. */
+export const KILLED_BY = `
+  alter table svc.run add killed_by bigint[] not null default '{}';`;
+
 /**
  * Tables of workflows. Partial indexes of unfinished work keep queries fast regardless of the number of finished runs.
  */

@@ -2,6 +2,7 @@ import type { ClaimedRun, InboxRecord, RunNotice, RunRecord, SharedRunStore } fr
 import type { PostgresDatabase } from '../database.ts';
 import type { Sql } from '../named-sql.ts';
 import { endDeadBoots } from './boots.ts';
+import { recordCrash } from './crashes.ts';
 import { IS_READY, tenantsWhere, WEIGHT } from './run-queue.ts';
 import { RUN_COLUMNS, SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
@@ -165,6 +166,10 @@ export class PostgresSharedRuns implements SharedRunStore {
       );
       return row?.url ?? undefined;
     });
+  }
+
+  recordCrash(crash: Parameters<SharedRunStore['recordCrash']>[0]): Promise<void> {
+    return this.#database.transact((sql) => recordCrash(sql, crash));
   }
 
   endDead(now: number): Promise<number> {
