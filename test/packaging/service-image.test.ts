@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { packageRoot } from '../../src/kit/files/paths.ts';
 import { engineMissing, type TestEngine } from '../plugins/engine.ts';
 import { useEngine } from '../support/containers.ts';
 import { tempDir } from '../support/daemon.ts';
+import { makeImageFolders } from '../support/image-folders.ts';
 import { freePort } from '../support/ports.ts';
 
 const NODE = '/opt/svc/node_modules/node/bin';
@@ -41,23 +42,8 @@ let engine: TestEngine;
 /** Makes a stand-in of the image, whose configuration is the Dockerfile's and whose programs are those of this machine. */
 async function importImage(target: string, tag: string): Promise<void> {
   const root = join(await tempDir(), 'rootfs');
-  for (const folder of [
-    'usr',
-    'tmp',
-    'proc',
-    'sys',
-    'dev',
-    'etc',
-    'run',
-    'project',
-    'opt/svc',
-    'var/lib/svc',
-  ])
-    mkdirSync(join(root, folder), { recursive: true });
+  makeImageFolders(root);
   for (const folder of ['tmp', 'var/lib/svc']) chmodSync(join(root, folder), 0o1777);
-  for (const name of ['bin', 'lib', 'lib64', 'sbin']) symlinkSync(`usr/${name}`, join(root, name));
-  for (const file of ['passwd', 'group', 'ld.so.cache', 'nsswitch.conf'])
-    copyFileSync(`/etc/${file}`, join(root, 'etc', file));
   const archive = `${root}.tar`;
   execFileSync('tar', ['-C', root, '--owner=0', '--group=0', '-cf', archive, '.']);
   const changes = [`ENV PATH=/opt/svc/bin:${NODE}:/usr/sbin:/usr/bin`, ...configOf(target)];

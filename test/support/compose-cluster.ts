@@ -1,18 +1,10 @@
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { packageRoot } from '../../src/kit/files/paths.ts';
+import { makeImageFolders } from './image-folders.ts';
 
 const run = promisify(execFile);
 
@@ -129,25 +121,9 @@ tmp_dir="${at('tmp')}"
 
   #makeImages(): void {
     const rootfs = join(this.#folder, 'rootfs');
-    for (const folder of [
-      'usr',
-      'tmp',
-      'proc',
-      'sys',
-      'dev',
-      'etc',
-      'run',
-      'project',
-      'entry',
-      'opt/svc',
-      'var/lib/svc',
-    ])
-      mkdirSync(join(rootfs, folder), { recursive: true });
+    makeImageFolders(rootfs, ['entry']);
     chmodSync(join(rootfs, 'tmp'), 0o1777);
     chownSync(join(rootfs, 'var/lib/svc'), 1000, 1000);
-    for (const name of ['bin', 'lib', 'lib64', 'sbin']) symlinkSync(`usr/${name}`, join(rootfs, name));
-    for (const file of ['passwd', 'group', 'ld.so.cache', 'nsswitch.conf'])
-      copyFileSync(`/etc/${file}`, join(rootfs, 'etc', file));
     writeFileSync(join(rootfs, 'entry/postgres'), postgresEntry(this.#postgresPrograms), { mode: 0o755 });
     const node = '/opt/svc/node_modules/node/bin';
     const images: Record<string, string[]> = {

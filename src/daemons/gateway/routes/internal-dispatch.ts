@@ -14,7 +14,7 @@ import { type ContainerCredentials, executionOf } from '../domain/hosts/containe
 import type { Dispatch, Dispatcher, NamedRequest } from '../domain/hosts/dispatch.ts';
 import type { Authenticator, Principal } from '../domain/identity/authenticator.ts';
 import { authorizationOf } from '../domain/identity/bearer.ts';
-import { isService } from './service-caller.ts';
+import { isService, reportRefusal } from './service-caller.ts';
 import { subjectOf } from './subject.ts';
 
 export interface InternalDispatchServices {
@@ -138,18 +138,7 @@ async function containerOf(
 }
 
 function refuse(request: FastifyRequest, reasonCode: string): PlatformError {
-  request.server.kit.logger.diagnostic(
-    {
-      domain: 'auth',
-      event: 'auth.failed',
-      level: 'warn',
-      reasonCode,
-      message: `An internal dispatch from ${request.ip} was refused`,
-      outcome: 'refused',
-      evidence: { ip: request.ip },
-    },
-    { requestId: request.id, traceId: request.traceId },
-  );
+  reportRefusal(request, { reasonCode, message: `An internal dispatch from ${request.ip} was refused` });
   return new PlatformError(
     'FORBIDDEN',
     'Internal dispatch needs the X-Internal-Secret of this platform (GATEWAY_INTERNAL_SECRET); a Bearer token is not enough.',

@@ -19,21 +19,33 @@ export function requireGateway(request: FastifyRequest, internalSecret: string):
   const shown = request.headers[HEADERS.internalSecret];
   const isOurs = typeof shown === 'string' && safeEqual(shown, internalSecret);
   if (isOurs && isService(request, internalSecret)) return;
-  const isMissing = shown === undefined;
+  reportRefusal(request, {
+    reasonCode: shown === undefined ? 'MISSING_SECRET' : 'WRONG_SECRET',
+    message: `A request from ${request.ip} in the name of a gateway was refused`,
+  });
+  throw new PlatformError(
+    'FORBIDDEN',
+    'Only the gateways of this platform may call this path; they send X-Internal-Secret and the service key.',
+  );
+}
+
+export interface Refusal {
+  reasonCode: string;
+  message: string;
+}
+
+/** Reports that an internal path refused its caller. */
+export function reportRefusal(request: FastifyRequest, { reasonCode, message }: Refusal): void {
   request.server.kit.logger.diagnostic(
     {
       domain: 'auth',
       event: 'auth.failed',
       level: 'warn',
-      reasonCode: isMissing ? 'MISSING_SECRET' : 'WRONG_SECRET',
-      message: `A request from ${request.ip} in the name of a gateway was refused`,
+      reasonCode,
+      message,
       outcome: 'refused',
       evidence: { ip: request.ip },
     },
     { requestId: request.id, traceId: request.traceId },
-  );
-  throw new PlatformError(
-    'FORBIDDEN',
-    'Only the gateways of this platform may call this path; they send X-Internal-Secret and the service key.',
   );
 }
