@@ -69,6 +69,16 @@ export interface SharedRunStore {
    * members again, because from then on others may interrupt its runs.
    */
   recordCrash(crash: { instance: string; hadFault: boolean; oomKills: number | null }): Promise<void>;
+  /**
+   * Records the end of a process that its supervisor has seen, and ends its member, so that other processes take over
+   * its runs at once. Does nothing if the node has a newer process.
+   */
+  endCrashed(crash: {
+    instance: string;
+    pid: number;
+    hadFault: boolean;
+    oomKills: number | null;
+  }): Promise<void>;
   /** Declares the boots of ended members dead, so that their runs are interrupted. Returns the number of these boots. */
   endDead(now: number): Promise<number>;
 }

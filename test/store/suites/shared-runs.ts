@@ -9,13 +9,13 @@ import { change, claim, started } from './workflow.ts';
 const SUSPECTS = { crashes: 2, killsPerCrash: 10 };
 
 /** A member with its boot, as a workflow service starts. */
-async function join(store: WorkflowStore, instance: string, hadFault = false) {
+async function join(store: WorkflowStore, instance: string, { hadFault = false, pid = 1 } = {}) {
   const member = await store.members.join({
     ...{ kind: 'workflow', instance, version: '1.0.0', release: null, keys: null, leaseMs: 10_000 },
     isSole: false,
   });
   const fence = await store.boots.begin({
-    ...{ bootId: instance, pid: 1, now: 5000, leaseMs: 1000, exclusive: false, hadFault, oomKills: null },
+    ...{ bootId: instance, pid, now: 5000, leaseMs: 1000, exclusive: false, hadFault, oomKills: null },
     member: { instance, fence: member },
   });
   return { member, fence };
@@ -122,7 +122,7 @@ export function describeSharedRuns(name: string, open: OpenDriver<WorkflowStore>
         await inFlight(port, fence);
       }
       await port.members.leave(b.member);
-      await join(port, 'a', true);
+      await join(port, 'a', { hadFault: true });
       const interrupted = await port.boots.interrupt(9000, 10, () => false);
       expect(interrupted.map(({ crashes, kills }) => [crashes, kills])).toEqual([
         [1, 0],
@@ -190,6 +190,22 @@ export function describeSharedRuns(name: string, open: OpenDriver<WorkflowStore>
         [0, 0],
         [1, 0],
       ]);
+    });
+
+    test('a crash that the supervisor reports ends that process, and no newer process of the node', async () => {
+      const { port } = await openFresh(open);
+      const [a, b] = [await join(port, 'a'), await join(port, 'b')];
+      for (const { fence } of [a, b]) await inFlight(port, fence);
+      const report = async (pid: number) => {
+        await shared(port).endCrashed({ instance: 'a', pid, hadFault: true, oomKills: null });
+        return shared(port).endDead(9000);
+      };
+      expect(await report(2)).toBe(0);
+      expect(await report(1)).toBe(1);
+      const interrupted = await port.boots.interrupt(9000, 10, () => false);
+      expect(interrupted.map(({ crashes, kills }) => [crashes, kills])).toEqual([[1, 0]]);
+      await join(port, 'a', { pid: 3 });
+      expect(await report(1)).toBe(0);
     });
 
     test('due runs are claimed once, and planned runs are left to be released', async () => {

@@ -1,4 +1,5 @@
 import type { SharedRunStore } from '../../ports/index.ts';
+import { DATABASE_TIME } from '../database-clock.ts';
 import type { Sql } from '../named-sql.ts';
 import { BLAMED } from './schema.ts';
 
@@ -21,6 +22,23 @@ export async function recordCrash(
   await sql(
     `update svc.run set crashes = crashes + 1, kills = kills - 1, killed_by = array_remove(killed_by, :fence::bigint)
      where ${BLAMED} and kills > 0 and :fence::bigint = any(killed_by)`,
+    boot,
+  );
+}
+
+/** Records the crash of a process, unless the node has a newer one, and ends its member. */
+export async function endCrashed(
+  sql: Sql,
+  crash: Parameters<SharedRunStore['endCrashed']>[0],
+): Promise<void> {
+  const [boot] = await sql<{ member: number | null; pid: number }>(
+    'select member, pid from svc.boot where instance = :instance order by fence desc limit 1 for update',
+    crash,
+  );
+  if (boot?.pid !== crash.pid) return;
+  await recordCrash(sql, crash);
+  await sql(
+    `update svc.member set ended_at = ${DATABASE_TIME} where fence = :member and ended_at is null`,
     boot,
   );
 }
