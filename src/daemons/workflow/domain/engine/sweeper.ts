@@ -1,11 +1,10 @@
 import { messageOf } from '../../../../kit/errors/errors.ts';
-import { seconds } from '../../../../kit/time/duration.ts';
 import type { Cluster, EngineDeps, EngineHost } from './ports.ts';
 import { recover } from './recovery.ts';
 
-const LOOK_MS = seconds(1);
+const LOOK_MS = 500;
 /** Looks without a dead process after which a sweep is repeated. */
-const MAX_IDLE_LOOKS = 3;
+const MAX_IDLE_LOOKS = 6;
 
 /** Recovers the runs of dead processes while this process works. Every process of the store does so. */
 export class Sweeper {
