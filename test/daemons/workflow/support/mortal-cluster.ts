@@ -29,7 +29,8 @@ const TOKEN = 'token-of-the-chaos-test';
 const LONG_MS = 14_000;
 /** The fifth crash within a minute is a crash loop, in which the supervisor waits. */
 const MOST_CRASHES = 3;
-const AWAY = /^(?:UPSTREAM_|SERVICE_|STORE_)/;
+/** A service that hung answers that the request took too long to arrive. */
+const AWAY = /^(?:UPSTREAM_|SERVICE_|STORE_|REQUEST_TIMEOUT)/;
 
 /** A node (`svc up -d`) with gateway and workflow service, of which any process may die. */
 class MortalNode {
