@@ -55,6 +55,6 @@ describe.skipIf(!POSTGRES_PROGRAMS)(
       await expect.poll(statusOf, POLL).toBe('failed');
       const { error } = await clientOf(service).call(getRun, { params });
       expect(error).toMatchObject({ details: { reason: 'poison', crashes: 3, kills: 0 } });
-    }, 120_000);
+    }, 180_000);
   },
 );
