@@ -16,7 +16,8 @@ const FOLDERS = {
   supervisor: [
     ...['contracts', 'kit', 'http', 'plugins/index.ts'],
     ...['store/sqlite/lock-owner.ts', 'store/sqlite/owner-lock.ts'],
-    ...['store/telemetry/writer.ts', 'daemons/process-protocol.ts', 'daemons/node-flags.ts'],
+    ...['store/telemetry/writer.ts', 'store/open-postgres.ts', 'daemons/process-protocol.ts'],
+    ...['daemons/node-flags.ts'],
   ],
   studio: ['contracts'],
   cli: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons', 'supervisor', 'testing'],

@@ -20,6 +20,7 @@ const BENCHES: Record<string, () => Promise<{ run(flags: ReadonlySet<string>): P
   workflows: () => import('./workflows.ts'),
   proxy: () => import('./proxy.ts'),
   cluster: () => import('./cluster.ts'),
+  takeover: () => import('./takeover.ts'),
 };
 
 const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--')));

@@ -7,6 +7,12 @@ import type { SupervisorEvent } from './control-protocol.ts';
 import type { waitHealthy } from './health.ts';
 import type { ServiceProcess, SpawnOptions } from './service-process.ts';
 
+/** Unexpected end of a process. `hadFault` means that it crashed by itself, rather than being killed from outside. */
+export interface Crash {
+  pid: number;
+  hadFault: boolean;
+}
+
 export interface ManagedServiceOptions {
   name: ServiceName;
   /** Number of the process, if it is a further process of the service. */
@@ -22,6 +28,8 @@ export interface ManagedServiceOptions {
   onLines: (lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
   onListening: (url: string) => void;
+  /** Callback that is called when a process ends although it was not stopped. */
+  onCrash?: ((crash: Crash) => void) | undefined;
   /** Callback that is called when a process starts or ends. */
   onProcess: () => void;
 }

@@ -226,7 +226,7 @@ export class ManagedService {
 
   #onExit(running: Running, exit: ExitInfo): void {
     if (this.#running !== running) return;
-    const { clock, onProcess, onEvent } = this.#options;
+    const { clock, onProcess, onCrash, onEvent } = this.#options;
     const { code, signal } = exit;
     const description = exitText(exit);
     const before = this.#state;
@@ -234,6 +234,7 @@ export class ManagedService {
     const lastError = before === 'stopping' ? undefined : this.#tail.lastErrorMessage();
     const reason = lastError ? `${description}: ${lastError}` : description;
     this.#hadFault ||= isFault(exit);
+    if (before !== 'stopping') onCrash?.({ pid: running.child.pid, hadFault: this.#hadFault });
     this.#running = null;
     this.#lastExit = { at: clock.now(), code, signal, reason };
     onProcess();

@@ -114,6 +114,7 @@ class Platform implements ControlActions {
     this.#supervisor = new Supervisor({
       ...options,
       reloadSecrets: (env) => reloadSecrets(folder, env, random),
+      logger: logs.logger,
       onLines: (source, lines) => logs.write(source, lines),
       onProcesses: () => this.#tryWriteRunFile(),
     });

@@ -5,9 +5,10 @@ import type { Environment, LoadedConfig } from '../kit/config/config.ts';
 import { requireServiceSet } from '../kit/config/service-set.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { Random } from '../kit/security/random.ts';
-import type { LogLevel } from '../kit/telemetry/logger.ts';
+import type { Logger, LogLevel } from '../kit/telemetry/logger.ts';
 import type { Clock } from '../kit/time/clock.ts';
 import type { SandboxStatus, ServiceStatus, SupervisorEvent } from './control-protocol.ts';
+import { endCrashedWorkflow } from './crashed-workflows.ts';
 import { waitHealthy } from './health.ts';
 import type { Secrets } from './keys-file.ts';
 import { weakestSandbox } from './sandbox-status.ts';
@@ -25,6 +26,7 @@ export interface SupervisorOptions {
   clock: Clock;
   random: Random;
   logLevel?: LogLevel;
+  logger: Logger;
   onLines: (service: ServiceName, lines: Buffer) => void;
   onEvent: (event: SupervisorEvent) => void;
   /** Callback that is called when a process starts or exits, or when its address changes. */
@@ -94,6 +96,9 @@ export class Supervisor {
       describe: () => ({ start: this.#describe(name), env: this.#loaded.env }),
       count: () => processesOf(name, this.#loaded.config),
       onLines: (lines) => onLines(name, lines),
+      onCrash: (crash) => {
+        if (name === 'workflow') void endCrashedWorkflow(crash, this.#loaded, this.#options);
+      },
       onProcess: onProcesses,
       onListening: (url) => this.#announce(name, url),
     });

@@ -4,7 +4,7 @@ import { packageRoot } from '../../../src/kit/files/paths.ts';
 import { createCrashPlatform } from '../crash-platform.ts';
 
 /** Keys that all nodes share. */
-const KEYS = `SVC_MASTER_KEY=${Buffer.alloc(32, 7).toString('base64url')}
+export const KEYS = `SVC_MASTER_KEY=${Buffer.alloc(32, 7).toString('base64url')}
 GATEWAY_JWT_SECRET=${'j'.repeat(40)}
 GATEWAY_INTERNAL_SECRET=${'i'.repeat(40)}
 SVC_OPERATOR_CLIENT_ID=operator-of-the-bench

@@ -1,9 +1,9 @@
 import { type Caller, HEADERS } from '../../contracts/index.ts';
 import { type Client, createClient, serviceHeaders } from '../../http/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
+import { isOfNode } from '../../kit/files/instance-id.ts';
 import { minutes } from '../../kit/time/duration.ts';
 import type { MemberStore } from '../../store/ports/index.ts';
-import { isOfNode } from '../../kit/files/instance-id.ts';
 
 /** Longer than a watch request for steps takes. */
 const TIMEOUT_MS = minutes(1);

@@ -1,10 +1,10 @@
 import { type Caller, HEADERS, memberPath } from '../../contracts/index.ts';
 import { type Client, createClient, serviceHeaders } from '../../http/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
+import { isOfNode } from '../../kit/files/instance-id.ts';
 import type { MemberRecord, MemberStore, RunOwner, SharedRunStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { acceptsConnections } from '../membership/accepts-connections.ts';
-import { isOfNode } from '../../kit/files/instance-id.ts';
 import { isReachable } from '../membership/member-url.ts';
 
 export interface RunOwnersDeps extends Pick<Resources, 'keys' | 'env' | 'advertise'> {

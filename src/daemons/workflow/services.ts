@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { postgresUrlOf } from '../../kit/config/store-url.ts';
+import { instanceId } from '../../kit/files/instance-id.ts';
+import { oomKills } from '../../kit/process/oom-kills.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { days, seconds } from '../../kit/time/duration.ts';
 import { openWorkflowStore } from '../../store/open-store.ts';
@@ -64,6 +66,7 @@ export async function workflowServices(
 ): Promise<WorkflowServices> {
   const { clock, keys } = resources;
   const store = await openStore(resources, stack);
+  await recordCrash(resources, store);
   const joining = { kind: 'workflow', release: null, keys: null } as const;
   const membership = await joinMembers(resources, store.members, joining, stack);
   const { instance, fence } = membership;
@@ -126,6 +129,15 @@ async function openStore(
   );
   createPoolMetrics(metrics, store.monitor);
   return store;
+}
+
+/** Other nodes take over the runs of the previous process once this one has joined the members. */
+async function recordCrash(
+  { dataDir, env, random, hadFault = false }: Resources,
+  { shared }: WorkflowStore,
+): Promise<void> {
+  const instance = instanceId(dataDir, env, random);
+  await shared?.recordCrash({ instance, hadFault, oomKills: oomKills() });
 }
 
 function startRetention(

@@ -70,6 +70,22 @@ export interface SharedRunStore {
   read(fence: number, notices: ReadonlyArray<Pick<RunNotice, 'seq' | 'count'>>): Promise<void>;
   /** Returns the process whose runs have the fence token, or undefined if it has ended. */
   ownerOf(fence: number): Promise<RunOwner | undefined>;
+  /**
+   * Records whether the last process of a node crashed by itself, so that the crash counts for its runs. If another
+   * process has already counted a kill instead, the kill becomes a crash. Must be called before the node joins the
+   * members again, because from then on others may interrupt its runs.
+   */
+  recordCrash(crash: { instance: string; hadFault: boolean; oomKills: number | null }): Promise<void>;
+  /**
+   * Records the end of a process that its supervisor has seen, and ends its member, so that other processes take over
+   * its runs at once. Does nothing if the node has a newer process.
+   */
+  endCrashed(crash: {
+    instance: string;
+    pid: number;
+    hadFault: boolean;
+    oomKills: number | null;
+  }): Promise<void>;
   /** Declares the boots of ended members dead, so that their runs are interrupted. Returns the number of these boots. */
   endDead(now: number): Promise<number>;
 }

@@ -8,7 +8,7 @@ import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES, VECTORS } from './state/schema.ts';
 import { STORAGE_SETTINGS } from './storage-settings.ts';
 import { NODE_COUNTS, TELEMETRY } from './telemetry/schema.ts';
-import { RETENTION_INDEXES, SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
+import { KILLED_BY, RETENTION_INDEXES, SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
 
 export interface Migration {
   sql: string;
@@ -37,6 +37,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: `${DATABASE_IDENTITY} ${STORAGE_SETTINGS} ${NODE_COUNTS} ${RETENTION_INDEXES}`, minVersion: 1 },
   { sql: MEMBER_SCHEMA, minVersion: 1 },
   { sql: SCHEDULE_RELEASES, minVersion: 1 },
+  { sql: KILLED_BY, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

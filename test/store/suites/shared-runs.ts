@@ -9,13 +9,13 @@ import { change, claim, started } from './workflow.ts';
 const SUSPECTS = { crashes: 2, killsPerCrash: 10 };
 
 /** A member with its boot, as a workflow service starts. */
-async function join(store: WorkflowStore, instance: string, hadFault = false) {
+async function join(store: WorkflowStore, instance: string, { hadFault = false, pid = 1 } = {}) {
   const member = await store.members.join({
     ...{ kind: 'workflow', instance, version: '1.0.0', release: null, keys: null, leaseMs: 10_000 },
     isSole: false,
   });
   const fence = await store.boots.begin({
-    ...{ bootId: instance, pid: 1, now: 5000, leaseMs: 1000, exclusive: false, hadFault, oomKills: null },
+    ...{ bootId: instance, pid, now: 5000, leaseMs: 1000, exclusive: false, hadFault, oomKills: null },
     member: { instance, fence: member },
   });
   return { member, fence };
@@ -29,6 +29,15 @@ function claimReady(store: WorkflowStore, fence: number, shares: Record<string, 
 }
 
 const seqsOf = (claimed: Awaited<ReturnType<SharedRunStore['claim']>>) => claimed.map(({ run }) => run.seq);
+
+/** A run of the process with work in flight. */
+async function inFlight(store: WorkflowStore, fence: number): Promise<RunRecord> {
+  const run = await started(store);
+  await store.runs.write(claim(run, fence));
+  const progress = { status: 'running' as const, fence, inFlight: true };
+  await store.runs.write(change(run, { fence, status: 'running' }, progress));
+  return run;
+}
 
 const parked = (run: RunRecord, fence: number, inboxSeen: number) => ({
   ...change(run, { fence, status: 'running' as const }, { status: 'waiting', fence: null, wakeAt: null }),
@@ -110,18 +119,93 @@ export function describeSharedRuns(name: string, open: OpenDriver<WorkflowStore>
       const { port } = await openFresh(open);
       const [a, b] = [await join(port, 'a'), await join(port, 'b')];
       for (const { fence } of [a, b]) {
-        const run = await started(port);
-        await port.runs.write(claim(run, fence));
-        const inFlight = { status: 'running' as const, fence, inFlight: true };
-        await port.runs.write(change(run, { fence, status: 'running' }, inFlight));
+        await inFlight(port, fence);
       }
       await port.members.leave(b.member);
-      await join(port, 'a', true);
+      await join(port, 'a', { hadFault: true });
       const interrupted = await port.boots.interrupt(9000, 10, () => false);
       expect(interrupted.map(({ crashes, kills }) => [crashes, kills])).toEqual([
         [1, 0],
         [0, 1],
       ]);
+    });
+
+    test('a crash counts as one even if another process interrupted the runs before the node could report it', async () => {
+      const { port } = await openFresh(open);
+      const [a, b] = [await join(port, 'a'), await join(port, 'b')];
+      const runs = [await inFlight(port, a.fence), await inFlight(port, b.fence)];
+      const counts = async () =>
+        Promise.all(
+          runs.map(async ({ id }) => {
+            const { crashes, kills } = (await port.runs.find('acme', id))!;
+            return [crashes, kills];
+          }),
+        );
+      for (const { member } of [a, b]) await port.members.leave(member);
+      await shared(port).endDead(9000);
+      await port.boots.interrupt(9000, 10, () => false);
+      await port.boots.resume(9000, 10, () => false);
+      expect(await counts()).toEqual([
+        [0, 1],
+        [0, 1],
+      ]);
+      const c = await join(port, 'c');
+      const [claimed] = await claimReady(port, c.fence, { acme: 1 });
+      // The node reports the crash once, however often its next processes fail to start.
+      for (const hadFault of [false, true, true])
+        await shared(port).recordCrash({ instance: 'a', hadFault, oomKills: null });
+      const late = [
+        [1, 0],
+        [0, 1],
+      ];
+      expect(await counts()).toEqual(late);
+      // The present owner of the run has read the former counts.
+      const { run } = claimed!;
+      const running = { fence: c.fence, status: 'running' as const };
+      await port.runs.write(change(run, { ...running, status: 'queued' }, running));
+      expect(await counts()).toEqual(late);
+      await port.runs.write(change(run, running, { ...running, crashes: 0, kills: 0 }));
+      expect(await counts()).toEqual([
+        [0, 0],
+        [0, 1],
+      ]);
+    });
+
+    test('a crash that is recorded first counts once, and an orderly stop never counts', async () => {
+      const { port } = await openFresh(open);
+      const [a, b] = [await join(port, 'a'), await join(port, 'b')];
+      for (const { fence } of [a, b]) await inFlight(port, fence);
+      await port.boots.stopping(b.fence);
+      const record = async () => {
+        for (const instance of ['a', 'b'])
+          await shared(port).recordCrash({ instance, hadFault: true, oomKills: null });
+      };
+      await record();
+      for (const { member } of [a, b]) await port.members.leave(member);
+      await shared(port).endDead(9000);
+      await port.boots.interrupt(9000, 10, () => false);
+      await record();
+      const { runs } = await port.runs.list('acme', { kind: 'workflow', limit: 10 });
+      expect(runs.map(({ crashes, kills }) => [crashes, kills]).toSorted()).toEqual([
+        [0, 0],
+        [1, 0],
+      ]);
+    });
+
+    test('a crash that the supervisor reports ends that process, and no newer process of the node', async () => {
+      const { port } = await openFresh(open);
+      const [a, b] = [await join(port, 'a'), await join(port, 'b')];
+      for (const { fence } of [a, b]) await inFlight(port, fence);
+      const report = async (pid: number) => {
+        await shared(port).endCrashed({ instance: 'a', pid, hadFault: true, oomKills: null });
+        return shared(port).endDead(9000);
+      };
+      expect(await report(2)).toBe(0);
+      expect(await report(1)).toBe(1);
+      const interrupted = await port.boots.interrupt(9000, 10, () => false);
+      expect(interrupted.map(({ crashes, kills }) => [crashes, kills])).toEqual([[1, 0]]);
+      await join(port, 'a', { pid: 3 });
+      expect(await report(1)).toBe(0);
     });
 
     test('due runs are claimed once, and planned runs are left to be released', async () => {

@@ -220,13 +220,23 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
     test('interrupted runs are queued first with their jobs and steps marked, and poison runs fail', async () => {
       const { port } = await openFresh(open);
       const [old, poison] = [await started(port), await started(port)];
+      const begin = async (run: RunRecord, fence: number) => {
+        const found = (await port.runs.find('acme', run.id))!;
+        await port.runs.write({ ...claim(found, fence), expect: { fence: null, status: found.status } });
+        const held = { fence, status: 'running' as const };
+        await port.runs.write(change(found, held, { ...held, inFlight: true }));
+        return held;
+      };
+      for (let crash = 0; crash < 2; crash++) {
+        await begin(poison, await boot(port));
+        await boot(port);
+        await port.boots.interrupt(7000, 10, () => false);
+        await port.boots.resume(7000, 10, () => false);
+      }
       const first = await boot(port);
-      for (const run of [old, poison]) await port.runs.write(claim(run, first));
-      const held = { fence: first, status: 'running' as const };
+      await begin(poison, first);
+      const held = await begin(old, first);
       await port.runs.write({ ...change(old, held, null), steps: [STEP] });
-      await port.runs.write(
-        change(poison, held, { status: 'running', fence: first, crashes: 2, inFlight: true }),
-      );
       const urgent = await started(port, { priority: 100 });
       await boot(port);
       await port.boots.interrupt(7000, 10, ({ crashes }) => crashes >= 3);

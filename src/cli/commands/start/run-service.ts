@@ -20,6 +20,7 @@ import { loadSecrets } from '../../../supervisor/keys-file.ts';
 import { onStopSignals } from '../../../supervisor/stop-signals.ts';
 import type { CommandContext } from '../../context.ts';
 import { EXIT } from '../../exit-codes.ts';
+import { CrashMarker } from './crash-marker.ts';
 import { ServiceLogs } from './service-logs.ts';
 import { SingleService } from './single-service.ts';
 
@@ -35,6 +36,7 @@ export interface ServiceOptions {
 
 interface Prepared extends ServiceOptions {
   loaded: LoadedConfig;
+  hadFault: boolean;
   logs: ServiceLogs;
 }
 
@@ -51,20 +53,34 @@ export async function runService(options: ServiceOptions, context: CommandContex
   try {
     const logs = await openLogs(name, loaded, context);
     resources.defer(() => logs.close());
+    const marker = CrashMarker.place(folder, name);
+    const { hadFault } = marker;
     const service = new SingleService({
       ...{ name, logger: logs.logger },
       drainDelayMs: drainDelayMsOf(loaded.config, name),
       deadlineMs: loaded.config[name].drainMs + STOP_DEADLINES.processEndMs,
-      start: () => startService({ ...options, loaded, logs }, () => service.stop(EXIT.failed)),
+      start: () => startService({ ...options, loaded, logs, hadFault }, () => service.stop(EXIT.failed)),
     });
     resources.defer(onProcessEvents(service, logs));
     options.onConnected();
     process.title = `svc ${name}`;
     process.chdir(loaded.projectDir);
     service.start();
-    return await service.ended;
+    return await untilEnded(service, marker);
   } finally {
     await resources.disposeAsync();
+  }
+}
+
+async function untilEnded({ ended }: SingleService, marker: CrashMarker): Promise<number> {
+  try {
+    const exitCode = await ended;
+    if (exitCode === EXIT.done) marker.remove();
+    return exitCode;
+  } catch (error) {
+    // A failed start is not a crash. An earlier crash counts until a process has started.
+    if (!marker.hadFault) marker.remove();
+    throw error;
   }
 }
 
@@ -87,7 +103,7 @@ function loadService({ name, host, port }: ServiceOptions, context: CommandConte
 }
 
 async function startService(
-  { name, advertise, loaded, logs }: Prepared,
+  { name, advertise, loaded, logs, hadFault }: Prepared,
   onFatal: () => void,
 ): Promise<RunningDaemon> {
   const random = systemRandom();
@@ -96,7 +112,7 @@ async function startService(
   const env = passedEnvironment(loaded);
   const daemon = await startByName(name, {
     ...{ config, profile, projectDir, configFile, dataDir, keys, operator },
-    ...{ output: logs.output, random, env, advertise, onFatal },
+    ...{ output: logs.output, random, env, advertise, hadFault, onFatal },
     peers: createPeers(),
     elsewhere: SERVICE_NAMES.filter((each) => each !== name),
     clock: systemClock,

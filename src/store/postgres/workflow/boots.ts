@@ -46,7 +46,7 @@ export class PostgresBoots implements BootStore {
       // This process knows the fault and the count of its own node only.
       await sql(
         `update svc.boot set ended_at = :now,
-           had_fault = instance is not distinct from :instance::text
+           had_fault = had_fault or instance is not distinct from :instance::text
              and (:hadFault::boolean or coalesce(oom_kills < :oomKills::bigint, false))
          where ended_at is null and (:exclusive::boolean or ${IS_DEAD})`,
         values,
@@ -85,6 +85,12 @@ export class PostgresBoots implements BootStore {
 
   interrupt(now: number, limit: number, isPoison: IsPoison): Promise<RunRecord[]> {
     return this.#database.transact(async (sql) => {
+      // `recordCrash` locks in the same order: first the boot, then its runs.
+      await sql(
+        `select from svc.boot
+         where ended_at is not null and fence in (select fence from svc.run where fence is not null)
+         order by fence for share`,
+      );
       // Claimed runs that their dead owner had not started are given back.
       await sql(
         `update svc.run set fence = null

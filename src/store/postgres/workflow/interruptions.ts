@@ -10,6 +10,9 @@ import { wakeRun } from './run-rows.ts';
  * Rank of interrupted runs in the queue. The rank is above every priority, so that interrupted runs precede new runs.
  */
 const RESUMED_RANK = 1000;
+/** SQL that stores the counts of a run, and the fence of the process that held it if its end counts as a kill. */
+const COUNTS = `crashes = :crashes, kills = :kills,
+  killed_by = case when :kills::integer = kills then killed_by when kills = 0 then array[fence] else killed_by || fence end`;
 const UNFINISHED = `status in ('pending', 'running', 'waiting', 'interrupted')`;
 
 /** Marks a run whose owner is dead as interrupted, together with its jobs and steps in flight. */
@@ -25,8 +28,7 @@ export async function interruptRun(
   await interruptParts(sql, seq, now);
   if (run.status === 'cancelling') return interruptCleanUp(sql, { ...run, ...deaths }, now, isPoison);
   await sql(
-    `update svc.run set status = 'interrupted', fence = null, wake_at = null, in_flight = false, crashes = :crashes,
-       kills = :kills
+    `update svc.run set status = 'interrupted', fence = null, wake_at = null, in_flight = false, ${COUNTS}
      where seq = :seq`,
     { seq, ...deaths },
   );
@@ -99,8 +101,7 @@ async function interruptCleanUp(
   }
   const resumeCount = run.resumeCount + 1;
   await sql(
-    `update svc.run set fence = null, wake_at = :now, in_flight = false, crashes = :crashes, kills = :kills,
-       resume_count = :resumeCount
+    `update svc.run set fence = null, wake_at = :now, in_flight = false, resume_count = :resumeCount, ${COUNTS}
      where seq = :seq`,
     { seq, now, crashes, kills, resumeCount },
   );

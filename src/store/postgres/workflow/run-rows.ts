@@ -32,10 +32,16 @@ export async function insertRun(sql: Sql, run: Omit<RunRecord, 'seq'>): Promise<
   return { ...run, seq: row!.seq };
 }
 
+/**
+ * Stores the progress of a run. The owner only resets the counts of crashes and kills. Otherwise they stay, because
+ * another process may have changed them meanwhile.
+ */
 export async function putProgress(sql: Sql, seq: number, run: RunProgress): Promise<void> {
   await sql(
     `update svc.run set status = :status, ready = :ready, reason = :reason, rank = :rank, wake_at = :wakeAt,
-       deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount, crashes = :crashes, kills = :kills,
+       deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount,
+       crashes = case when :crashes::integer + :kills::integer = 0 then 0 else crashes end,
+       kills = case when :crashes::integer + :kills::integer = 0 then 0 else kills end,
        in_flight = :inFlight, ending = :ending, ending_at = :endingAt, ending_held_at = :endingHeldAt, output = :output,
        error = :error, started_at = :startedAt, finished_at = :finishedAt
      where seq = :seq`,

@@ -32,6 +32,10 @@ export const RETENTION_INDEXES = `
   create index run_usage_day on svc.run_usage (day);
   drop index svc.delivery_age;`;
 
+/** Fences of the processes whose end counts in `kills`. */
+export const KILLED_BY = `
+  alter table svc.run add killed_by bigint[] not null default '{}';`;
+
 /**
  * Tables of workflows. Partial indexes of unfinished work keep queries fast regardless of the number of finished runs.
  */

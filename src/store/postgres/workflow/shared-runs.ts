@@ -9,6 +9,7 @@ import type {
 import type { PostgresDatabase } from '../database.ts';
 import type { Sql } from '../named-sql.ts';
 import { endDeadBoots } from './boots.ts';
+import { endCrashed, recordCrash } from './crashes.ts';
 import { IS_READY, tenantsWhere, WEIGHT } from './run-queue.ts';
 import { RUN_COLUMNS, SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
@@ -172,6 +173,14 @@ export class PostgresSharedRuns implements SharedRunStore {
       );
       return owner;
     });
+  }
+
+  recordCrash(crash: Parameters<SharedRunStore['recordCrash']>[0]): Promise<void> {
+    return this.#database.transact((sql) => recordCrash(sql, crash));
+  }
+
+  endCrashed(crash: Parameters<SharedRunStore['endCrashed']>[0]): Promise<void> {
+    return this.#database.transact((sql) => endCrashed(sql, crash));
   }
 
   endDead(now: number): Promise<number> {

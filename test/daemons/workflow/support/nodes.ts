@@ -21,7 +21,7 @@ export interface Nodes {
   ledger: Ledger;
   config: Record<string, unknown>;
   database: pg.Client;
-  /** Starts the workflow service of a node, again after its end. */
+  /** Starts the workflow service of a node. After its end it is started again as its supervisor does. */
   start(name: string): Promise<Node>;
   /** The node that executes the run. */
   holderOf(runId: string): Promise<string | undefined>;
@@ -52,6 +52,7 @@ export async function openNodes({
   const workflow = { httpAllow: ['127.0.0.1'], drainMs: 1000, ...own.workflow };
   const config = { ...own, store: { url }, workflow };
   const folders = new Map<string, string>();
+  const former = new Map<string, SpawnedProcess>();
   return {
     ...{ ledger, config, database },
     async start(name) {
@@ -61,10 +62,11 @@ export async function openNodes({
       const spawned = spawnProcess({
         dataDir,
         config,
-        hadFault: false,
+        hadFault: (await former.get(name)?.hadFault()) ?? false,
         // Nodes that advertise loopback are on one machine, so their services call each other without a gateway.
         env: { ...process.env, SVC_INSTANCE: name, SVC_ADVERTISE_URL: 'http://127.0.0.1:4000' },
       });
+      former.set(name, spawned);
       return nodeOf(name, spawned, await spawned.listening);
     },
     async holderOf(runId) {

@@ -1,9 +1,10 @@
 import { messageOf } from '../../../../kit/errors/errors.ts';
-import { seconds } from '../../../../kit/time/duration.ts';
 import type { Cluster, EngineDeps, EngineHost } from './ports.ts';
 import { recover } from './recovery.ts';
 
-const SWEEP_MS = seconds(3);
+const LOOK_MS = 500;
+/** Looks without a dead process after which a sweep is repeated. */
+const MAX_IDLE_LOOKS = 6;
 
 /** Recovers the runs of dead processes while this process works. Every process of the store does so. */
 export class Sweeper {
@@ -12,6 +13,7 @@ export class Sweeper {
   readonly #host: Pick<EngineHost, 'isWorking' | 'requestTick' | 'cancelById'>;
   #cancelTimer: () => void = () => {};
   #sweeping: Promise<void> | undefined;
+  #idleLooks = 0;
 
   constructor(
     deps: EngineDeps,
@@ -24,9 +26,10 @@ export class Sweeper {
   }
 
   start(): void {
-    // The members report an ended member at once. The timer repeats sweeps that failed or that a dead process began.
+    // Members report an ended member when they renew their lease. The timer finds one that its supervisor has ended, and
+    // repeats sweeps that failed or that a dead process began.
     this.#cluster.onEnded(() => this.#sweep());
-    this.#sweepLater();
+    this.#lookLater();
   }
 
   async stop(): Promise<void> {
@@ -34,17 +37,17 @@ export class Sweeper {
     await this.#sweeping;
   }
 
-  #sweepLater(): void {
-    this.#cancelTimer = this.#deps.clock.after(SWEEP_MS, () => {
-      void this.#sweep().then(() => {
-        if (this.#host.isWorking) this.#sweepLater();
+  #lookLater(): void {
+    this.#cancelTimer = this.#deps.clock.after(LOOK_MS, () => {
+      void this.#sweep(MAX_IDLE_LOOKS).then(() => {
+        if (this.#host.isWorking) this.#lookLater();
       });
     });
   }
 
   /** Never rejects, because the next sweep repeats a failed one. */
-  #sweep(): Promise<void> {
-    this.#sweeping ??= this.#sweepNow()
+  #sweep(maxIdleLooks = 0): Promise<void> {
+    this.#sweeping ??= this.#sweepNow(maxIdleLooks)
       .catch((error) => {
         const message = `The runs of ended services could not be recovered: ${messageOf(error)}`;
         this.#deps.logger.error(message, { error });
@@ -55,10 +58,12 @@ export class Sweeper {
     return this.#sweeping;
   }
 
-  async #sweepNow(): Promise<void> {
+  async #sweepNow(maxIdleLooks: number): Promise<void> {
     const { store, clock } = this.#deps;
     if (!this.#host.isWorking) return;
     const ended = await this.#cluster.store.endDead(clock.now());
+    if (ended === 0 && ++this.#idleLooks < maxIdleLooks) return;
+    this.#idleLooks = 0;
     const isAnyRecovered = await recover(this.#deps);
     if (isAnyRecovered) this.#host.requestTick();
     if (ended === 0) return;
