@@ -7,6 +7,7 @@ import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES } from './state/schema.ts';
 import { TELEMETRY } from './telemetry/schema.ts';
 import { SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
+import { RUN_WRITE_FUNCTIONS } from './workflow/write-functions.ts';
 
 export interface Migration {
   sql: string;
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: TELEMETRY, minVersion: 1 },
   { sql: SHARED_RUNS, minVersion: 1 },
   { sql: PLUGIN_LOCK, minVersion: 1 },
+  { sql: RUN_WRITE_FUNCTIONS, minVersion: 1 },
 ];
 
 /** Schema version that this program creates. */
