@@ -18,6 +18,7 @@ const FOLDERS = {
     ...['store/sqlite/lock-owner.ts', 'store/sqlite/owner-lock.ts'],
     ...['store/telemetry/writer.ts', 'daemons/process-protocol.ts', 'daemons/node-flags.ts'],
   ],
+  studio: ['contracts'],
   cli: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons', 'supervisor', 'testing'],
 };
 
@@ -62,7 +63,7 @@ export default {
       comment: 'src imports nothing from tests, scripts and benchmarks',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^(?!src/|node_modules/|package\\.json$)', dependencyTypesNot: ['core'] },
+      to: { path: '^(?!src/|node_modules/|package\\.json$|virtual:)', dependencyTypesNot: ['core'] },
     },
     {
       name: 'contracts-and-sdk-packages',

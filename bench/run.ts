@@ -9,6 +9,7 @@ import type { BenchResult } from './support/result.ts';
 const BENCHES: Record<string, () => Promise<{ run(flags: ReadonlySet<string>): Promise<BenchResult> }>> = {
   startup: () => import('./startup.ts'),
   store: () => import('./store.ts'),
+  vectors: () => import('./vectors.ts'),
   growth: () => import('./growth.ts'),
   handlers: () => import('./handlers.ts'),
   backends: () => import('./backends.ts'),

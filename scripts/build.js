@@ -38,7 +38,8 @@ async function build() {
     await mkdir(out, { recursive: true });
     const licences = await bundle(root, out);
     await writeFile(join(out, 'THIRD-PARTY-LICENSES.txt'), licences);
-    await Promise.all([copyAssets(out), emitTypes(root, out)]);
+    const { buildStudio } = await import('./studio.js');
+    await Promise.all([copyAssets(out), emitTypes(root, out), buildStudio(root, out)]);
     writeStamp(out, stamp);
     swapIn(out);
   } finally {

@@ -129,12 +129,8 @@ function join(store: WorkflowStore): Promise<Membership> {
   });
 }
 
-function clusterFor(store: WorkflowStore, membership: Membership): Cluster | undefined {
-  const keys = {
-    jwtSecret: null,
-    previousJwtSecret: null,
-    internalSecret: 'i'.repeat(43),
-    masterKey: 'm'.repeat(43),
-  };
-  return clusterOf({ keys, logger: silentLogger, env: {} }, store, membership);
+function clusterFor({ shared }: WorkflowStore, membership: Membership): Cluster | undefined {
+  // There is no other process whose runs this one could be asked about.
+  const owners = { clientOf: async () => undefined };
+  return shared && clusterOf({ store: shared, owners, membership, logger: silentLogger });
 }

@@ -119,7 +119,7 @@ async function givenToken(context: CommandContext, url: string): Promise<string 
 }
 
 /** Returns the URL from `--url`, SVC_GATEWAY_URL or `svc login`, or else the URL of the local platform. */
-async function gatewayUrl(context: CommandContext): Promise<string> {
+export async function gatewayUrl(context: CommandContext): Promise<string> {
   const { platform, folder } = context;
   const given = selectedGateway(context);
   if (given) return given;

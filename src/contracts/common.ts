@@ -108,4 +108,6 @@ export const HEADERS = {
   ownerCall: 'x-svc-owner-call',
   /** Marks a step call that another workflow service has forwarded. The receiving service must not forward it again. */
   forwardedStep: 'x-svc-forwarded-step',
+  /** Proof that a call with a session cookie comes from the studio's own pages. */
+  csrf: 'x-svc-csrf',
 } as const;

@@ -35,5 +35,7 @@ export const LockFile = z.strictObject({
   version: z.literal(1),
   revision: z.number().int().nonnegative(),
   plugins: z.record(z.string(), LockEntry),
+  /** Set in the lock file of a node that follows the list of a shared store. */
+  shared: z.literal(true).optional(),
 });
 export type LockFile = z.infer<typeof LockFile>;

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 
 /**
- * Lets the workflow service that executes a run read the signals and cancel requests that another one has stored. The
- * gateway does not forward this internal path. @spec docs/decisions/0224
+ * Lets the workflow service that executes a run read the signals and cancel requests that another one has stored.
+ * @spec docs/decisions/0224
  */
 export const readRunNotices = endpoint({
   method: 'POST',

@@ -70,7 +70,7 @@ export interface DaemonServices {
   degradations?: () => readonly Degradation[];
   /** Checks for the readiness endpoint that the service's store responds. */
   probeStore?: () => Promise<unknown>;
-  /** Removes the address of this process from the store, so that other nodes send no further calls. */
+  /** Marks this process in the store as stopping, so that other nodes use other processes of the service. */
   withdraw?: () => Promise<void>;
   /** Reports to the readiness endpoint whether this process still has to load the latest plugin changes. */
   plugins?: { isBehind(): Promise<boolean> };

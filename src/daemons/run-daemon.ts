@@ -1,5 +1,5 @@
 import type { ServiceName } from '../contracts/index.ts';
-import type { Http } from '../http/index.ts';
+import { beginDrain, type Http } from '../http/index.ts';
 import { usesPostgres } from '../kit/config/store-url.ts';
 import { listeningHandle } from '../kit/process/node-internals.ts';
 import type { Logger } from '../kit/telemetry/logger.ts';
@@ -77,8 +77,13 @@ async function openService<Services extends DaemonServices>(
   });
   stack.defer(async () => {
     draining = true;
+    void directory.withdraw();
     // Requests and background work drain in parallel, so that background work has as much time as requests.
-    await Promise.all([http.close(), definition.drain?.(services)]);
+    beginDrain(http);
+    const drained = definition.drain?.(services);
+    // Other nodes call this process about its background work, so the listener stays open until that work has ended.
+    if (resources.hasOtherNodes) await Promise.allSettled([drained]);
+    await Promise.all([http.close(), drained]);
   });
   const bound = await bind(http, { name, address, options });
   resources.address.bind(bound);

@@ -7,7 +7,7 @@ import type { Metrics } from '../kit/telemetry/metrics.ts';
 const FILES: Partial<Record<ServiceName, readonly string[]>> = {
   gateway: ['svc.db'],
   workflow: ['workflow.db'],
-  state: ['state.db', 'vectors.db'],
+  state: ['state.db', 'vectors.db', 'vectors-index.db'],
   rest: ['telemetry.db'],
 };
 

@@ -22,8 +22,8 @@ const PREFLIGHT_SECONDS = '600';
 const OTHER_ORIGIN: CorsVerdict = { headers: ['vary', 'origin'], isPreflight: false };
 
 /**
- * Returns a function that checks the origin of requests, or null if no origin is allowed. The platform uses no cookies,
- * so `Access-Control-Allow-Credentials` is never sent.
+ * Returns a function that checks the origin of requests, or null if no origin is allowed. Calls from
+ * other origins use no cookies, so `Access-Control-Allow-Credentials` is never sent.
  */
 export function createOriginJudge(origins: readonly string[]): JudgeOrigin | null {
   if (origins.length === 0) return null;

@@ -29,7 +29,13 @@ const drainMsOf = ({ kit }: Http): number => kit.drainMs ?? DRAIN_MS;
  * Returns the time in ms until all open connections are closed. Connections with a request in flight are closed too.
  */
 function drainLeftMs(http: Http): number {
-  return Math.min(drainMsOf(http), http.kit.drainEndsAt - performance.now());
+  return Math.max(0, Math.min(drainMsOf(http), http.kit.drainEndsAt - performance.now()));
+}
+
+/** Starts the time limit of a shutdown before the server closes. Clients no longer keep their connections open. */
+export function beginDrain(http: Http): void {
+  http.kit.draining = true;
+  http.kit.drainEndsAt = performance.now() + drainMsOf(http) + STOP_DEADLINES.httpCutMs;
 }
 
 /**
@@ -45,9 +51,8 @@ export function drainOnClose(http: Http): void {
     socket.once('close', () => acceptedAt.delete(socket));
   });
   http.addHook('preClose', async () => {
-    http.kit.draining = true;
+    if (!http.kit.draining) beginDrain(http);
     if (!server.listening) return;
-    http.kit.drainEndsAt = performance.now() + drainMsOf(http) + STOP_DEADLINES.httpCutMs;
     await untilBacklogEmpty(http);
     // On close, Node closes only connections that are idle at that moment. The `reap` timer closes connections that
     // become idle later.

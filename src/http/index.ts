@@ -2,7 +2,7 @@ export type { AnsweredRequest } from './account.ts';
 export * from './client.ts';
 export { type ClientSide, type ClientSideOf, createClientSide } from './client-side.ts';
 export * from './cors.ts';
-export { LISTEN_BACKLOG } from './drain.ts';
+export { beginDrain, LISTEN_BACKLOG } from './drain.ts';
 export * from './encodings.ts';
 export * from './event-streams.ts';
 export * from './expectations.ts';

@@ -20,7 +20,7 @@ import { originForm } from './request-target.ts';
 import { allowedMethods, methodNotAllowed, type RegisteredRoute } from './route-table.ts';
 import { sendError } from './send-error.ts';
 
-const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
+export const BODY_LIMIT_BYTES = 10 * 1024 * 1024;
 
 /** Options shared by all routers. If two routers parsed a path differently, a request could bypass a check. */
 export const ROUTER_OPTIONS = { maxParamLength: 2048, ignoreTrailingSlash: false };

@@ -22,6 +22,13 @@ export {
   packageIntegrityOf,
 } from './integrity.ts';
 export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
+export {
+  addNotShared,
+  differingPlugins,
+  NOT_SHARED_FILE,
+  readNotShared,
+  stillNotShared,
+} from './not-shared.ts';
 export { readPackageJson } from './package-json.ts';
 export { packFolder, unpackFolder } from './package-stream.ts';
 export { permissionSets } from './permission-sets.ts';

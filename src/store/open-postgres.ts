@@ -19,6 +19,7 @@ export async function openPostgres<Store>(
   });
   try {
     drivers.requireUsableSchema(await drivers.readSchemaState(database), database.server);
+    await drivers.requireOriginal(database);
     return open(drivers, database);
   } catch (error) {
     await database.close();

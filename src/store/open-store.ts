@@ -20,6 +20,7 @@ import {
   sqliteGatewayStore,
   sqliteStateStore,
   sqliteWorkflowStore,
+  threadedVectorIndex,
 } from './sqlite/index.ts';
 import { createTelemetryReader, openedOnUse } from './telemetry/reader.ts';
 
@@ -27,7 +28,7 @@ import { createTelemetryReader, openedOnUse } from './telemetry/reader.ts';
 const SPILL_FOLDER = 'spill';
 /** Streams of all clients share these connections. */
 const READER_CONNECTIONS = 4;
-/** One connection holds the lock during a change. */
+/** One connection holds the lock during a change, which only the marketplace makes. */
 const SHARED_PLUGIN_CONNECTIONS = 4;
 
 export interface StoreOptions {
@@ -83,7 +84,7 @@ async function openSpill({
 export function openStateStore({ postgresUrl, sqlite: _, ...options }: StoreOptions): Promise<StateStore> {
   if (postgresUrl === null) return sqliteStateStore(options);
   return openPostgres(postgresUrl, 'state', options.logger, ({ postgresStateStore }, database) =>
-    postgresStateStore(database, options.clock),
+    postgresStateStore(database, { clock: options.clock, vectorIndex: threadedVectorIndex(options) }),
   );
 }
 
@@ -102,11 +103,11 @@ export function openWorkflowStore({
 /** Opens the list of plugins that all nodes share. Throws STORE_ERROR in the same cases as `openGatewayStore`. */
 export function openSharedPlugins(
   postgresUrl: string,
-  { clock, logger }: Pick<StoreOptions, 'clock' | 'logger'>,
+  { clock, logger, service }: Pick<StoreOptions, 'clock' | 'logger'> & { service: string },
 ): Promise<SharedPluginStore> {
   return openPostgres(
     postgresUrl,
-    'marketplace',
+    `${service}-plugins`,
     logger,
     ({ postgresSharedPlugins }, database) => postgresSharedPlugins(database, clock),
     { maxConnections: SHARED_PLUGIN_CONNECTIONS },
@@ -164,14 +165,15 @@ export function openTelemetryReader({
   dataDir,
   clock,
   logger,
-}: Omit<StoreOptions, 'sqlite'>): TelemetryReader {
+  node,
+}: Omit<StoreOptions, 'sqlite'> & { node?: string }): TelemetryReader {
   if (postgresUrl === null) return createTelemetryReader({ dataDir, clock });
   return openedOnUse(() =>
     openPostgres(
       postgresUrl,
       'telemetry-reader',
       logger,
-      ({ postgresTelemetryStore }, database) => postgresTelemetryStore(database),
+      ({ postgresTelemetryStore }, database) => postgresTelemetryStore(database, { node }),
       { maxConnections: READER_CONNECTIONS },
     ),
   );

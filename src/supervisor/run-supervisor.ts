@@ -3,6 +3,7 @@ import { requireClusterSettings } from '../kit/config/cluster.ts';
 import type { LoadedConfig } from '../kit/config/config.ts';
 import { requireServiceSet } from '../kit/config/service-set.ts';
 import { postgresUrlOf } from '../kit/config/store-url.ts';
+import { instanceId } from '../kit/files/instance-id.ts';
 import { version } from '../kit/files/paths.ts';
 import type { Random } from '../kit/security/random.ts';
 import type { LogLevel } from '../kit/telemetry/logger.ts';
@@ -63,7 +64,8 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     const { retention, store } = loaded.config;
     const postgresUrl = postgresUrlOf(store, loaded.env);
     if (postgresUrl !== null) resources.use(await lockServices(folder, services, 'svc up'));
-    const logs = new SupervisorLogs({ folder, retention, postgresUrl, clock, onLines });
+    const node = instanceId(folder.root, loaded.env, random);
+    const logs = new SupervisorLogs({ folder, retention, postgresUrl, node, clock, onLines });
     resources.defer(() => logs.close());
     resources.defer(() => removeRunFile(folder));
     const report = (event: SupervisorEvent): void => {

@@ -14,6 +14,8 @@ export interface SupervisorLogsOptions {
   retention: PlatformConfig['retention'];
   /** URL of PostgreSQL, or null for `telemetry.db` in the data folder. */
   postgresUrl: string | null;
+  /** Id of this node, which its telemetry is counted under. */
+  node: string;
   clock: Clock;
   onLines?: ((source: LogSource, lines: Buffer) => void) | undefined;
 }
@@ -26,11 +28,12 @@ export class SupervisorLogs {
   readonly #files = new Map<LogSource, LogFile>();
 
   constructor(options: SupervisorLogsOptions) {
-    const { folder, retention, postgresUrl, clock } = options;
+    const { folder, retention, postgresUrl, node, clock } = options;
     this.#options = options;
     this.#telemetry = new TelemetryWriter({
       dataDir: folder.root,
       postgresUrl,
+      node,
       retention,
       onDropped: (count, failure) => reportDropped(this.logger, count, failure),
     });

@@ -1,11 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { entryFile } from '../../src/kit/files/paths.ts';
+import { migratedPostgres } from '../support/migrated-postgres.ts';
 import { FREE_PORTS } from '../support/ports.ts';
-import { SingleServiceProcess, singleProject, startSingle } from '../support/single-service.ts';
+import { POSTGRES_PROGRAMS } from '../support/postgres.ts';
+import {
+  CLUSTER_SECRETS,
+  SingleServiceProcess,
+  singleProject,
+  startSingle,
+} from '../support/single-service.ts';
 import { userEnvironment } from '../support/user-environment.ts';
 import { runSvc } from './svc.ts';
 
@@ -127,6 +136,47 @@ test('the data folder of SQLite belongs to one process, which others name with a
   ]);
 });
 
+/** Starts `state`, which waits for its store, and stops it. */
+async function stopWhileStarting(url: string, isWaiting: () => boolean | Promise<boolean>) {
+  const folder = await singleProject({
+    ...{ store: { url }, cluster: { enabled: true }, adapters: { vectorStore: null } },
+    ...{ state: { port: 0, drainMs: 100 }, gateway: { publicUrl: 'http://svc.example' } },
+  });
+  const env = { ...CLUSTER_SECRETS, SVC_ADVERTISE_URL: 'http://127.0.0.1:4000' };
+  const service = new SingleServiceProcess('state', { project: folder, env });
+  await expect.poll(isWaiting, POLL).toBe(true);
+  service.child.kill('SIGTERM');
+  expect(await service.exited).toEqual({ code: 1, signal: null });
+  return service.records.map(({ message }) => message);
+}
+
+const STILL_STARTING =
+  'state exits: it was still starting 2100 ms after the stop signal. Its store may be unreachable or locked by a migration';
+
+test('a stop while PostgreSQL does not answer ends within the deadline and says so', SLOW, async () => {
+  let connections = 0;
+  const silent = createServer(() => connections++).listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close());
+  await new Promise((resolve) => silent.once('listening', resolve));
+  const { port } = silent.address() as { port: number };
+  const url = `postgres://svc@127.0.0.1:${port}/svc`;
+  expect(await stopWhileStarting(url, () => connections > 0)).toContain(STILL_STARTING);
+});
+
+test.skipIf(!POSTGRES_PROGRAMS)('a stop while a migration locks the schema ends likewise', SLOW, async () => {
+  const url = await migratedPostgres();
+  const migration = new pg.Client(url);
+  await migration.connect();
+  onTestFinished(() => migration.end());
+  await migration.query('begin');
+  await migration.query('lock table svc.schema_version in access exclusive mode');
+  const isWaiting = async () => {
+    const { rows } = await migration.query('select from pg_locks where not granted');
+    return rows.length > 0;
+  };
+  expect(await stopWhileStarting(url, isWaiting)).toContain(STILL_STARTING);
+});
+
 test('a port in use ends the process with 1 and names the port', SLOW, async () => {
   const other = await startSingle('state', { project: await project(), env: ENV });
   const { port } = new URL(other.url);
@@ -155,7 +205,25 @@ test('a terminal shows formatted lines, and Ctrl-C stops the service', SLOW, asy
   expect(await exited).toBe(0);
 });
 
+/** Whether a process handles stop signals. SIGHUP tells, because Node itself has a handler for SIGTERM. */
+function handlesStops(pid: number): boolean {
+  const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]!;
+  return (BigInt(`0x${caught}`) & 1n) !== 0n;
+}
+
 describe.skipIf(!hasNamespaces)('as process 1', () => {
+  test('SIGTERM before the service listens ends the process with 0', SLOW, async () => {
+    const service = new SingleServiceProcess('state', {
+      ...{ project: await project(), env: ENV, prefix: [...PID_NAMESPACE, '--'] },
+    });
+    const first = () => childrenOf(service.child.pid!)[0];
+    await expect
+      .poll(() => first() !== undefined && handlesStops(first()!), { ...POLL, interval: 5 })
+      .toBe(true);
+    process.kill(first()!, 'SIGTERM');
+    expect(await service.exited).toEqual({ code: 0, signal: null });
+  });
+
   test('leaves no zombies of killed plugin processes, and stops after SIGTERM', SLOW, async () => {
     const service = await startSingle('rest', {
       ...{ project: await project(), env: ENV, prefix: [...PID_NAMESPACE, '--'] },

@@ -11,7 +11,12 @@ import {
   postgresStateStore,
   postgresWorkflowStore,
 } from '../../src/store/postgres/index.ts';
-import { sqliteGatewayStore, sqliteStateStore, sqliteWorkflowStore } from '../../src/store/sqlite/index.ts';
+import {
+  sqliteGatewayStore,
+  sqliteStateStore,
+  sqliteWorkflowStore,
+  threadedVectorIndex,
+} from '../../src/store/sqlite/index.ts';
 import { atEnd } from '../support/at-end.ts';
 import { migrateDatabase } from '../support/migrated-postgres.ts';
 import { FREE_PORTS } from '../support/ports.ts';
@@ -165,7 +170,10 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
     const stores = {
       gateway: postgresGatewayStore(connect(url), OPTIONS),
       workflow: postgresWorkflowStore(connect(url)),
-      state: postgresStateStore(connect(url), systemClock),
+      state: postgresStateStore(connect(url), {
+        clock: systemClock,
+        vectorIndex: threadedVectorIndex({ dataDir, clock: systemClock }),
+      }),
     };
     const [source, copy] = [await readFolder(dataDir, scope), await readAll(stores, scope)];
     for (const name of Object.keys(source) as Array<keyof typeof source>)

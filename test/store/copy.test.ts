@@ -13,6 +13,7 @@ import {
   PLUGIN_TABLES,
   RECORD_TABLES,
   TABLE_COPIES,
+  VECTOR_TABLES,
 } from '../../src/store/copy/tables.ts';
 import type { GatewayStore, NewRun } from '../../src/store/ports/index.ts';
 import type { TelemetryStore } from '../../src/store/ports/telemetry.ts';
@@ -24,7 +25,12 @@ import {
   postgresTelemetryStore,
   postgresWorkflowStore,
 } from '../../src/store/postgres/index.ts';
-import { sqliteGatewayStore, sqliteStateStore, sqliteWorkflowStore } from '../../src/store/sqlite/index.ts';
+import {
+  sqliteGatewayStore,
+  sqliteStateStore,
+  sqliteWorkflowStore,
+  threadedVectorIndex,
+} from '../../src/store/sqlite/index.ts';
 import { sqliteTelemetryStore } from '../../src/store/sqlite/telemetry/store.ts';
 import { atEnd } from '../support/at-end.ts';
 import { tempDir } from '../support/daemon.ts';
@@ -110,6 +116,14 @@ async function fillGateway(folder: string, shared: boolean): Promise<GatewayStor
   return store;
 }
 
+const VECTORS = [
+  {
+    collection: 'many',
+    items: Array.from({ length: 1200 }, (_, n) => ({ id: `v${n}`, vector: [1, n], metadata: { n } })),
+  },
+  { collection: 'few', items: [{ id: 'é', vector: [3, 0, 4], metadata: { text: 'a\0b' } }] },
+];
+
 async function fillOthers(folder: string): Promise<void> {
   const workflow = await sqliteWorkflowStore({ dataDir: folder, ...OPTIONS });
   const long = JSON.stringify('x'.repeat(5000));
@@ -124,6 +138,10 @@ async function fillOthers(folder: string): Promise<void> {
   const scope = { tenant: 'acme', namespace: 'p' };
   await objects.write(scope, 'big', Buffer.alloc(600_000, 'b'));
   await objects.write(scope, 'empty', Buffer.alloc(0));
+  for (const { collection, items } of VECTORS)
+    for (let at = 0; at < items.length; at += 500)
+      await state.vectors.upsert({ ...scope, collection }, items.slice(at, at + 500), 1e6);
+  await state.vectors.delete({ ...scope, collection: 'many' }, ['v3']);
   await state.close();
 }
 
@@ -159,12 +177,29 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'store copy' : POSTGRES_
       expect.objectContaining({ kind: 'signal', name: 'paid', payload: '{}' }),
     ]);
 
-    const state = postgresStateStore(connect(url), systemClock);
+    const state = postgresStateStore(connect(url), {
+      clock: systemClock,
+      vectorIndex: threadedVectorIndex({ dataDir: await tempDir(), clock: systemClock }),
+    });
     expect((await state.entries.get('acme/p', 'key'))?.value).toEqual({ text: '\u0001 é' });
     const scope = { tenant: 'acme', namespace: 'p' };
     const objects = state.openObjects(QUOTA);
     expect((await objects.read(scope, 'big'))!.data).toEqual(Buffer.alloc(600_000, 'b'));
     expect((await objects.read(scope, 'empty'))!.data.byteLength).toBe(0);
+
+    const many = { ...scope, collection: 'many' };
+    const query = { vector: [1, 1100], limit: 1, filter: {} };
+    expect(await state.vectors.search(many, query)).toMatchObject([{ id: 'v1100', metadata: { n: 1100 } }]);
+    expect(await state.vectors.search(many, { ...query, filter: { n: 3 } })).toEqual([]);
+    const few = { vector: [3, 0, 4], limit: 2, filter: {} };
+    expect(await state.vectors.search({ ...scope, collection: 'few' }, few)).toEqual([
+      { id: 'é', score: 1, metadata: { text: 'a\0b' } },
+    ]);
+    expect(tables).toContainEqual({ table: 'vector_item', rows: 1200 });
+    // The copy counts 1,200 vectors against the quota.
+    const more = [{ id: 'more', vector: [1, 2], metadata: {} }];
+    await expect(state.vectors.upsert(many, more, 1200)).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
+    expect(await state.vectors.upsert(many, more, 1201)).toBe(1);
   });
 
   test('cursors that clients hold stay valid: all later numbers are higher', async () => {
@@ -302,6 +337,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'store copy' : POSTGRES_
     const known = [
       ...TABLE_COPIES.map(({ target }) => target),
       ...OBJECT_TABLES,
+      ...VECTOR_TABLES,
       ...PLUGIN_TABLES,
       ...RECORD_TABLES,
       ...OTHER_TABLES,

@@ -121,6 +121,34 @@ export class PostgresServer {
     return standby;
   }
 
+  /** Copies the data without the write-ahead log, as the base of a recovery to a later time. */
+  async baseBackup(): Promise<string> {
+    const folder = await serverFolder();
+    const from = ['--host', '127.0.0.1', '--port', String(this.#port), '--username', USER];
+    const how = ['--checkpoint', 'fast', '--no-sync', '--wal-method', 'none'];
+    await runProgram('pg_basebackup', ['--pgdata', join(folder, 'data'), ...from, ...how], folder);
+    return folder;
+  }
+
+  /** Starts a server on a base backup that replays the archived log up to a restore point. */
+  static async recover(folder: string, archive: string, restorePoint: string): Promise<PostgresServer> {
+    const server = new PostgresServer(folder, await freePort());
+    const data = join(folder, 'data');
+    const settings = {
+      port: String(server.#port),
+      unix_socket_directories: folder,
+      archive_mode: 'off',
+      restore_command: `cp ${archive}/%f %p`,
+      recovery_target_name: restorePoint,
+      recovery_target_action: 'promote',
+    };
+    const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`);
+    await appendFile(join(data, 'postgresql.auto.conf'), lines.join(''));
+    await writeFile(join(data, 'recovery.signal'), '');
+    await server.up();
+    return server;
+  }
+
   /** Makes the primary of a standby. Resolves when it accepts writes. */
   async promote(): Promise<void> {
     await this.run('select pg_promote(true, 60)');

@@ -50,7 +50,6 @@ export async function startNode(storeUrl: string): Promise<Node> {
   const platform = await createCrashPlatform(packageRoot, {
     store: { url: storeUrl },
     cluster: { enabled: true },
-    adapters: { vectorStore: null },
     gateway: { port: 0, publicUrl: 'http://svc.example' },
   });
   const plugin = join(platform.folder, 'plugins/bench');

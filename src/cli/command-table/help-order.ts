@@ -1,6 +1,6 @@
 /** Groups of `svc --help` with their commands and nouns, in the order shown. */
 export const GROUPS = {
-  Platform: ['up', 'start', 'down', 'restart', 'status', 'logs', 'supervise', 'events'],
+  Platform: ['up', 'start', 'down', 'restart', 'status', 'studio', 'logs', 'supervise', 'events'],
   Setup: [
     ...['init', 'doctor', 'config', 'backup', 'restore', 'keys', 'migrate', 'store'],
     ...['report', 'reset', 'service'],

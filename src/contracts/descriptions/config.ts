@@ -34,7 +34,7 @@ const model: Descriptions = {
 
 const storage: Descriptions = {
   '': 'Backend of `ctx.storage`; null: plugins have no storage.',
-  type: '"files": in `.svc/storage`; "s3": an S3-compatible bucket.',
+  type: '"files": in `.svc/storage`, or with PostgreSQL in the database; "s3": an S3-compatible bucket.',
   maxObjectBytes: 'Largest object.',
   quotaBytes: 'All objects of one plugin and tenant ("files" only).',
   bucket: 'Bucket name.',
@@ -191,7 +191,8 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   'adapters.embeddings.model': 'Name of the model.',
   'adapters.embeddings.dimensions': "Length of the vectors; null: the model's default.",
   'adapters.vectorStore': 'Vectors for `ctx.vectorStore`; null: none.',
-  'adapters.vectorStore.type': 'Must be "sqlite".',
+  'adapters.vectorStore.type':
+    'Must be "sqlite": exact search with sqlite-vec, also of vectors in PostgreSQL.',
   'adapters.vectorStore.maxVectors': 'Limit per plugin and tenant.',
   ...under('retention', retention),
   auth: 'Authentication.',

@@ -12,8 +12,10 @@ import { createClients } from './domain/identity/clients.ts';
 import { createJwts } from './domain/identity/jwt.ts';
 import { createMintedTokens } from './domain/identity/minted-tokens.ts';
 import { createRevocations } from './domain/identity/revocations.ts';
+import { SessionCookie, sessionCookieName } from './domain/identity/session-cookie.ts';
 import type { signingKeys } from './domain/identity/signing-secrets.ts';
 import { syncStaticTokens } from './domain/identity/static-tokens.ts';
+import { StudioSessions } from './domain/identity/studio-sessions.ts';
 import { TokenExchange } from './domain/identity/token-exchange.ts';
 
 export interface IdentityDeps {
@@ -40,13 +42,15 @@ export async function identityServices(
     await registry.adopt({ ...operator, name: 'operator' }, { isOnlyNode: !resources.hasOtherNodes });
   const verifyOAuth = oauth ? createOAuthVerifier(oauth, { clock, logger }) : undefined;
   const requireFresh = (): void => feed.requireFresh();
+  const sessionCookie = openSessionCookie(resources);
   const authenticator = createAuthenticator({
-    ...{ staticTokens, jwts, revocations, requireFresh, verifyOAuth, clock, logger },
+    ...{ staticTokens, jwts, revocations, requireFresh, verifyOAuth, sessionCookie, clock, logger },
   });
   revocations.onRevoked(authenticator.clearCache);
   feed.follow('static-tokens', authenticator.clearCache);
   const admins = createAdmins(adminHosts);
   const shared = { revocations, admins, random, logger };
+  const mintedTokens = createMintedTokens({ ...shared, store: store.mintedTokens, jwts, clock });
   return {
     jwts,
     revocations,
@@ -60,8 +64,25 @@ export async function identityServices(
     enrolments: createEnrolments({ cache: store.cache, clock, random }),
     hosts: createHosts({ ...shared, store: store.hosts, clients: registry, clock }),
     clients: createClients({ ...shared, store: store.clients, registry, operator, clock }),
-    mintedTokens: createMintedTokens({ store: store.mintedTokens, jwts, revocations, admins, clock, logger }),
+    mintedTokens,
+    sessionCookie,
+    studioSessions: new StudioSessions({
+      ...{ authenticator, cookie: sessionCookie, clients: registry, mintedTokens, admins },
+      ...{ cache: store.cache, clock, random },
+    }),
   };
+}
+
+/** All nodes behind one public URL use the same cookie. */
+function openSessionCookie({ config, keys }: Resources): SessionCookie {
+  const { publicUrl, port } = config.gateway;
+  const url = publicUrl === null ? undefined : new URL(publicUrl);
+  const publicPort = url ? Number(url.port || (url.protocol === 'https:' ? 443 : 80)) : port;
+  return new SessionCookie({
+    name: sessionCookieName(publicPort),
+    isSecure: url?.protocol === 'https:',
+    secret: keys.internalSecret,
+  });
 }
 
 export type IdentityServices = Awaited<ReturnType<typeof identityServices>>;

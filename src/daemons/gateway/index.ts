@@ -13,9 +13,12 @@ import { gatewayProcessesRoutes } from './routes/gateway-processes.ts';
 import { hostSocketRoutes } from './routes/host-socket.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
+import { memberCallsRoutes } from './routes/member-calls.ts';
 import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
+import { studioRoutes } from './routes/studio.ts';
+import { studioSessionRoutes } from './routes/studio-session.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { webhookAdminRoutes } from './routes/webhook-admin.ts';
 import { webhookDeliveriesRoutes } from './routes/webhook-deliveries.ts';
@@ -37,11 +40,14 @@ export const gateway = defineDaemon({
     gatewayProcessesRoutes,
     internalDispatchRoutes,
     deliveryAttemptsRoutes,
+    memberCallsRoutes,
     pluginPackageRoutes,
     pluginWebhookRoutes,
     rereadRoutes,
     clientRoutes,
     tokenRoutes,
+    studioRoutes,
+    studioSessionRoutes,
     webhookAdminRoutes,
     webhookDeliveriesRoutes,
     webhookStreamRoutes,

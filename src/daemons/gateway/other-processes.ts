@@ -1,9 +1,9 @@
 import { HEADERS, processMetrics, rereadInProcess } from '../../contracts/index.ts';
 import { type Client, createClient, serviceHeaders } from '../../http/index.ts';
+import { isOfNode } from '../../kit/files/instance-id.ts';
 import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { MetricsSnapshot } from '../../kit/telemetry/metrics.ts';
 import { seconds } from '../../kit/time/duration.ts';
-import { isOfNode } from '../membership/instance-id.ts';
 import type { Membership } from '../membership/membership.ts';
 
 export interface OtherProcessesDeps {

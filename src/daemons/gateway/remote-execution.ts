@@ -1,6 +1,7 @@
 import type { HostTarget, PlatformConfig } from '../../contracts/index.ts';
 import { ownValue } from '../../kit/data/own-value.ts';
 import { messageOf } from '../../kit/errors/errors.ts';
+import { instanceId, instancesOf } from '../../kit/files/instance-id.ts';
 import {
   ContainerBackend,
   createHostBackend,
@@ -11,7 +12,6 @@ import {
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ChangeFeed } from '../membership/change-feed.ts';
-import { instanceId, instancesOf } from '../membership/instance-id.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { CreateRemoteBackends, RemoteBackends } from '../plugin-runtime/backends.ts';
 import { createDispatchClient } from '../plugin-runtime/gateway-dispatch.ts';

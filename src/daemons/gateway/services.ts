@@ -1,13 +1,15 @@
 import { postgresUrlOf } from '../../kit/config/store-url.ts';
+import { instanceId } from '../../kit/files/instance-id.ts';
 import { mergeMetrics } from '../../kit/telemetry/metrics.ts';
 import { openGatewayStore } from '../../store/open-store.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { ChangeFeed } from '../membership/change-feed.ts';
-import { instanceId } from '../membership/instance-id.ts';
 import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { openSharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
+import { createDatabaseMetrics, createPoolMetrics } from '../postgres-metrics.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import {
   type ExecutionClaims,
@@ -22,6 +24,7 @@ import { createPluginRouteLookup } from './domain/plugin-route-lookup.ts';
 import { inboxDegradations } from './domain/webhooks/dispatch/inbox-degradations.ts';
 import { identityServices } from './identity-services.ts';
 import { createLoadMetrics } from './metrics.ts';
+import { NodeMembers } from './node-members.ts';
 import { OtherProcesses } from './other-processes.ts';
 import { proxyServices } from './proxy-services.ts';
 import { remoteExecution } from './remote-execution.ts';
@@ -50,6 +53,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     { store, identity, membership, feed },
     stack,
   );
+  const shared = await openSharedPlugins('gateway', resources, stack);
   const plugins = stack.adopt(
     await PluginRuntime.open(resources, {
       createRemoteBackends,
@@ -61,9 +65,11 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const otherProcesses = shareMetrics(resources, membership);
   const webhooks = await webhookServices(
     resources,
-    { store, membership, feed, plugins, state, otherProcesses },
+    { store, membership, plugins, shared, state, otherProcesses },
     stack,
   );
+  createPoolMetrics(metrics, store.monitor);
+  createDatabaseMetrics(metrics, store.monitor);
   createLoadMetrics(metrics, {
     deliveries: () => webhooks.dispatcher.load,
     inboxBytes: () => inbox.waitingBytes,
@@ -86,6 +92,8 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     dispatch: createDispatch({ plugins, claims }),
     execution: config.execution,
     internalSecret: keys.internalSecret,
+    nodeMembers: nodeMembersOf(resources, store),
+    withdraw: () => membership.withdraw(),
     // With `whenStoreDown: spill`, the gateway accepts deliveries without its store. The readiness probe then omits the
     // store, so that load balancers keep the gateway in service.
     ...(config.inbox.whenStoreDown === 'spill' ? {} : { probeStore: () => store.probe() }),
@@ -149,6 +157,16 @@ async function openStore(resources: Resources, stack: AsyncDisposableStack): Pro
       stopHousekeeping(),
     );
   return store;
+}
+
+/** Returns the access to other services of this node for calls of other nodes. Undefined without other nodes. */
+function nodeMembersOf(
+  { dataDir, env, random, keys, hasOtherNodes }: Resources,
+  { members }: GatewayStore,
+): NodeMembers | undefined {
+  if (!hasOtherNodes) return undefined;
+  const node = instanceId(dataDir, env, random);
+  return new NodeMembers({ node, members, internalSecret: keys.internalSecret });
 }
 
 function executionClaims(

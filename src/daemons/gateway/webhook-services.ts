@@ -1,10 +1,9 @@
 import { PlatformError } from '../../kit/errors/errors.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import type { ChangeFeed } from '../membership/change-feed.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
-import { PluginRevision } from './domain/plugin-revision.ts';
+import { followPlugins, type SharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
 import { WebhookAdmin } from './domain/webhooks/admin/admin.ts';
 import { WebhookDeliveries } from './domain/webhooks/admin/deliveries.ts';
 import { Replays } from './domain/webhooks/admin/replays.ts';
@@ -18,12 +17,14 @@ import type { OtherProcesses } from './other-processes.ts';
 import { SideCalls } from './side-calls.ts';
 import { webhookDispatch } from './webhook-dispatch.ts';
 import type { WebhookState } from './webhook-state.ts';
+import { whenWorkflowsLoaded } from './when-workflows-loaded.ts';
 
 export interface WebhookServicesDeps {
   store: GatewayStore;
   membership: Membership;
-  feed: ChangeFeed;
   plugins: PluginRuntime;
+  /** Undefined with SQLite. */
+  shared: SharedPlugins | undefined;
   state: WebhookState;
   otherProcesses: OtherProcesses | undefined;
 }
@@ -31,34 +32,30 @@ export interface WebhookServicesDeps {
 /** Builds the services for webhooks. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(
   resources: Resources,
-  { store, membership, feed, plugins, state, otherProcesses }: WebhookServicesDeps,
+  { store, membership, plugins, shared, state, otherProcesses }: WebhookServicesDeps,
   stack: AsyncDisposableStack,
 ) {
-  const { clock, random, logger, metrics, createLimiter, elsewhere } = resources;
-  const { inbox, cache, pluginLock } = store;
+  const { clock, random, logger, metrics, createLimiter } = resources;
+  const { inbox, cache } = store;
   const { targets, secrets, pauses, services, refusals, urlOf, listing } = state;
   refuseUnauthenticatedWebhooks(plugins);
-  followPlugins(plugins, state);
+  useDeclaredWebhooks(plugins, state);
   const observe = deliveryCounter(metrics);
   const { call, dispatcher, ends, forgetTriggers, requestedAttempts } = webhookDispatch(
     { resources, store, plugins, state, membership, observe },
     stack,
   );
   const sideCalls = new SideCalls(plugins, random);
-  // Only a marketplace on this node fetches installed plugins.
-  const hasMarketplace = !elsewhere?.includes('marketplace');
-  const revision =
-    pluginLock && hasMarketplace
-      ? await PluginRevision.open({
-          ...{ store: pluginLock, feed, plugins, logger },
-          fence: membership.fence,
-        })
-      : undefined;
   const rereadHere = async (): Promise<void> => {
     await plugins.upToDate();
     await forgetTriggers();
-    await revision?.report();
   };
+  async function beforeReport(revision: number): Promise<void> {
+    if (shared) await whenWorkflowsLoaded(shared.store.lock, revision);
+    await forgetTriggers();
+  }
+  const { fence } = membership;
+  await followPlugins(shared, { runtime: plugins, fence, beforeReport }, stack);
   membership.onEnded(() => markInterrupted({ inbox, logger }));
   const delivery = new WebhookDelivery({
     ...{
@@ -101,7 +98,7 @@ export async function webhookServices(
  * Updates the list of declared webhooks after each plugin reload. Then runs the deliveries that waited for their
  * plugin.
  */
-function followPlugins(plugins: PluginRuntime, { targets, use, backlog }: WebhookState): void {
+function useDeclaredWebhooks(plugins: PluginRuntime, { targets, use, backlog }: WebhookState): void {
   targets.replace(plugins.registry.plugins);
   plugins.onReload((registry) => {
     targets.replace(registry.plugins);

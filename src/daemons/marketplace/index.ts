@@ -9,9 +9,7 @@ export const marketplace = defineDaemon({
   defaultPort: 5070,
   services: marketplaceServices,
   routes: [pluginCatalogueRoutes],
-  async ready({ followNodes, membership }, resources) {
+  ready({ membership }, resources) {
     membership?.announce(memberUrl('marketplace', resources));
-    // Services that started before this one have loaded the plugins of an earlier revision.
-    await followNodes?.();
   },
 });

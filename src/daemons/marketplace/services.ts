@@ -1,18 +1,24 @@
-import { postgresUrlOf } from '../../kit/config/store-url.ts';
 import { systemClock } from '../../kit/time/clock.ts';
 import { seconds } from '../../kit/time/duration.ts';
 import { projectSecrets } from '../../plugins/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import {
+  followPlugins,
+  openSharedPlugins,
+  type SharedPlugins,
+} from '../plugin-runtime/shared/open-shared-plugins.ts';
 import type { SourceWatch } from '../plugin-runtime/source-watch.ts';
 import { type Catalogue, createCatalogue } from './domain/catalogue.ts';
 import { Installer } from './domain/installer.ts';
 import { createLifecycle } from './domain/lifecycle.ts';
 import { localPluginLock } from './domain/plugin-lock.ts';
 import { createReloadBroadcast } from './domain/reload-broadcast.ts';
+import { SharedPluginLock } from './domain/shared-lock.ts';
 import { watchFolders } from './domain/watched-folders.ts';
-import { createSharedLock, followChanges, openSharedPlugins } from './open-shared-plugins.ts';
+import { digestOfProject } from './project-digest.ts';
 
 const LIST_TIMEOUT_MS = seconds(10);
 
@@ -27,8 +33,7 @@ export interface MarketplaceServices extends DaemonServices {
   watch: SourceWatch;
   /** Hosts that are allowed to install, update and remove plugins. */
   admins: readonly string[];
-  /** Loads plugin changes by other nodes. Undefined with SQLite, as is this node's membership. */
-  followNodes?: () => Promise<void>;
+  /** Undefined with SQLite. */
   membership?: Membership;
 }
 
@@ -37,13 +42,13 @@ export async function marketplaceServices(
   resources: Resources,
   stack: AsyncDisposableStack,
 ): Promise<MarketplaceServices> {
-  const { config, env, projectDir, dataDir, clock, logger, random, analytics } = resources;
-  const postgresUrl = postgresUrlOf(config.store, env);
-  const nodes = postgresUrl === null ? undefined : await openSharedPlugins(resources, postgresUrl, stack);
+  const { config, projectDir, dataDir, clock, logger, random, analytics } = resources;
+  const nodes = await openSharedPlugins('marketplace', resources, stack);
+  const membership = nodes && (await joinNodes(resources, nodes, stack));
   const plugins = stack.adopt(await PluginRuntime.open(resources, { reportsPlugins: true }), (opened) =>
     opened.close(),
   );
-  const shared = nodes && createSharedLock(resources, nodes, plugins, stack);
+  const shared = nodes && membership && sharedLock(resources, nodes, membership);
   const load = () => plugins.read();
   const installer = new Installer({
     projectDir,
@@ -67,21 +72,42 @@ export async function marketplaceServices(
     }),
     (opened) => opened.close(),
   );
+  if (membership) await followPlugins(nodes, { runtime: plugins, fence: membership.fence }, stack);
   async function readCatalogue(): Promise<Catalogue> {
     const isKnown = await withinTimeout(watch.check());
     return createCatalogue(isKnown ? await plugins.readBeside() : { registry: plugins.registry, kept: [] });
   }
   return {
     ...{ plugins, installer, readCatalogue, watch, admins: config.gateway.admins },
-    ...(nodes && shared
+    ...(nodes && membership
       ? {
-          membership: nodes.membership,
-          withdraw: () => nodes.membership.withdraw(),
-          followNodes: () => followChanges(nodes, shared),
+          membership,
+          withdraw: () => membership.withdraw(),
           probeStore: () => nodes.store.probe(),
         }
       : {}),
   };
+}
+
+/** Registers this process as a member. Operators see in its release that the projects of nodes differ. */
+async function joinNodes(
+  resources: Resources,
+  { store }: SharedPlugins,
+  stack: AsyncDisposableStack,
+): Promise<Membership> {
+  const release = await digestOfProject(resources.projectDir, resources.config.plugins);
+  return joinMembers(resources, store.members, { kind: 'marketplace', release, keys: null }, stack);
+}
+
+function sharedLock(
+  { config, logger }: Resources,
+  { store, packages, cache, follower }: SharedPlugins,
+  membership: Membership,
+): SharedPluginLock {
+  return new SharedPluginLock({
+    ...{ store: store.lock, packages, cache, follower, logger },
+    hasOtherNodes: async () => config.cluster.enabled || (await membership.others()).length > 0,
+  });
 }
 
 /**

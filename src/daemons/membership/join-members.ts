@@ -1,7 +1,7 @@
+import { instanceId, processInstance } from '../../kit/files/instance-id.ts';
 import { version } from '../../kit/files/paths.ts';
 import type { MemberStore, NewMember } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
-import { instanceId, processInstance } from './instance-id.ts';
 import { Membership } from './membership.ts';
 
 /** Registers this process as a member of the store. Removes the member when the stack is disposed. */

@@ -39,15 +39,6 @@ export function isReachable(url: string, { advertise, env }: Pick<Advertised, 'a
   return !isLoopbackUrl(url) || (own !== undefined && isLoopbackUrl(own));
 }
 
-/**
- * Whether a loopback URL in the store belongs to another machine. It does if this node advertises an address that other
- * machines can call.
- */
-export function isOnAnotherMachine(url: string, env: Environment): boolean {
-  const own = env.SVC_ADVERTISE_URL;
-  return own !== undefined && !isLoopbackUrl(own) && isLoopbackUrl(url);
-}
-
 function isLoopbackUrl(url: string): boolean {
   const { hostname: host } = URL.parse(url) ?? {};
   return host !== undefined && isLoopbackHost(host);

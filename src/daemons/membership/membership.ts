@@ -40,6 +40,7 @@ export class Membership implements Fence {
   /** Time since which every renewal has succeeded. Undefined after a failure. */
   #inTouchSince: number | undefined;
   #url: string | null = null;
+  #isDraining = false;
   #isOver = false;
   #cancelRenewal: () => void = () => {};
   #working: Promise<void> = Promise.resolve();
@@ -111,9 +112,11 @@ export class Membership implements Fence {
     this.#renewNow();
   }
 
-  /** Removes the address of this process, so that other members send no further calls. Never rejects. */
+  /**
+   * Marks this process as stopping. Other members then send only calls that no other process can answer. Never rejects.
+   */
   withdraw(): Promise<void> {
-    this.#url = null;
+    this.#isDraining = true;
     this.#cancelRenewal();
     this.#renewNow();
     return this.#working;
@@ -164,7 +167,11 @@ export class Membership implements Fence {
 
   async #renewLease(): Promise<boolean> {
     try {
-      return await this.#deps.store.renew(this.fence, { leaseMs: this.#leaseMs, url: this.#url });
+      return await this.#deps.store.renew(this.fence, {
+        leaseMs: this.#leaseMs,
+        url: this.#url,
+        isDraining: this.#isDraining,
+      });
     } catch (error) {
       this.#inTouchSince = undefined;
       throw error;

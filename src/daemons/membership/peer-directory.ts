@@ -9,11 +9,11 @@ import { acceptsConnections } from './accepts-connections.ts';
 import { joinMembers } from './join-members.ts';
 import { isReachable, memberUrl } from './member-url.ts';
 
-/** Maximum delay until a new address of another node is used, and until a withdrawn address is no longer used. */
+/** Maximum delay until a new address of another node is used, and until that of a stopping service is not. */
 const POLL_MS = seconds(1);
 
-/** Services that join the members themselves, because they own rows of the store. */
-const MEMBERS: ReadonlySet<ServiceName> = new Set(['gateway', 'workflow', 'marketplace']);
+/** Services that join the members themselves, because they own rows of the store or load plugins. */
+const MEMBERS: ReadonlySet<ServiceName> = new Set(['gateway', 'rest', 'workflow', 'marketplace']);
 
 type Urls = Partial<Record<ServiceName, readonly string[]>>;
 
@@ -64,7 +64,7 @@ export class PeerDirectory {
   }
 
   /**
-   * Stores the address of this process until it stops. `withdraw` removes the address of a service that has joined the
+   * Stores the address of this process until it stops. `withdraw` marks a service as stopping that has joined the
    * members itself.
    */
   async announce(withdraw: (() => Promise<void>) | undefined): Promise<void> {
@@ -79,7 +79,7 @@ export class PeerDirectory {
     this.#withdraw = () => membership.withdraw();
   }
 
-  /** Removes the address of this process, so that other nodes send no further calls after their next read. */
+  /** Marks this process as stopping. Other nodes use other processes of the service after their next read. */
   async withdraw(): Promise<void> {
     await this.#withdraw?.();
   }
@@ -133,7 +133,10 @@ export class PeerDirectory {
 
   async #liveUrls(name: ServiceName): Promise<readonly string[]> {
     const live = (await this.#members?.live(name)) ?? [];
-    const urls = live.flatMap(({ url }) => (url !== null && isReachable(url, this.#resources) ? [url] : []));
+    const serving = live.filter(({ isDraining }) => !isDraining);
+    const urls = serving.flatMap(({ url }) =>
+      url !== null && isReachable(url, this.#resources) ? [url] : [],
+    );
     return [...new Set(urls)];
   }
 

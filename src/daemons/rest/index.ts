@@ -1,5 +1,6 @@
 import { apiHealth, apiReady } from '../../contracts/index.ts';
 import { defineDaemon } from '../define-daemon.ts';
+import { memberUrl } from '../membership/member-url.ts';
 import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { analyticsRoutes } from './routes/analytics.ts';
 import { catalogueRoutes } from './routes/catalogue.ts';
@@ -24,4 +25,7 @@ export const rest = defineDaemon({
     logRoutes,
     analyticsRoutes,
   ],
+  ready({ membership }, resources) {
+    membership?.announce(memberUrl('rest', resources));
+  },
 });

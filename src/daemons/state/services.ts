@@ -4,8 +4,9 @@ import { postgresUrlOf, redisUrlOf } from '../../kit/config/store-url.ts';
 import { seconds } from '../../kit/time/duration.ts';
 import { openRedisCache, openStateStore } from '../../store/open-store.ts';
 import type { StateStore } from '../../store/ports/index.ts';
-import { acquireOwnerLock, threadedVectorStore } from '../../store/sqlite/index.ts';
+import { acquireOwnerLock } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { createPoolMetrics } from '../postgres-metrics.ts';
 import { createStateEntries, type StateEntries } from './domain/state-entries.ts';
 import { createStoredObjects, type StoredObjects } from './domain/stored-objects.ts';
 import { startSweeping } from './domain/sweeping.ts';
@@ -21,14 +22,14 @@ export interface StateServices extends DaemonServices {
 }
 
 /**
- * Opens the store. The lock of `state.db` also covers `vectors.db` and the files in `storage/`. Throws CONFLICT if
+ * Opens the store. The lock of `state.db` also covers `vectors.db`, `vectors-index.db` and the files in `storage/`. Throws CONFLICT if
  * another process holds the lock.
  */
 export async function stateServices(
   resources: Resources,
   stack: AsyncDisposableStack,
 ): Promise<StateServices> {
-  const { dataDir, clock, logger, config, env, keys } = resources;
+  const { dataDir, clock, logger, metrics, config, env, keys } = resources;
   const file = join(dataDir, 'state.db');
   stack.adopt(await acquireOwnerLock({ file, waitMs: LOCK_WAIT_MS, label: 'state' }), (lock) =>
     lock.release(),
@@ -37,7 +38,7 @@ export async function stateServices(
   const store = stack.adopt(await openStateStore({ postgresUrl, dataDir, clock, logger }), (opened) =>
     opened.close(),
   );
-  const vectors = stack.adopt(threadedVectorStore({ dataDir, clock }), (opened) => opened.close());
+  createPoolMetrics(metrics, store.monitor);
   const objects = stack.adopt(storedObjects(resources, store), (opened) => opened.close());
   stack.adopt(startSweeping({ store: store.entries, clock, logger }), (sweeping) => sweeping.stop());
   const redisUrl = redisUrlOf(config.cache, env);
@@ -53,7 +54,7 @@ export async function stateServices(
     probeStore: () => store.probe(),
     entries: createStateEntries({ store: store.entries, cache, quotas: config.state.quotas }),
     objects,
-    vectors: createVectorCollections({ config: config.adapters.vectorStore, store: vectors }),
+    vectors: createVectorCollections({ config: config.adapters.vectorStore, store: store.vectors }),
   };
 }
 

@@ -2,25 +2,23 @@ import {
   beginCodeReplay,
   type Caller,
   enterCodeStep,
-  HEADERS,
   recallCodeSteps,
   settleCodeStep,
   watchCodeSteps,
 } from '../../contracts/index.ts';
-import { createClient, serviceHeaders } from '../../http/index.ts';
 import { minutes } from '../../kit/time/duration.ts';
 import type { RunStore } from '../../store/ports/index.ts';
-import type { Resources } from '../define-daemon.ts';
 import type { ReplayCalls } from './domain/code/replays.ts';
-import type { Cluster, Engine } from './domain/engine/ports.ts';
+import type { Engine } from './domain/engine/ports.ts';
+import type { RunOwners } from './run-owners.ts';
 
 /** Longer than a watch request takes. */
 const TIMEOUT_MS = minutes(1);
 
 export interface RemoteReplaysDeps {
-  keys: Resources['keys'];
   runs: Pick<RunStore, 'find'>;
-  cluster: Cluster | undefined;
+  /** Undefined if no other process executes runs of the store. */
+  owners: RunOwners | undefined;
   engine: Pick<Engine, 'fence'>;
 }
 
@@ -37,17 +35,12 @@ export class RemoteReplays {
     { runId, token }: { runId: string; token: string },
     caller: Caller,
   ): Promise<ReplayCalls | undefined> {
-    const { runs, cluster, engine, keys } = this.#deps;
-    if (!cluster) return undefined;
+    const { runs, owners, engine } = this.#deps;
+    if (!owners) return undefined;
     const run = await runs.find(caller.namespaceId, runId);
     if (!run || run.fence === null || run.fence === engine.fence) return undefined;
-    const url = await cluster.urlOf(run.fence);
-    if (url === undefined) return undefined;
-    const headers = () => ({
-      ...serviceHeaders(keys.internalSecret, caller),
-      [HEADERS.forwardedStep]: '1',
-    });
-    const client = createClient({ url, peer: 'workflow service', headers, timeoutMs: TIMEOUT_MS });
+    const client = await owners.clientOf(run.fence, { timeoutMs: TIMEOUT_MS, caller });
+    if (!client) return undefined;
     const replay = { runId, token };
     return {
       begin: async () => void (await client.call(beginCodeReplay, { body: replay })),

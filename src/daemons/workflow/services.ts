@@ -10,6 +10,8 @@ import { joinMembers } from '../membership/join-members.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { Reread } from '../plugin-runtime/reread.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import { followPlugins, openSharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
+import { createPoolMetrics } from '../postgres-metrics.ts';
 import { clusterOf } from './cluster.ts';
 import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
@@ -23,6 +25,7 @@ import { createSignalCheck } from './domain/runs/signal-check.ts';
 import { type EngineServices, engineServices } from './engine-services.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { RemoteReplays } from './remote-replays.ts';
+import { RunOwners } from './run-owners.ts';
 import { localSteps, runReplay } from './run-replay.ts';
 import { startServices } from './start-services.ts';
 
@@ -67,6 +70,7 @@ export async function workflowServices(
   const node = resources.sharesStore ? { instance, fence } : undefined;
   const tee = createLogTee(resources.logger);
   const routes = new ReplayRoutes();
+  const shared = await openSharedPlugins('workflow', resources, stack);
   const plugins = stack.adopt(
     await PluginRuntime.open({ ...resources, logger: tee.logger }, { steps: localSteps(routes) }),
     (opened) => opened.close(),
@@ -76,16 +80,19 @@ export async function workflowServices(
   startRetention(resources, store, stack);
   const defined = definitionServices(resources, { store, plugins, handlers }, stack);
   const { definitions, evaluator, checkCodeInput } = defined;
-  const cluster = clusterOf(resources, store, membership);
+  const owners = ownersOf(resources, store);
+  const cluster =
+    store.shared && owners && clusterOf({ ...resources, store: store.shared, owners, membership });
   const { engine, ...observed } = engineServices(resources, { ...defined, store, cluster, replays }, stack);
   const starts = await startServices(resources, { ...defined, store, node, plugins, engine }, stack);
   const { starter } = starts;
+  await followPlugins(shared, { runtime: plugins, fence }, stack);
   return {
     ...{ membership, plugins, replays, clock, engine, definitions },
     ...observed,
     ...starts,
     reread: () => plugins.upToDate(),
-    remoteReplays: new RemoteReplays({ keys, runs: store.runs, cluster, engine }),
+    remoteReplays: new RemoteReplays({ runs: store.runs, owners, engine }),
     internalSecret: keys.internalSecret,
     probeStore: () => store.probe(),
     withdraw: () => membership.withdraw(),
@@ -98,8 +105,14 @@ export async function workflowServices(
   };
 }
 
+/** Returns the access to the services that execute other runs of the store, or undefined if there can be none. */
+function ownersOf({ keys, env, advertise }: Resources, store: WorkflowStore): RunOwners | undefined {
+  const { shared, members } = store;
+  return shared && new RunOwners({ keys, env, advertise, runs: shared, members });
+}
+
 async function openStore(
-  { config, env, dataDir, logger, clock, sharesStore }: Resources,
+  { config, env, dataDir, logger, metrics, clock, sharesStore }: Resources,
   stack: AsyncDisposableStack,
 ): Promise<WorkflowStore> {
   const file = join(dataDir, WORKFLOW_FILE);
@@ -108,9 +121,11 @@ async function openStore(
       lock.release(),
     );
   const postgresUrl = postgresUrlOf(config.store, env);
-  return stack.adopt(await openWorkflowStore({ postgresUrl, dataDir, logger, clock }), (opened) =>
+  const store = stack.adopt(await openWorkflowStore({ postgresUrl, dataDir, logger, clock }), (opened) =>
     opened.close(),
   );
+  createPoolMetrics(metrics, store.monitor);
+  return store;
 }
 
 function startRetention(

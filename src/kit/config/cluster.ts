@@ -52,27 +52,9 @@ function storeProblems({ store }: PlatformConfig): ClusterProblem[] {
   return [{ path: 'store.url', message }];
 }
 
-/**
- * Returns the problems of settings that work on only one node. An example is a vector store in the node's data folder.
- */
-function settingProblems({ gateway, adapters }: PlatformConfig): ClusterProblem[] {
-  return [
-    ...(gateway.publicUrl === null
-      ? [
-          {
-            path: 'gateway.publicUrl',
-            message: 'is null: webhook URLs would name one node. Set it to the URL of the load balancer.',
-          },
-        ]
-      : []),
-    ...(adapters.vectorStore === null
-      ? []
-      : [
-          {
-            path: 'adapters.vectorStore',
-            message:
-              'keeps vectors in the data folder of each node, which others do not see. Set it to null.',
-          },
-        ]),
-  ];
+/** Returns the problems of settings that would differ between nodes. */
+function settingProblems({ gateway }: PlatformConfig): ClusterProblem[] {
+  if (gateway.publicUrl !== null) return [];
+  const message = 'is null: webhook URLs would name one node. Set it to the URL of the load balancer.';
+  return [{ path: 'gateway.publicUrl', message }];
 }

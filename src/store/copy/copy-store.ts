@@ -8,8 +8,16 @@ import { copyObjects } from './objects.ts';
 import { copyPlugins, type PluginSource } from './plugins.ts';
 import type { CopySource } from './source.ts';
 import { type Column, columnsOf, insertRows } from './table-writer.ts';
-import { OBJECT_TABLES, PLUGIN_TABLES, RECORD_TABLES, TABLE_COPIES, type TableCopy } from './tables.ts';
+import {
+  OBJECT_TABLES,
+  PLUGIN_TABLES,
+  RECORD_TABLES,
+  TABLE_COPIES,
+  type TableCopy,
+  VECTOR_TABLES,
+} from './tables.ts';
 import { copyRecords, createDays } from './telemetry.ts';
+import { copyVectors } from './vectors.ts';
 
 export interface StoreCopyOptions {
   source: CopySource;
@@ -79,6 +87,7 @@ async function requireEmpty(client: pg.Client, server: string): Promise<void> {
   const tables = [
     ...TABLE_COPIES.map(({ target }) => target),
     ...OBJECT_TABLES,
+    ...VECTOR_TABLES,
     ...PLUGIN_TABLES,
     ...RECORD_TABLES,
     'member',
@@ -111,6 +120,14 @@ async function copyTables(client: pg.Client, options: StoreCopyOptions): Promise
   const counted = source.number('state.db', 'select count(*) from object');
   await requireSameCount(client, 'state_object', objects, counted);
   report({ table: 'state_object', rows: objects });
+  const vectors = await copyVectors(client, source);
+  await requireSameCount(
+    client,
+    'vector_item',
+    vectors,
+    source.number('vectors.db', 'select count(*) from item'),
+  );
+  report({ table: 'vector_item', rows: vectors });
   if (options.plugins)
     report({ table: 'plugin_lock', rows: await copyPlugins(client, options.plugins, options.now) });
   for (const table of RECORD_TABLES) {

@@ -5,12 +5,20 @@ import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { openDatabase, sqliteGatewayStore } from '../sqlite/index.ts';
 import { STATE_MIGRATIONS } from '../sqlite/state/schema.ts';
+import { extensionPath } from '../sqlite/state/vector-extension.ts';
+import { VECTOR_MIGRATIONS } from '../sqlite/state/vector-schema.ts';
 import { TELEMETRY_MIGRATIONS } from '../sqlite/telemetry/schema.ts';
 import { WORKFLOW_MIGRATIONS } from '../sqlite/workflow/schema.ts';
 import type { TableCopy } from './tables.ts';
 
 export type SourceFile = TableCopy['file'];
-export const FILES: readonly SourceFile[] = ['svc.db', 'workflow.db', 'state.db', 'telemetry.db'];
+export const FILES: readonly SourceFile[] = [
+  'svc.db',
+  'workflow.db',
+  'state.db',
+  'vectors.db',
+  'telemetry.db',
+];
 
 /**
  * Migrates the databases of a stopped platform to the current schema. Stores deliveries from the journal of a killed
@@ -26,6 +34,7 @@ export async function prepareSource(
   for (const [file, migrations] of [
     ['workflow.db', WORKFLOW_MIGRATIONS],
     ['state.db', STATE_MIGRATIONS],
+    ['vectors.db', VECTOR_MIGRATIONS],
     ['telemetry.db', TELEMETRY_MIGRATIONS],
   ] as const) {
     if (has(file)) await (await openDatabase({ file: join(folder, file), migrations, logger })).close();
@@ -41,6 +50,7 @@ export class CopySource {
     this.folder = folder;
     const found = files.filter((file) => existsSync(join(folder, file)));
     this.#open = new Map(found.map((file) => [file, new Sqlite(join(folder, file), { readonly: true })]));
+    this.#open.get('vectors.db')?.loadExtension(extensionPath());
   }
 
   has(file: SourceFile): boolean {

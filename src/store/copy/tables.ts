@@ -3,7 +3,7 @@ import { MAX_KEY_CHARS } from '../postgres/telemetry/texts.ts';
 /** A table of the PostgreSQL schema with the SQLite query that fills it. */
 export interface TableCopy {
   /** Database file in the data folder. */
-  file: 'svc.db' | 'workflow.db' | 'state.db' | 'telemetry.db';
+  file: 'svc.db' | 'workflow.db' | 'state.db' | 'vectors.db' | 'telemetry.db';
   /** Table in the schema `svc`. Every column is filled. */
   target: string;
   /** Table or parenthesized query in SQLite. `:now` is the time of the copy. The default is the table `target`. */
@@ -78,6 +78,9 @@ export const TABLE_COPIES: readonly TableCopy[] = [
 /** Tables that `objects.ts` fills from the object files. */
 export const OBJECT_TABLES = ['state_object', 'state_object_chunk', 'state_object_usage'] as const;
 
+/** Tables that `vectors.ts` fills from `vectors.db`. */
+export const VECTOR_TABLES = ['vector_collection', 'vector_item'] as const;
+
 /** Tables that `plugins.ts` fills from the lock file. */
 export const PLUGIN_TABLES = ['plugin_lock'] as const;
 
@@ -92,6 +95,7 @@ export const OTHER_TABLES = [
   'delivery_usage',
   'state_entry_usage',
   'position_origin',
+  'home_database',
   'feed',
   'feed_pruned',
   'member',
@@ -99,5 +103,6 @@ export const OTHER_TABLES = [
   'telemetry_day',
   'telemetry_position',
   'telemetry_writer',
+  'telemetry_node_count',
   'schema_version',
 ] as const;

@@ -1,7 +1,7 @@
 import type { SecretKey } from './webhook-secrets.ts';
 
 /** Kinds of data that one process caches and other processes can change. */
-export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'plugins' | 'hosts';
+export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'hosts';
 
 /**
  * Scopes of the platform cache whose changes are added to the feed, with their topics. Each change adds the entry's key
@@ -47,8 +47,9 @@ export interface FeedStore {
   noteRead(fence: number, cursor: FeedCursor): Promise<void>;
   /** Returns the fence tokens of live members that have not read up to the cursor yet. */
   behind(cursor: FeedCursor): Promise<number[]>;
-  /** Deletes changes that were made before the time `before`, in epoch ms. Returns the number of deleted changes. */
-  prune(before: number): Promise<number>;
+  /** Deletes changes that were made before the time `before`, in epoch ms. Returns the number of deleted changes. Drivers
+   * may delete more than `limit`. */
+  prune(before: number, limit?: number): Promise<number>;
 }
 
 /** Returns the feed key of a webhook secret as JSON, because the fields can contain any separator. */

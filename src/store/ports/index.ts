@@ -5,10 +5,12 @@ import type { HostStore } from './hosts.ts';
 import type { KeyValueStore } from './key-value.ts';
 import type { MemberStore } from './members.ts';
 import type { MintedTokenStore } from './minted-tokens.ts';
+import type { StoreMonitor } from './monitor.ts';
 import type { ObjectStore } from './objects.ts';
 import type { PluginLockStore } from './plugin-lock.ts';
 import type { RefreshTokenStore } from './refresh-tokens.ts';
 import type { RevocationStore } from './revocations.ts';
+import type { VectorStore } from './vectors.ts';
 import type { WebhookInbox } from './webhook-inbox.ts';
 import type { WebhookSecretStore } from './webhook-secrets.ts';
 
@@ -18,6 +20,7 @@ export * from './hosts.ts';
 export * from './key-value.ts';
 export * from './members.ts';
 export * from './minted-tokens.ts';
+export * from './monitor.ts';
 export * from './object-keys.ts';
 export * from './objects.ts';
 export * from './plugin-lock.ts';
@@ -45,8 +48,8 @@ export interface GatewayStore {
   revocations: RevocationStore;
   members: MemberStore;
   feed: FeedStore;
-  /** List of installed plugins. SQLite has none, because the plugins of a node are in its lock file. */
-  pluginLock?: PluginLockStore;
+  /** Undefined for SQLite. */
+  monitor?: StoreMonitor;
   /**
    * Resolves when the database has answered a read. The probe does not write, because deliveries are accepted even if
    * the database rejects writes.
@@ -59,8 +62,11 @@ export interface GatewayStore {
 /** The state service's stores. SQLite keeps all of these stores in the file `state.db`. */
 export interface StateStore {
   entries: KeyValueStore;
+  /** Undefined for SQLite. */
+  monitor?: StoreMonitor;
   /** Opens the object store, in which each scope can store at most `quotaBytes`. Must be called only once. */
   openObjects(options: { quotaBytes: number; random: Random }): ObjectStore;
+  vectors: VectorStore;
   /** Resolves when the database has accepted a write transaction. */
   probe(): Promise<unknown>;
   close(): Promise<void>;
@@ -70,7 +76,6 @@ export interface StateStore {
 export interface SharedPluginStore {
   lock: PluginLockStore;
   members: MemberStore;
-  feed: FeedStore;
   /** Objects in the database, without a quota. */
   objects: ObjectStore;
   /** Resolves when the database has accepted a write transaction. */

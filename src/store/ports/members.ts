@@ -22,6 +22,8 @@ export interface MemberRecord {
   instance: string;
   /** URL for other members, or null until the process listens. */
   url: string | null;
+  /** Whether the process is stopping. Only calls that no other member can answer are sent to such a process. */
+  isDraining: boolean;
   version: string;
   /** Digest of the config or release with which the process runs. Each kind of service defines its own digest. */
   release: string | null;
@@ -32,6 +34,10 @@ export interface MemberRecord {
    */
   leaseUntil: number | null;
 }
+
+/** Values that a member stores with each renewal. `isDraining` is false by default. */
+export type MemberRenewal = Pick<MemberRecord, 'url'> &
+  Partial<Pick<MemberRecord, 'isDraining'>> & { leaseMs: number | null };
 
 export type NewMember = Pick<MemberRecord, 'kind' | 'instance' | 'version' | 'release' | 'keys'> & {
   leaseMs: number | null;
@@ -54,8 +60,8 @@ export interface MemberStore {
    * is true, ends all earlier members of the same kind.
    */
   join(member: NewMember): Promise<number>;
-  /** Extends the lease and stores the URL. Returns false when the member was ended and must stop. */
-  renew(fence: number, options: { leaseMs: number | null; url: string | null }): Promise<boolean>;
+  /** Extends the lease and stores the address. Returns false when the member was ended and must stop. */
+  renew(fence: number, renewal: MemberRenewal): Promise<boolean>;
   leave(fence: number): Promise<void>;
   /** Returns members that have not ended and whose lease is valid, oldest first. */
   live(kind: ServiceName): Promise<MemberRecord[]>;

@@ -17,5 +17,5 @@ export interface MintedTokenStore {
     namespaceId: string | undefined,
     options: { now: number; limit: number; before?: string },
   ): Promise<MintedTokenRecord[]>;
-  prune(expiredBefore: number): Promise<number>;
+  prune(expiredBefore: number, limit?: number): Promise<number>;
 }

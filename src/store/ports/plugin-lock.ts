@@ -1,8 +1,8 @@
-import type { LockFile } from '../../contracts/index.ts';
+import type { LockFile, ServiceName } from '../../contracts/index.ts';
 
 /**
  * List of installed plugins that all nodes of a store share. Each change replaces the list and increments its revision,
- * and adds an entry to the topic `plugins` of the change feed.
+ * which every process that loads plugins polls.
  */
 export interface PluginLockStore {
   /** Returns the list, or undefined if no node has stored one. */
@@ -22,8 +22,8 @@ export interface PluginLockStore {
   /** Records the revision that the member with this fence token has loaded. */
   noteLoaded(fence: number, revision: number): Promise<void>;
   /**
-   * Returns the instances of live members that have loaded an earlier revision. Members that are still starting have
-   * loaded none, and are omitted.
+   * Returns the instances of live members that have loaded an earlier revision, or only those of one service. Members
+   * that have loaded none since their start are not ready, and are omitted.
    */
-  behind(revision: number): Promise<string[]>;
+  behind(revision: number, kind?: ServiceName): Promise<string[]>;
 }

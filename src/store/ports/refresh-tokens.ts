@@ -24,5 +24,5 @@ export interface RefreshTokenStore {
   /** Revokes all tokens of one login and returns their number. */
   revokeFamily(familyId: string): Promise<number>;
   revokeClient(clientId: string): Promise<number>;
-  prune(expiredBefore: number): Promise<number>;
+  prune(expiredBefore: number, limit?: number): Promise<number>;
 }

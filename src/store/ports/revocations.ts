@@ -24,5 +24,5 @@ export interface RevocationStore {
   since(sequence: number, limit: number): Promise<Revocation[]>;
   /** Returns the stored revocations of the given hosts and tokens. */
   find(subjects: readonly string[]): Promise<Revocation[]>;
-  prune(expiredBefore: number): Promise<number>;
+  prune(expiredBefore: number, limit?: number): Promise<number>;
 }

@@ -1,3 +1,4 @@
+import type { MemberRecord } from './members.ts';
 import type { InboxRecord, RunRecord, SuspectLimit } from './workflow-records.ts';
 
 /** Number of runs of a tenant that a process may claim now. */
@@ -22,6 +23,12 @@ export interface RunNotice {
   entries: InboxRecord[];
   /** Ids of the children that ended in the last hour. */
   endedChildren: string[];
+}
+
+/** Process that executes a run, as a member of the store. */
+export interface RunOwner extends Pick<MemberRecord, 'instance' | 'url'> {
+  /** Fence token of the member, which differs from the fence token of its runs. */
+  member: number;
 }
 
 /**
@@ -61,8 +68,8 @@ export interface SharedRunStore {
   ): Promise<{ cancelled: string[]; notices: RunNotice[] }>;
   /** Marks notices as read. A run that is parked with unread notices becomes due at once. */
   read(fence: number, notices: ReadonlyArray<Pick<RunNotice, 'seq' | 'count'>>): Promise<void>;
-  /** Returns the URL of the process with the fence, or undefined if it has ended or does not listen yet. */
-  urlOf(fence: number): Promise<string | undefined>;
+  /** Returns the process whose runs have the fence token, or undefined if it has ended. */
+  ownerOf(fence: number): Promise<RunOwner | undefined>;
   /** Declares the boots of ended members dead, so that their runs are interrupted. Returns the number of these boots. */
   endDead(now: number): Promise<number>;
 }

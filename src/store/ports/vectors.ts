@@ -8,7 +8,7 @@ export interface CollectionKey {
 
 export interface VectorRecord {
   id: string;
-  vector: number[];
+  vector: ArrayLike<number>;
   metadata: VectorMetadata;
 }
 
@@ -44,5 +44,26 @@ export interface VectorStore {
    * number of dimensions.
    */
   delete(key: CollectionKey, ids: string[]): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Changes of a collection since an earlier revision. */
+export interface VectorChanges {
+  /** Identifies the copied collection. An index with another source must be dropped before. */
+  source: string;
+  /** Revision up to which the changes are complete. */
+  revision: number;
+  dimensions: number;
+  written: VectorRecord[];
+  deleted: string[];
+}
+
+/** Local copy of collections, which answers searches. The copy can be deleted at any time. */
+export interface VectorIndex {
+  /** Returns the last applied revision with its source, or undefined for an unknown collection. */
+  position(key: CollectionKey): Promise<Pick<VectorChanges, 'source' | 'revision'> | undefined>;
+  apply(key: CollectionKey, changes: VectorChanges): Promise<void>;
+  search(key: CollectionKey, query: VectorQuery): Promise<VectorHit[]>;
+  drop(key: CollectionKey): Promise<void>;
   close(): Promise<void>;
 }

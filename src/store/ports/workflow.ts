@@ -1,5 +1,6 @@
 import type { RunError, RunStatus } from '../../contracts/index.ts';
 import type { MemberRecord, MemberStore } from './members.ts';
+import type { StoreMonitor } from './monitor.ts';
 import type { SharedRunStore } from './shared-runs.ts';
 import type { DefinitionRecord, RunRecord, ScheduleRecord, SuspectLimit } from './workflow-records.ts';
 import type { ConcurrencyStrategy, RunStore } from './workflow-runs.ts';
@@ -184,6 +185,8 @@ export interface WorkflowStore {
    * if no such definition is left.
    */
   pruneDefinitions(options: { usedBefore: number; inUse: ReadonlySet<string> }): Promise<number>;
+  /** Undefined for SQLite. */
+  monitor?: StoreMonitor;
   /** Resolves when the database has accepted a write transaction. */
   probe(): Promise<unknown>;
   close(): Promise<void>;

@@ -50,6 +50,12 @@ export class ConnectionPool extends pg.Pool {
     });
   }
 
+  /** Connections in use, and callers that wait for one. */
+  get use(): { inUse: number; waiting: number; limit: number } {
+    const { max } = this.#options;
+    return { inUse: max - this.#free, waiting: this.#waiting.length, limit: max };
+  }
+
   override connect(): Promise<pg.PoolClient>;
   override connect(callback: ConnectCallback): void;
   override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | undefined {

@@ -1,6 +1,7 @@
 import { CamelCasePlugin, Kysely, PostgresDialect, type Transaction } from 'kysely';
 import pg from 'pg';
 import type { Logger } from '../../kit/telemetry/logger.ts';
+import type { PoolUse } from '../ports/index.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { namedSql, type Sql } from './named-sql.ts';
 import { isRepeatable, postgresError } from './postgres-error.ts';
@@ -13,6 +14,8 @@ export interface PostgresOptions {
   /** Name of the connections in `pg_stat_activity`. */
   applicationName: string;
   maxConnections?: number;
+  /** Time limit of the server per statement. By default, only the process limits its wait. */
+  statementTimeoutMs?: number;
 }
 
 /** Schema of all tables, so that the platform can share a database with other programs. */
@@ -20,6 +23,7 @@ export const SCHEMA = 'svc';
 
 const MAX_CONNECTIONS = 10;
 const RESERVED_CONNECTIONS = 2;
+const LIST_CONNECTIONS = 3;
 const CONNECT_TIMEOUT_MS = 5000;
 /** Time limit per statement. Limits how long requests wait for an unreachable server. */
 const QUERY_TIMEOUT_MS = 30_000;
@@ -49,13 +53,14 @@ export type Query = Kysely<Tables> | Transaction<Tables>;
 export class PostgresDatabase {
   /** Host, port and database without credentials, for use in messages. */
   readonly server: string;
-  readonly pool: pg.Pool;
+  readonly pool: ConnectionPool;
   readonly #kysely: Kysely<Tables>;
   readonly #options: PostgresOptions;
   #reserved: PostgresDatabase | undefined;
+  #lists: PostgresDatabase | undefined;
 
   constructor(options: PostgresOptions) {
-    const { url, logger, applicationName, maxConnections = MAX_CONNECTIONS } = options;
+    const { url, logger, applicationName, maxConnections = MAX_CONNECTIONS, statementTimeoutMs } = options;
     this.#options = options;
     this.server = serverOf(url);
     this.pool = new ConnectionPool({
@@ -67,6 +72,7 @@ export class PostgresDatabase {
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: QUERY_TIMEOUT_MS,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
+      ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
       keepAlive: true,
       types: types as pg.CustomTypesConfig,
     });
@@ -86,6 +92,29 @@ export class PostgresDatabase {
   get reserved(): PostgresDatabase {
     this.#reserved ??= new PostgresDatabase({ ...this.#options, maxConnections: RESERVED_CONNECTIONS });
     return this.#reserved;
+  }
+
+  /**
+   * Connections for lists and searches. On shared connections, a few slow searches could keep deliveries from being
+   * accepted. The server cancels searches whose caller has given up, because they keep dead rows from being removed.
+   */
+  get lists(): PostgresDatabase {
+    this.#lists ??= new PostgresDatabase({
+      ...this.#options,
+      applicationName: `${this.#options.applicationName}-lists`,
+      maxConnections: LIST_CONNECTIONS,
+      statementTimeoutMs: QUERY_TIMEOUT_MS,
+    });
+    return this.#lists;
+  }
+
+  /** Returns the use of the pools that were opened. */
+  pools(): PoolUse[] {
+    return [
+      { pool: 'main', ...this.pool.use },
+      ...(this.#reserved ? [{ pool: 'leases' as const, ...this.#reserved.pool.use }] : []),
+      ...(this.#lists ? [{ pool: 'lists' as const, ...this.#lists.pool.use }] : []),
+    ];
   }
 
   /** Runs one statement. A write is durable when the promise resolves. */
@@ -198,7 +227,13 @@ export class PostgresDatabase {
 
   /** Waits for running statements, then closes all connections. */
   async close(): Promise<void> {
-    await Promise.all([this.#kysely.destroy(), this.#reserved?.close()]);
+    await Promise.all([this.#closePool(), this.#reserved?.close(), this.#lists?.close()]);
+  }
+
+  /** Kysely ends the pool only if it has run a statement. */
+  async #closePool(): Promise<void> {
+    await this.#kysely.destroy();
+    if (!this.pool.ending) await this.pool.end();
   }
 }
 

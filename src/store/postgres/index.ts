@@ -1,6 +1,8 @@
 export { PostgresDatabase, type PostgresOptions } from './database.ts';
+export { databaseHealth } from './database-health.ts';
 export { lockOutNodes, postgresSealedSecrets } from './gateway/sealed-secrets.ts';
 export { type PostgresGatewayOptions, postgresCache, postgresGatewayStore } from './gateway/store.ts';
+export { adoptDatabase, isCopy, requireOriginal } from './identity.ts';
 export { type MemberOverview, memberOverview } from './member-overview.ts';
 export { PostgresMembers } from './members.ts';
 export { migratePostgres, readSchemaState, requireUsableSchema } from './migrate.ts';

@@ -1,6 +1,6 @@
 import type { ServiceName } from '../../contracts/index.ts';
 import type { Clock } from '../../kit/time/clock.ts';
-import type { MemberRecord, MemberStore, NewMember } from '../ports/index.ts';
+import type { MemberRecord, MemberRenewal, MemberStore, NewMember } from '../ports/index.ts';
 import type { PostgresDatabase } from './database.ts';
 import { NOW } from './database-clock.ts';
 import { lockName } from './named-lock.ts';
@@ -22,6 +22,9 @@ export const MEMBERS = `
     ended_at bigint
   );`;
 
+export const DRAINING_MEMBERS =
+  'alter table svc.member add column is_draining boolean not null default false;';
+
 /** Selects the fence tokens of members that have not ended. */
 export const UNENDED_FENCES = 'select fence from svc.member where ended_at is null';
 
@@ -30,8 +33,8 @@ export function hasNoOwner(column: string): string {
   return `not exists (select from svc.member m where m.fence = ${column} and m.ended_at is null)`;
 }
 
-const SELECT_LIVE = `select fence, kind, instance, url, version, release, keys, started_at as "startedAt",
-    lease_until as "leaseUntil"
+const SELECT_LIVE = `select fence, kind, instance, url, is_draining as "isDraining", version, release, keys,
+    started_at as "startedAt", lease_until as "leaseUntil"
   from svc.member
   where kind = :kind and ended_at is null and (lease_until is null or lease_until > ${NOW}) order by fence`;
 
@@ -69,11 +72,11 @@ export class PostgresMembers implements MemberStore {
     });
   }
 
-  async renew(fence: number, lease: { leaseMs: number | null; url: string | null }): Promise<boolean> {
+  async renew(fence: number, { isDraining = false, ...renewal }: MemberRenewal): Promise<boolean> {
     const renewed = await this.#run<{ fence: number }>(
-      `update svc.member set lease_until = ${NOW} + :leaseMs::bigint, url = :url where fence = :fence and ended_at is null
-       returning fence`,
-      { fence, ...lease },
+      `update svc.member set lease_until = ${NOW} + :leaseMs::bigint, url = :url, is_draining = :isDraining
+       where fence = :fence and ended_at is null returning fence`,
+      { fence, isDraining, ...renewal },
     );
     return renewed.length === 1;
   }

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { PlatformError } from '../../kit/errors/errors.ts';
+import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
 import type { PostgresDatabase } from './database.ts';
 import { MIGRATIONS, type Migration } from './migrations.ts';
 import { postgresError } from './postgres-error.ts';
@@ -13,6 +13,13 @@ export interface SchemaState {
 
 /** Key of the advisory lock for migrations. Consists of the bytes of `svc` and a 1. */
 const LOCK_KEY = 0x73766301;
+
+/**
+ * Time limit for the lock of a table. Services that use the table wait behind the migration, which itself may wait for a
+ * dump.
+ */
+const LOCK_TIMEOUT_MS = 5000;
+const LOCK_TIMEOUT_CODE = '55P03';
 
 export async function readSchemaState({ pool, server }: PostgresDatabase): Promise<SchemaState> {
   try {
@@ -94,6 +101,7 @@ async function schemaState(client: pg.Pool | pg.PoolClient): Promise<SchemaState
 async function apply(client: pg.PoolClient, { sql, minVersion }: Migration, version: number): Promise<void> {
   await client.query('begin');
   try {
+    await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
     if (version === 1) {
       await client.query(`create schema if not exists svc;
         create table svc.schema_version (
@@ -110,6 +118,14 @@ async function apply(client: pg.PoolClient, { sql, minVersion }: Migration, vers
     await client.query('commit');
   } catch (error) {
     await client.query('rollback').catch(() => {});
-    throw error;
+    throw codeOf(error) === LOCK_TIMEOUT_CODE ? tableInUse(error) : error;
   }
+}
+
+function tableInUse(cause: unknown): PlatformError {
+  return new PlatformError(
+    'CONFLICT',
+    'A long transaction, such as that of pg_dump, uses a table to be changed. Nothing was changed by this step.',
+    { details: { hint: 'Run svc migrate again when that transaction has ended.' }, cause },
+  );
 }

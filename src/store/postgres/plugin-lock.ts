@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sql } from 'kysely';
 import type pg from 'pg';
-import { LockFile } from '../../contracts/index.ts';
+import { LockFile, type ServiceName } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { minutes } from '../../kit/time/duration.ts';
 import type { PluginLockStore } from '../ports/index.ts';
 import type { PostgresDatabase } from './database.ts';
 import { DATABASE_TIME } from './database-clock.ts';
-import type { PostgresFeed } from './gateway/feed.ts';
 import { postgresError } from './postgres-error.ts';
 
 /** Table of the plugin list, which has at most one row, and the revision that each member has loaded. */
@@ -38,11 +36,9 @@ interface LockRow {
 
 export class PostgresPluginLock implements PluginLockStore {
   readonly #database: PostgresDatabase;
-  readonly #feed: PostgresFeed;
 
-  constructor(database: PostgresDatabase, feed: PostgresFeed) {
+  constructor(database: PostgresDatabase) {
     this.#database = database;
-    this.#feed = feed;
   }
 
   async read(): Promise<LockFile | undefined> {
@@ -55,16 +51,14 @@ export class PostgresPluginLock implements PluginLockStore {
     return rows[0]?.revision ?? 0;
   }
 
-  replace({ revision, plugins }: LockFile): Promise<boolean> {
-    return this.#database.transaction(async (query) => {
-      const { rows } = await sql`
-        insert into svc.plugin_lock as held (revision, plugins) values (${revision}, ${JSON.stringify(plugins)}::json)
-        on conflict (id) do update set revision = excluded.revision, plugins = excluded.plugins
-        where held.revision = excluded.revision - 1 returning revision`.execute(query);
-      if (rows.length === 0) return false;
-      await this.#feed.add(query, 'plugins', String(revision));
-      return true;
-    });
+  async replace({ revision, plugins }: LockFile): Promise<boolean> {
+    const { rows } = await this.#database.sql(
+      `insert into svc.plugin_lock as held (revision, plugins) values ($1, $2::json)
+       on conflict (id) do update set revision = excluded.revision, plugins = excluded.plugins
+       where held.revision = excluded.revision - 1 returning revision`,
+      [revision, JSON.stringify(plugins)],
+    );
+    return rows.length === 1;
   }
 
   async exclusive<Result>(change: () => Promise<Result>): Promise<Result> {
@@ -85,12 +79,13 @@ export class PostgresPluginLock implements PluginLockStore {
     ]);
   }
 
-  async behind(revision: number): Promise<string[]> {
+  async behind(revision: number, kind?: ServiceName): Promise<string[]> {
     const { rows } = await this.#database.sql<{ instance: string }>(
       `select distinct instance from svc.member
-       where plugin_revision < $1 and ended_at is null and (lease_until is null or lease_until > ${DATABASE_TIME})
+       where plugin_revision < $1 and ($2::text is null or kind = $2) and ended_at is null
+         and (lease_until is null or lease_until > ${DATABASE_TIME})
        order by instance`,
-      [revision],
+      [revision, kind ?? null],
     );
     return rows.map(({ instance }) => instance);
   }

@@ -110,11 +110,17 @@ export class PostgresRateCounters implements RateCounters {
   }
 
   async #sweep(): Promise<void> {
-    await this.#database.sql(
+    // Callers that are never seen again have counters too, so one batch per minute could be too few.
+    while ((await this.#sweepBatch()) === MAX_SWEPT);
+  }
+
+  async #sweepBatch(): Promise<number> {
+    const { rowCount } = await this.#database.sql(
       `delete from svc.rate_count where key in (
         select key from svc.rate_count where ends_at <= extract(epoch from clock_timestamp()) * 1000
         order by ends_at limit $1 for update skip locked)`,
       [MAX_SWEPT],
     );
+    return rowCount ?? 0;
   }
 }

@@ -14,6 +14,7 @@ import { sqliteKeyValue } from './state/key-value.ts';
 import { entryQuotas } from './state/key-value-quota.ts';
 import { fileObjects } from './state/object-store.ts';
 import { STATE_MIGRATIONS } from './state/schema.ts';
+import { threadedVectorStore } from './state/vectors-thread.ts';
 import { sqliteClients } from './svc/clients.ts';
 import { type AddToFeed, feedWriter, sqliteFeed } from './svc/feed.ts';
 import { sqliteHosts } from './svc/hosts.ts';
@@ -29,7 +30,7 @@ export type { Owner } from './lock-owner.ts';
 export type { Migrations } from './migrate.ts';
 export { acquireOwnerLock, type OwnerLock, type OwnerLockOptions } from './owner-lock.ts';
 export { SqliteRateCounters, type SqliteRateCountersOptions } from './rate-counters.ts';
-export { threadedVectorStore } from './state/vectors-thread.ts';
+export { threadedVectorIndex, threadedVectorStore } from './state/vectors-thread.ts';
 export { sqliteWorkflowStore, WORKFLOW_FILE } from './workflow/store.ts';
 
 export interface SqliteStoreOptions {
@@ -116,9 +117,10 @@ function announceScopes(addToFeed: AddToFeed): (scope: string, key: string) => v
   };
 }
 
-/** Opens `state.db`. Throws STORE_ERROR if the file cannot be used. */
+/** Opens `state.db`, and `vectors.db` on first use. Throws STORE_ERROR if the file cannot be used. */
 export async function sqliteStateStore({ dataDir, clock, logger }: SqliteStoreOptions): Promise<StateStore> {
   const db = await openDatabase({ file: join(dataDir, 'state.db'), migrations: STATE_MIGRATIONS, logger });
+  const vectors = threadedVectorStore({ dataDir, clock });
   let objects: ObjectStore | undefined;
   return {
     entries: sqliteKeyValue(db, clock, { requireQuota: entryQuotas(db) }),
@@ -126,8 +128,10 @@ export async function sqliteStateStore({ dataDir, clock, logger }: SqliteStoreOp
       objects = fileObjects({ db, folder: join(dataDir, OBJECTS_FOLDER), clock, logger, ...options });
       return objects;
     },
+    vectors,
     probe: () => db.write(() => {}),
     async close() {
+      await vectors.close();
       await objects?.close();
       await db.close();
     },

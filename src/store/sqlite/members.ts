@@ -21,19 +21,21 @@ export const MEMBERS = `
     ended_at integer
   ) strict;`;
 
+export const DRAINING_MEMBERS = 'alter table member add column is_draining integer not null default 0;';
+
 export const UNENDED_FENCES = 'select fence from member where ended_at is null';
 
-type Row = Omit<MemberRecord, 'keys'> & { keys: string | null };
+type Row = Omit<MemberRecord, 'keys' | 'isDraining'> & { keys: string | null; isDraining: 0 | 1 };
 
 /** Store of the member processes that share a database. */
 export function sqliteMembers(db: Database, clock: Clock): MemberStore {
   const sql = statements(db);
   return {
     join: (member) => db.write(() => join(sql, member, clock.now())),
-    renew: (fence, { leaseMs, url }) =>
+    renew: (fence, { leaseMs, url, isDraining = false }) =>
       db.write(() => {
         const leaseUntil = leaseMs === null ? null : clock.now() + leaseMs;
-        return sql.renew.run({ fence, leaseUntil, url }).changes === 1;
+        return sql.renew.run({ fence, leaseUntil, url, isDraining: isDraining ? 1 : 0 }).changes === 1;
       }),
     async leave(fence) {
       await db.write(() => sql.end.run({ fence, now: clock.now() }));
@@ -59,8 +61,12 @@ function join(
   return Number(sql.add.run(row).lastInsertRowid);
 }
 
-function recordOf({ keys, ...row }: Row): MemberRecord {
-  return { ...row, keys: keys === null ? null : (JSON.parse(keys) as KeyFingerprints) };
+function recordOf({ keys, isDraining, ...row }: Row): MemberRecord {
+  return {
+    ...row,
+    isDraining: isDraining === 1,
+    keys: keys === null ? null : (JSON.parse(keys) as KeyFingerprints),
+  };
 }
 
 function statements(db: Database) {
@@ -74,13 +80,15 @@ function statements(db: Database) {
     >(`
       insert into member (kind, instance, version, release, keys, started_at, lease_until)
       values (:kind, :instance, :version, :release, :keys, :now, :leaseUntil)`),
-    renew: db.prepare<[{ fence: number; leaseUntil: number | null; url: string | null }]>(`
-      update member set lease_until = :leaseUntil, url = :url where fence = :fence and ended_at is null`),
+    renew: db.prepare<[Pick<Row, 'fence' | 'leaseUntil' | 'url' | 'isDraining'>]>(`
+      update member set lease_until = :leaseUntil, url = :url, is_draining = :isDraining
+      where fence = :fence and ended_at is null`),
     end: db.prepare<[{ fence: number; now: number }]>(
       'update member set ended_at = :now where fence = :fence and ended_at is null',
     ),
     live: db.prepare<[{ kind: ServiceName; now: number }], Row>(`
-      select fence, kind, instance, url, version, release, keys, started_at as startedAt, lease_until as leaseUntil
+      select fence, kind, instance, url, is_draining as isDraining, version, release, keys,
+        started_at as startedAt, lease_until as leaseUntil
       from member
       where kind = :kind and ended_at is null and (lease_until is null or lease_until > :now) order by fence`),
     unended: db.prepare<[{ kind: ServiceName }], number>(`${UNENDED_FENCES} and kind = :kind`).pluck(),

@@ -7,6 +7,8 @@ export interface WriterData {
   dataDir: string;
   /** URL of PostgreSQL, or null for `telemetry.db` in `dataDir`. */
   postgresUrl: string | null;
+  /** Id of this node, under which PostgreSQL counts its records. */
+  node?: string;
   retention: Pick<PlatformConfig['retention'], 'logsDays' | 'analyticsDays' | 'telemetryMaxBytes'>;
 }
 

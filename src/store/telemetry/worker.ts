@@ -48,9 +48,9 @@ class WriterThread {
   #isPruning = false;
   readonly #closing = new AbortController();
 
-  constructor({ dataDir, postgresUrl, retention }: WriterData) {
+  constructor({ dataDir, postgresUrl, node, retention }: WriterData) {
     this.#retention = retention;
-    this.#store = opener(() => openTelemetryStore({ dataDir, postgresUrl }));
+    this.#store = opener(() => openTelemetryStore({ dataDir, postgresUrl, node }));
     this.#retries = postgresUrl !== null;
     this.#backlog = new Backlog(this.#retries ? MAX_WAITING_BYTES : Number.POSITIVE_INFINITY);
   }

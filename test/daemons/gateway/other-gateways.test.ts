@@ -96,6 +96,25 @@ test('a gateway that refuses a plugin gets no more of its deliveries for a while
   expect(attempt).toHaveBeenCalledTimes(3);
 });
 
+test('a gateway that is stopping gets no further attempts, and still ends the one that it runs', async () => {
+  const { store, others, attempt, b, c } = await start({ concurrency: 1 });
+  const item = await accepted(store);
+  await others.refresh();
+  const { promise, resolve } = Promise.withResolvers<AttemptEnd>();
+  attempt.mockReturnValueOnce(promise);
+  const running = others.attempt(item, BUSY);
+  await store.members.renew(b, { leaseMs: 10_000, url: 'http://b', isDraining: true });
+  await others.refresh();
+  expect(others.capacity).toBe(1);
+  await others.attempt(item, BUSY);
+  await store.members.renew(c, { leaseMs: 10_000, url: 'http://c', isDraining: true });
+  await others.refresh();
+  expect(await others.attempt(item, BUSY)).toBeUndefined();
+  expect(urlsOf(attempt)).toEqual(['http://b', 'http://c']);
+  resolve({ nextAttemptAt: 7, isUnread: false });
+  expect(await running).toEqual({ nextAttemptAt: 7, isUnread: false });
+});
+
 test('when a call is lost, the outcome comes from the store', async () => {
   const { store, others, attempt } = await start();
   const item = await accepted(store);

@@ -104,6 +104,24 @@ test('a dispatch at one gateway reaches a host that is connected to another, by 
   expect(foreign.body.error.code).toBe('HOST_UNAVAILABLE');
 });
 
+test('a host of a gateway that is stopping is used only if no other host matches', async () => {
+  const [a, b, c] = (await nodes('a', 'b', 'c')) as [TestGateway, TestGateway, TestGateway];
+  const stopping = await connected(b, { zone: 'eu' });
+  const serving = await connected(c);
+  b.becomeUnready();
+  const draining = async () =>
+    (await servicesOf(a).store.members.live('gateway')).filter(({ isDraining }) => isDraining);
+  await expect.poll(draining).toMatchObject([{ instance: 'b', url: b.url }]);
+  for (const id of ['e1', 'e2']) {
+    const answer = dispatch(a, id);
+    await answerNext(serving.agent, 'c');
+    expect((await answer).body.result.result).toEqual({ from: 'c' });
+  }
+  const only = dispatch(a, 'e3', { target: { labels: { zone: 'eu' } } });
+  await answerNext(stopping.agent, 'b');
+  expect((await only).body.result.result).toEqual({ from: 'b' });
+});
+
 test('a host of the same gateway goes first', async () => {
   const [a, b] = (await nodes('a', 'b')) as [TestGateway, TestGateway];
   const there = await connected(b);

@@ -3,7 +3,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { AdaptersConfig, type S3StorageConfig } from '../../../src/contracts/index.ts';
-import { Packages } from '../../../src/daemons/marketplace/domain/shared/packages.ts';
+import { Packages } from '../../../src/daemons/plugin-runtime/shared/packages.ts';
 import { integrityOf } from '../../../src/plugins/index.ts';
 import { s3Objects } from '../../../src/store/s3/objects.ts';
 import { tempDir } from '../../support/daemon.ts';

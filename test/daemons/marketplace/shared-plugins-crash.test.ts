@@ -99,7 +99,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'killed installations' :
     );
     await blocking.query('commit');
 
-    const store = await openSharedPlugins(url, { clock: systemClock, logger: silentLogger });
+    const store = await openSharedPlugins(url, { clock: systemClock, logger: silentLogger, service: 'test' });
     atEnd(() => store.close());
     expect(await store.lock.read()).toBe(undefined);
     expect((await b.client.call(installPlugin, { body })).version).toBe('1.0.0');

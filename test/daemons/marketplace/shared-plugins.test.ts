@@ -12,7 +12,7 @@ import {
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { type ManualClock, systemClock } from '../../../src/kit/time/clock.ts';
-import { pluginsFolder, readLockFile } from '../../../src/plugins/index.ts';
+import { pluginsFolder, readLockFile, readNotShared, stillNotShared } from '../../../src/plugins/index.ts';
 import { openSharedPlugins } from '../../../src/store/open-store.ts';
 import { atEnd } from '../../support/at-end.ts';
 import { tempDir } from '../../support/daemon.ts';
@@ -95,7 +95,11 @@ async function cluster() {
     };
   }
   async function store() {
-    const opened = await openSharedPlugins(url, { clock: systemClock, logger: silentLogger });
+    const opened = await openSharedPlugins(url, {
+      clock: systemClock,
+      logger: silentLogger,
+      service: 'test',
+    });
     atEnd(() => opened.close());
     return opened;
   }
@@ -189,15 +193,16 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'plugins of several node
     expect(await a.greet()).toBe('hello from 1.0.0');
     await a.marketplace.call(uninstallPlugin, { params });
     await a.marketplace.call(installPlugin, await installed('1.0.0'));
-    expect(await b.greet()).toBe('hello from 1.0.0');
-    expect(await b.notReady()).toEqual([]);
+    await expect.poll(() => b.greet()).toBe('hello from 1.0.0');
+    await expect.poll(() => b.notReady()).toEqual([]);
   });
 
   test('an installation is confirmed with a warning while a node does not load it, and that node is not ready', async () => {
     const { start, store } = await cluster();
     const [a, b] = [await start('a'), await start('b')];
-    // The marketplace of the node no longer runs, so nobody updates its files.
-    await b.marketplace.close();
+    // No process can write to this path.
+    await rm(pluginsFolder(b.dataDir), { recursive: true, force: true });
+    await writeFile(pluginsFolder(b.dataDir), '');
     await a.marketplace.call(installPlugin, await installed('1.0.0'));
     expect(a.marketplace.logs.lines).toContainEqual(
       expect.objectContaining({ message: expect.stringContaining('not all nodes have loaded it') }),
@@ -242,6 +247,45 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'plugins of several node
     const a = await start('a');
     const b = await start('b');
     expect([await a.greet(), await b.greet()]).toEqual(['hello from 1.0.0', 'hello from 1.0.0']);
-    expect(await readLockFile(b.dataDir)).toEqual(lock);
+    expect(await readLockFile(b.dataDir)).toEqual({ ...lock, shared: true });
+  });
+
+  test('a node that comes with another list keeps its files, names the differences, and can share them', async () => {
+    const { start, options } = await cluster();
+    const before = { a: ['1.0.0', '@acme/greeter'], b: ['2.0.0', '@acme/greeter'], also: ['1.0.0', 'extra'] };
+    const install = async (name: string, sources: readonly string[][]) => {
+      const { dataDir, projectDir } = await options(name);
+      const alone = await startMarketplace({ dataDir, projectDir });
+      for (const [version, id] of sources) await alone.call(installPlugin, await installed(version!, id));
+      await alone.close();
+    };
+    await install('a', [before.a]);
+    await install('b', [before.b, before.also]);
+    await start('a');
+    const b = await start('b');
+    expect([await b.greet(), await b.versions()]).toEqual(['hello from 1.0.0', { '@acme/greeter': '1.0.0' }]);
+    const services = [b.marketplace, b.gateway];
+    const warnings = services.flatMap(({ logs }) =>
+      logs.lines.filter(({ event }) => event === 'plugins.not_shared'),
+    );
+    expect(warnings.map(({ message }) => message)).toEqual([
+      expect.stringMatching(
+        /@acme\/greeter was 2\.0\.0 here and is 1\.0\.0 now; run `svc plugins update .*extra 1\.0\.0 was only on this node; run `svc plugins install /,
+      ),
+    ]);
+    expect((await stillNotShared(b.dataDir)).map(({ id, version }) => [id, version])).toEqual([
+      ['@acme/greeter', '2.0.0'],
+      ['extra', '1.0.0'],
+    ]);
+
+    await b.stop();
+    const again = await start('b');
+    expect(await readdir(pluginsFolder(b.dataDir))).toHaveLength(3);
+    const [greeter2, extra] = await readNotShared(b.dataDir);
+    const folderOf = (entry: typeof extra) => join(pluginsFolder(b.dataDir), entry!.folder);
+    await again.marketplace.call(installPlugin, { body: { source: folderOf(extra) } });
+    await again.marketplace.call(updatePlugin, { params, body: { source: folderOf(greeter2) } });
+    expect(await again.versions()).toEqual({ '@acme/greeter': '2.0.0', extra: '1.0.0' });
+    expect(await stillNotShared(b.dataDir)).toEqual([]);
   });
 });

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { eventStats, listEvents, queryLogs } from '../../../src/contracts/index.ts';
 import type { RestServices } from '../../../src/daemons/rest/services.ts';
+import { instanceId } from '../../../src/kit/files/instance-id.ts';
 import { systemRandom } from '../../../src/kit/security/random.ts';
 import { AnalyticsWriter } from '../../../src/kit/telemetry/analytics.ts';
 import { systemClock } from '../../../src/kit/time/clock.ts';
@@ -27,14 +28,16 @@ interface Node {
 
 async function startNode(url: string): Promise<Node> {
   const dropped: Node['dropped'] = [];
+  const dataDir = await tempDir();
   const writer = startTelemetryWriter({
-    dataDir: await tempDir(),
+    dataDir,
+    node: instanceId(dataDir, {}, systemRandom()),
     postgresUrl: url,
     retention: RETENTION,
     onDropped: (...args) => dropped.push(args),
   });
   atEnd(() => writer.close());
-  return { rest: await startRest({ config: { store: { url } } }), writer, dropped };
+  return { rest: await startRest({ config: { store: { url } }, dataDir }), writer, dropped };
 }
 
 function push({ writer }: Pick<Node, 'writer'>, message: string, fields: object = {}): void {
@@ -116,6 +119,20 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'two nodes on PostgreSQL
     expect(await (await a.rest.fetch('/metrics')).text()).toMatch(
       /svc_telemetry_partitions\{service="rest"\} \d+/,
     );
+  });
+
+  test('each node counts its own records, so the sum over all nodes counts none twice', async () => {
+    const url = await migratedPostgres();
+    const nodes = [await startNode(url), await startNode(url)];
+    for (const [index, node] of nodes.entries()) {
+      for (let n = 0; n <= index; n++) push(node, `record ${n}`);
+      await node.writer.flush();
+    }
+    const kept = nodes.map(async ({ rest }) => {
+      const text = await (await rest.fetch('/metrics')).text();
+      return /svc_telemetry_records_total\{service="rest",kind="logs",outcome="kept"\} (\d+)/.exec(text)![1];
+    });
+    expect(await Promise.all(kept)).toEqual(['1', '2']);
   });
 
   test('a killed node loses no stored record, and the other node continues', {

@@ -276,7 +276,10 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'nodes' : POSTGRES_MISSI
     const nodes = await openNodes();
     nodes.ledger.answer('held', () => {});
     // In this process, so that the test can open a replay.
-    const a = await startWorkflow({ config: nodes.config, env: { SVC_INSTANCE: 'a' } });
+    const a = await startWorkflow({
+      config: nodes.config,
+      env: { SVC_INSTANCE: 'a', SVC_ADVERTISE_URL: 'http://127.0.0.1:4000' },
+    });
     const runId = await a.start({ steps: [call(nodes, 'held')] });
     await untilHeld(nodes, runId, 'a');
     const b = await nodes.start('b');

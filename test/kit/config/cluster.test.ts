@@ -14,7 +14,6 @@ const NODE = {
   cluster: { enabled: true },
   store: { url: 'postgres://db/svc' },
   gateway: { publicUrl: 'https://svc.example.com' },
-  adapters: { vectorStore: null },
 };
 const configOf = (more: object = {}) => PlatformConfig.parse({ ...NODE, ...more });
 const pathsOf = (config: PlatformConfig, env: Record<string, string> = SECRETS) =>
@@ -32,10 +31,9 @@ test.each(Object.keys(SECRETS))('a node without a shared %s is refused', (variab
   expect(pathsOf(configOf(), { ...SECRETS, [variable]: '' })).toEqual([variable]);
 });
 
-test('SQLite, a missing publicUrl and vectors in the data folder are refused', () => {
+test('SQLite and a missing publicUrl are refused', () => {
   expect(pathsOf(configOf({ store: { url: 'sqlite:.svc' } }))).toEqual(['store.url']);
   expect(pathsOf(configOf({ gateway: {} }))).toEqual(['gateway.publicUrl']);
-  expect(pathsOf(configOf({ adapters: {} }))).toEqual(['adapters.vectorStore']);
 });
 
 test('the error names everything that is missing, with the remedy', () => {

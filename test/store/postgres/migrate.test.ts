@@ -48,6 +48,19 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL schema' : PO
     expect(results.map(({ after }) => after.version)).toEqual(Array(5).fill(NEWEST));
   });
 
+  test('a migration gives up while a dump uses a table, instead of keeping services waiting', async () => {
+    const database = await open();
+    const first = [{ sql: 'create table svc.first (n integer)', minVersion: 1 }];
+    await migratePostgres(database, first);
+    const dump = await database.pool.connect();
+    await dump.query('begin; select from svc.first');
+    const migrating = migratePostgres(database, [...first, { sql: 'drop table svc.first', minVersion: 1 }]);
+    await expect(migrating).rejects.toMatchObject({ code: 'CONFLICT' });
+    await dump.query('commit');
+    dump.release();
+    expect((await readSchemaState(database)).version).toBe(1);
+  });
+
   test('a migration that fails leaves the version and the tables as they were', async () => {
     const database = await open();
     const migrations = [

@@ -4,14 +4,16 @@ import { systemRandom } from '../../../src/kit/security/random.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { type Clock, manualClock } from '../../../src/kit/time/clock.ts';
 import { hours, minutes } from '../../../src/kit/time/duration.ts';
-import type { GatewayStore, NewMember } from '../../../src/store/ports/index.ts';
+import type { GatewayStore, NewMember, StateStore } from '../../../src/store/ports/index.ts';
 import { PostgresDatabase } from '../../../src/store/postgres/database.ts';
 import { postgresGatewayStore } from '../../../src/store/postgres/gateway/store.ts';
 import { PostgresMembers } from '../../../src/store/postgres/members.ts';
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { postgresStateStore } from '../../../src/store/postgres/state/store.ts';
+import { PostgresVectors } from '../../../src/store/postgres/state/vectors.ts';
 import { TRANSACTION_ID } from '../../../src/store/postgres/transaction-ids.ts';
 import { postgresWorkflowStore } from '../../../src/store/postgres/workflow/store.ts';
+import { threadedVectorIndex } from '../../../src/store/sqlite/index.ts';
 import { atEnd } from '../../support/at-end.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { delivery } from '../../support/new-delivery.ts';
@@ -25,6 +27,7 @@ import { describeMembers } from '../suites/members.ts';
 import { describeObjects } from '../suites/objects.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeSharedRuns } from '../suites/shared-runs.ts';
+import { describeVectors } from '../suites/vectors.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
 import { describeWorkflow } from '../suites/workflow.ts';
@@ -38,6 +41,24 @@ async function migratedPostgres(): Promise<string> {
   await migratePostgres(database);
   await database.close();
   return url;
+}
+
+/** Opens the state service's stores as one node, with a data folder of its own. */
+const openState: OpenDriver<StateStore> = async ({ dataDir, clock }) => {
+  const node = { dataDir: await tempDir(), clock };
+  return opened((database) =>
+    postgresStateStore(database, { clock, leaseClock: clock, vectorIndex: threadedVectorIndex(node) }),
+  )({
+    dataDir,
+    clock,
+  });
+};
+
+function statePart<Port>(part: (store: StateStore) => Port): OpenDriver<Port> {
+  return async (options) => {
+    const { port: store } = await openState(options);
+    return { port: part(store), close: () => store.close() };
+  };
 }
 
 function opened<Port>(open: (database: PostgresDatabase, clock: Clock) => Port): OpenDriver<Port> {
@@ -59,13 +80,15 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeKeyValue('postgres cache', gatewayPart('cache'));
   describeKeyValue(
     'postgres state',
-    opened((database, clock) => postgresStateStore(database, clock).entries),
+    statePart(({ entries }) => entries),
   );
   describeObjects(
     'postgres',
-    opened((database, clock) =>
-      postgresStateStore(database, clock).openObjects({ quotaBytes: 10_000_000, random: systemRandom() }),
-    ),
+    statePart((store) => store.openObjects({ quotaBytes: 10_000_000, random: systemRandom() })),
+  );
+  describeVectors(
+    'postgres',
+    statePart(({ vectors }) => vectors),
   );
   describeWebhookSecrets('postgres', gatewayPart('secrets'));
   describeWebhookInbox('postgres', gatewayPart('inbox'), { shared: true });
@@ -117,6 +140,35 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
     });
   });
 
+  test('leases of ctx.state follow the database clock, whatever the clock of a node says', async () => {
+    const dataDir = await tempDir();
+    const nodes = await Promise.all(
+      [-hours(1), 0, hours(1)].map(async (skew) => {
+        const clock = manualClock(Date.now() + skew);
+        const { port, close } = await opened((database) =>
+          postgresStateStore(database, { clock, vectorIndex: threadedVectorIndex({ dataDir, clock }) }),
+        )({ dataDir, clock });
+        atEnd(close);
+        return port.entries;
+      }),
+    );
+    const take = () => Promise.all(nodes.map((node, n) => node.setIfAbsent('s', 'lease', n, 800)));
+    const holders = (taken: boolean[]) => taken.filter((isTaken) => isTaken).length;
+    expect(holders(await take())).toBe(1);
+    expect(await nodes[1]!.increment('s', 'window', { by: 1, windowMs: 60_000 })).toMatchObject({ value: 1 });
+    for (const node of nodes) {
+      expect(await node.get('s', 'window')).toBeDefined();
+      expect(await node.sweep(10)).toBe(0);
+    }
+    await expect.poll(async () => (await nodes[0]!.get('s', 'lease')) === undefined).toBe(true);
+    expect(await Promise.all(nodes.map((node) => node.get('s', 'lease')))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(holders(await take())).toBe(1);
+  });
+
   test('a claim follows the database clock, whatever the clock of a node says', async () => {
     const dataDir = await tempDir();
     const ownClock = opened((database, clock) =>
@@ -137,6 +189,52 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
     expect(await begin(0)).toBe('begun');
     expect(await inboxes[1]!.seen('k', nodes[1]!.now())).toBe('pending');
     expect(await begin(1)).toBe('pending');
+  });
+
+  test('an index is kept over a restart, and built again for another database with the same collection', async () => {
+    const node = { dataDir: await tempDir(), clock: manualClock() };
+    const [first, second] = await Promise.all([migratedPostgres(), migratedPostgres()]);
+    const start = (url: string) => {
+      const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-test' });
+      atEnd(() => database.close());
+      const index = threadedVectorIndex(node);
+      const applied: number[] = [];
+      const apply: typeof index.apply = (key, changes) => {
+        applied.push(changes.written.length);
+        return index.apply(key, changes);
+      };
+      return { vectors: new PostgresVectors(database, { ...index, apply }), applied };
+    };
+    const key = { tenant: 'acme', namespace: 'plugin:x', collection: 'c' };
+    const write = ({ vectors }: ReturnType<typeof start>, ids: string[]) =>
+      vectors.upsert(
+        key,
+        ids.map((id, n) => ({ id, vector: [1, n], metadata: {} })),
+        1e6,
+      );
+    const find = async ({ vectors }: ReturnType<typeof start>) =>
+      (await vectors.search(key, { vector: [1, 0], limit: 1000, filter: {} })).map(({ id }) => id);
+    const ids = Array.from({ length: 400 }, (_, n) => `k${n}`);
+
+    const before = start(first);
+    for (const batch of [0, 1, 2])
+      await write(
+        before,
+        ids.map((id) => `${id}-${batch}`),
+      );
+    expect(await find(before)).toHaveLength(1000);
+    await before.vectors.close();
+    const after = start(first);
+    await write(after, ['new']);
+    expect(await find(after)).toHaveLength(1000);
+    expect(after.applied).toEqual([1]);
+    await after.vectors.close();
+
+    const other = start(second);
+    await write(other, ['a', 'b']);
+    for (const n of [1, 2, 3]) await write(other, [`later${n}`]);
+    expect((await find(other)).toSorted()).toEqual(['a', 'b', 'later1', 'later2', 'later3']);
+    await other.vectors.close();
   });
 
   test('leases follow the database clock, whatever the clock of a node says', async () => {

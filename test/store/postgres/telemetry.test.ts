@@ -24,7 +24,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeTelemetry('postgres', async ({ dataDir }) => {
     if (!urls.has(dataDir)) urls.set(dataDir, migratedPostgres());
     const url = await urls.get(dataDir)!;
-    const store = postgresTelemetryStore(connect(url), manualClock(NOON));
+    const store = postgresTelemetryStore(connect(url), { clock: manualClock(NOON) });
     return { port: store, close: () => store.close() };
   });
 
@@ -130,7 +130,7 @@ async function start() {
   const url = await migratedPostgres();
   const clock = manualClock(NOON);
   const database = connect(url);
-  const store = postgresTelemetryStore(database, clock);
+  const store = postgresTelemetryStore(database, { clock });
   atEnd(() => store.close());
   const partitions = async (kind: string): Promise<string[]> => {
     const { rows } = await database.sql<{ day: string }>(

@@ -240,6 +240,22 @@ export function describeKeyValue(name: string, open: OpenDriver<KeyValueStore>):
       ]);
     });
 
+    test('two services that sweep at once delete each expired entry once', async () => {
+      const { port, clock, second } = await openFresh(open);
+      const other = await second();
+      const scopes = ['a', 'b', 'c', 'd', 'e'];
+      await times(500, (i) => port.set(scopes[i % 5]!, `k${i}`, i, 1 + ((i * 7) % 500)));
+      clock.advance(500);
+      const deleted: number[] = [];
+      const sum = () => deleted.reduce((total, count) => total + count, 0);
+      const sweepAll = async (store: KeyValueStore) => {
+        for (let calls = 0; calls < 1000 && sum() < 500; calls++) deleted.push(await store.sweep(20));
+      };
+      await Promise.all([sweepAll(port), sweepAll(other)]);
+      expect(sum()).toBe(500);
+      expect([await port.sweep(10), await other.sweep(10)]).toEqual([0, 0]);
+    });
+
     test('keys that a database would change are rejected', async () => {
       const { port } = await openFresh(open);
       for (const key of ['\ud800', 'a\udc00b', 'nul\0']) {

@@ -40,8 +40,11 @@ export function describeMembers(name: string, open: OpenDriver<MemberStore>): vo
         {
           ...{ fence, kind: 'gateway', instance: 'a', version: '1.0.0', release: 'r1', keys },
           ...{ url: 'http://10.0.0.1:4000', startedAt: clock.now(), leaseUntil: clock.now() + 10_000 },
+          isDraining: false,
         },
       ]);
+      await port.renew(fence, { leaseMs: 10_000, url: 'http://10.0.0.1:4000', isDraining: true });
+      expect(await port.live('gateway')).toMatchObject([{ url: 'http://10.0.0.1:4000', isDraining: true }]);
       expect(await port.live('workflow')).toEqual([]);
       await port.leave(fence);
       expect(await port.live('gateway')).toEqual([]);

@@ -38,6 +38,13 @@ export const PLATFORM_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/status/status.ts')).status,
   },
   {
+    name: 'studio',
+    summary: 'Open the web console, signed in by a one-time link',
+    group: 'Platform',
+    example: 'svc studio',
+    load: async () => (await import('../../commands/studio.ts')).studio,
+  },
+  {
     name: 'logs',
     summary: 'Show the latest log lines of the services, or follow them',
     group: 'Platform',

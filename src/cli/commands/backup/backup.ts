@@ -1,7 +1,8 @@
 import { existsSync, rmSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { usesPostgres } from '../../../kit/config/store-url.ts';
+import { postgresUrlOf } from '../../../kit/config/store-url.ts';
 import { formatBytes } from '../../../kit/data/bytes.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { version } from '../../../kit/files/paths.ts';
@@ -12,7 +13,8 @@ import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { shellWord } from '../../shell-word.ts';
 import { writeArchive } from './archive.ts';
-import { type BackupManifest, FORMAT } from './manifest.ts';
+import { type BackedUpDatabase, databaseText, describeDatabase, stageDatabase } from './database.ts';
+import { type BackupManifest, FORMAT, FORMAT_WITHOUT_DATABASE } from './manifest.ts';
 import { stageData } from './stage.ts';
 import { makeStage } from './stage-folder.ts';
 
@@ -23,6 +25,8 @@ interface BackedUp {
   createdAt: number;
   files: number;
   databases: string[];
+  /** The PostgreSQL database. Null for SQLite. */
+  database: BackedUpDatabase | null;
   /** Whether the backup includes keys.json and credentials.json. */
   withKeys: boolean;
   /** Paths of links and devices, which a backup does not include. */
@@ -38,20 +42,26 @@ export const backup = defineCommand({
     file: z.string().min(1).describe('the archive to write (.tar.gz)'),
     withoutKeys: z.boolean().default(false).describe('exclude keys.json and credentials.json'),
     withoutTelemetry: z.boolean().default(false).describe('exclude log records and analytics events'),
+    withDatabase: z.boolean().default(false).describe('include the PostgreSQL database, with pg_dump'),
     force: z.boolean().default(false).describe('overwrite an existing file'),
   }),
-  async run({ file: given, withoutKeys, withoutTelemetry, force }, context) {
+  async run({ file: given, withoutKeys, withoutTelemetry, withDatabase, force }, context) {
     const folder = context.folder();
     const file = resolve(context.cwd, given);
     requireData(folder);
     requireTarget(file, folder, force);
     requireRoom(folder);
     const { config, env } = context.platform();
-    if (usesPostgres(config.store))
-      context.ui.warn('The PostgreSQL database is not part of the backup. Save it with pg_dump.');
+    const url = postgresUrlOf(config.store, env);
+    requireDatabase(url, withDatabase);
     const stage = makeStage(folder);
     try {
       const createdAt = context.clock.now();
+      const keyBefore = currentMasterKey(folder, env);
+      const database =
+        url !== null && withDatabase
+          ? await stageDatabase(url, stage, { withTelemetry: !withoutTelemetry, env: context.env })
+          : null;
       const { files, schemas, masterKey, skipped } = await stageData({
         dataDir: folder.root,
         stage,
@@ -59,12 +69,14 @@ export const backup = defineCommand({
         withTelemetry: !withoutTelemetry,
         masterKey: () => currentMasterKey(folder, env),
       });
+      if (database && !isDeepStrictEqual(keyBefore, masterKey)) throw keyChanged();
       const manifest: BackupManifest = {
-        format: FORMAT,
+        format: database ? FORMAT : FORMAT_WITHOUT_DATABASE,
         createdAt,
         version,
         schemas,
         masterKeyId: masterKey?.id ?? null,
+        database,
         files,
       };
       await writeArchive(file, manifest, stage);
@@ -75,6 +87,7 @@ export const backup = defineCommand({
         createdAt,
         files: files.length,
         databases: Object.keys(schemas),
+        database: url === null ? null : describeDatabase(url, withDatabase),
         withKeys: !withoutKeys,
         skipped,
       });
@@ -82,9 +95,10 @@ export const backup = defineCommand({
       rmSync(stage, { recursive: true, force: true });
     }
   },
-  text: ({ file, bytes, files, skipped }: BackedUp, style) =>
+  text: ({ file, bytes, files, database, skipped }: BackedUp, style) =>
     [
       `${style.green('✓')} ${file}: ${files} files, ${formatBytes(bytes)}.`,
+      ...databaseText(database, style),
       ...skipped.map((name) => `${style.yellow('!')} skipped, not a regular file: ${name}`),
       `Restore it with: svc restore ${shellWord(file)}`,
     ].join('\n'),
@@ -97,6 +111,20 @@ function requireData({ root }: DataFolder): void {
       dataDir: root,
       hint: 'The first `svc up` creates it. SVC_HOME or --config select another folder.',
     },
+  });
+}
+
+/** Throws VALIDATION_ERROR if the database is to be included, but the store is SQLite, which is always included. */
+function requireDatabase(url: string | null, withDatabase: boolean): void {
+  if (!withDatabase || url !== null) return;
+  throw new PlatformError('VALIDATION_ERROR', '--with-database is for PostgreSQL; the store is SQLite.', {
+    details: { hint: 'Leave it out. The backup contains every SQLite database.' },
+  });
+}
+
+function keyChanged(): PlatformError {
+  return new PlatformError('CONFLICT', 'The master key changed during the backup. No archive was written.', {
+    details: { hint: 'Wait until svc keys rotate has ended, and run svc backup again.' },
   });
 }
 

@@ -6,7 +6,12 @@ import { z } from 'zod';
  */
 export const MANIFEST_NAME = 'manifest.json';
 export const DATA_PREFIX = 'data/';
-export const FORMAT = 1;
+/** Newest format that this version reads. */
+export const FORMAT = 2;
+/** Format of archives without a dump, which older versions can read. */
+export const FORMAT_WITHOUT_DATABASE = 1;
+/** File in the archive with the dump of the PostgreSQL database. */
+export const DUMP_FILE = 'postgres.dump';
 
 /** Files with the platform's secrets, which are required to decrypt values in `svc.db`. */
 export const KEY_FILES: readonly string[] = ['keys.json', 'credentials.json'];
@@ -20,6 +25,13 @@ const BackupFile = z.object({
 });
 export type BackupFile = z.infer<typeof BackupFile>;
 
+const DumpedDatabase = z.object({
+  /** Host, port and database without credentials. */
+  server: z.string(),
+  schema: z.number().int(),
+});
+export type DumpedDatabase = z.infer<typeof DumpedDatabase>;
+
 export const BackupManifest = z.object({
   /** Format version of the archive. Archives of newer formats are rejected. */
   format: z.number().int(),
@@ -30,6 +42,8 @@ export const BackupManifest = z.object({
   schemas: z.record(z.string(), z.number().int()),
   /** Id of the master key that encrypted the secrets. Null if no master key existed. */
   masterKeyId: z.string().nullable(),
+  /** The PostgreSQL database in `DUMP_FILE`. Null if the backup has no such file. */
+  database: DumpedDatabase.nullable().default(null),
   files: z.array(BackupFile),
 });
 export type BackupManifest = z.infer<typeof BackupManifest>;

@@ -16,6 +16,7 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { codeOf, PlatformError } from '../../../kit/errors/errors.ts';
+import { INSTANCE_FILE } from '../../../kit/files/instance-id.ts';
 import { DATA_FILES } from '../../../store/sqlite/data-files.ts';
 import { openSnapshot, type Snapshot } from '../../../store/sqlite/snapshot.ts';
 import {
@@ -56,13 +57,16 @@ interface DatabaseSnapshot {
  */
 const MAX_KEY_CHANGES = 5;
 
-/** Subfolders of the data folder that a restored platform does not need. */
-const TRANSIENT_FOLDERS = ['run', 'logs'];
+/**
+ * Subfolders of the data folder that a restored platform does not need. Deliveries in `spill` move to PostgreSQL when it
+ * answers again; a copy of the folder would run them twice.
+ */
+const TRANSIENT_FOLDERS = ['run', 'logs', 'spill'];
 /**
  * Matches temporary files at the top of the data folder and in the write-ahead log folder. In other folders, such names
  * can belong to plugins, for example `yarn.lock`.
  */
-const TRANSIENT_FILES = /(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
+const TRANSIENT_FILES = /^(?:vectors-index\.db)$|(?:\.lock|\.owner|\.new|\.spare|-wal|-shm|-journal)$/;
 
 /**
  * Creates a consistent copy of the data folder. A file is written before its database row and deleted after its
@@ -161,7 +165,9 @@ function* walk(root: string, below = ''): Generator<{ name: string; entry: Diren
     const isJournal = below === JOURNAL_FOLDER && isJournalFile(entry.name);
     const isDatabase = below === '' && DATA_FILES.some(({ name }) => name === entry.name);
     const isTransient = ['', JOURNAL_FOLDER].includes(below) && TRANSIENT_FILES.test(entry.name);
-    if (!isDatabase && !isJournal && !isTransient) yield { name: join(below, entry.name), entry };
+    const isNodeId = below === '' && entry.name === INSTANCE_FILE;
+    if (!isDatabase && !isJournal && !isTransient && !isNodeId)
+      yield { name: join(below, entry.name), entry };
   }
   for (const entry of entries.filter((one) => one.isDirectory())) {
     if (below === '' && TRANSIENT_FOLDERS.includes(entry.name)) continue;

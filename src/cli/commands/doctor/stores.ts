@@ -8,6 +8,7 @@ import { inspectDatabase } from '../../../store/sqlite/snapshot.ts';
 import type { DataFolder } from '../../../supervisor/data-folder.ts';
 import { readCredentials } from '../../../supervisor/keys-file.ts';
 import { type CheckTarget, type Fact, failure, fine } from './check.ts';
+import { checkPostgres } from './postgres.ts';
 
 /**
  * Checks every page of every database file, or the configured PostgreSQL server instead. Also checks that a configured
@@ -15,7 +16,7 @@ import { type CheckTarget, type Fact, failure, fine } from './check.ts';
  */
 export async function checkStores({ folder, loaded, env }: CheckTarget): Promise<Fact[]> {
   const postgresUrl = postgresUrlOf(loaded.config.store, env);
-  const store = postgresUrl === null ? checkFiles(folder) : [await checkPostgres(postgresUrl)];
+  const store = postgresUrl === null ? checkFiles(folder) : await checkPostgres(postgresUrl);
   const redisUrl = redisUrlOf(loaded.config.cache, env);
   return redisUrl === null ? store : [...store, await checkRedis(redisUrl)];
 }
@@ -33,22 +34,6 @@ async function checkRedis(url: string): Promise<Fact> {
     );
   } finally {
     await redis.close();
-  }
-}
-
-async function checkPostgres(url: string): Promise<Fact> {
-  const { PostgresDatabase, readSchemaState, requireUsableSchema } = await import(
-    '../../../store/postgres/index.ts'
-  );
-  const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-doctor' });
-  try {
-    const state = await readSchemaState(database);
-    requireUsableSchema(state, database.server);
-    return fine(`PostgreSQL at ${database.server} has schema ${state.version}`);
-  } catch (error) {
-    return failure(messageOf(error), 'See docs/scale-out.md.');
-  } finally {
-    await database.close();
   }
 }
 

@@ -3,7 +3,6 @@ import { noteMasterKey } from '../../../daemons/gateway/domain/identity/shared-k
 import type { LoadedConfig } from '../../../kit/config/config.ts';
 import { postgresUrlOf } from '../../../kit/config/store-url.ts';
 import { silentLogger } from '../../../kit/telemetry/logger.ts';
-import { systemClock } from '../../../kit/time/clock.ts';
 import type { SealedSecretStore } from '../../../store/ports/index.ts';
 import { acquireOwnerLock } from '../../../store/sqlite/owner-lock.ts';
 import { sqliteSealedSecrets } from '../../../store/sqlite/svc/sealed-secrets.ts';
@@ -54,7 +53,7 @@ async function openPostgres(
   drivers.requireUsableSchema(await drivers.readSchemaState(database), database.server);
   const { server } = database;
   stack.adopt(await drivers.lockOutNodes({ url, server }, operation), (lock) => lock.release());
-  const cache = drivers.postgresCache(database, systemClock);
+  const cache = drivers.postgresCache(database);
   return { store: drivers.postgresSealedSecrets(database), noteKey: (id) => noteMasterKey(cache, id) };
 }
 

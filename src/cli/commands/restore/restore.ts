@@ -10,6 +10,7 @@ import { CancelledError, confirm } from '../../confirm.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import type { BackupManifest } from '../backup/manifest.ts';
+import { RestoreTarget } from './database.ts';
 import { requireStopped, swapIn } from './replace-data.ts';
 import { openArchive } from './unpack.ts';
 import { keepKeys, requireIntact, requireKnownSchemas } from './verify.ts';
@@ -23,6 +24,8 @@ interface Restored {
   /** Version of svc that created the backup. */
   version: string;
   files: number;
+  /** Host, port and name of the restored PostgreSQL database. Null if the backup has none. */
+  database: string | null;
   /** Whether the available master keys can decrypt all secrets in the backup. */
   secretsOpen: boolean;
 }
@@ -45,6 +48,7 @@ export const restore = defineCommand({
     const next = `${root}.restoring-${process.pid}`;
     try {
       requireKnownSchemas(manifest);
+      const target = await RestoreTarget.of(manifest, context);
       requireRoom(manifest, dirname(root));
       if (existsSync(root)) await confirmReplacement(manifest, context);
       mkdirSync(next, { recursive: true, mode: 0o700 });
@@ -53,19 +57,31 @@ export const restore = defineCommand({
       await keepKeys(root, next);
       const secretsOpen = opensSecrets(manifest, next, context);
       const aside = `${root}.before-restore-${timestamp(context.clock.now())}`;
-      const former = await swapIn(folder, next, aside);
+      await target?.fill(next);
+      const former = await swapIn(folder, next, aside).catch(async (error: unknown) => {
+        await target?.clear();
+        throw error;
+      });
       const { createdAt, version, files } = manifest;
-      return ok<Restored>({ dataDir: root, former, createdAt, version, files: files.length, secretsOpen });
+      return ok<Restored>({
+        ...{ dataDir: root, former, createdAt, version, files: files.length, secretsOpen },
+        database: target?.server ?? null,
+      });
     } finally {
       await archive.close();
       rmSync(next, { recursive: true, force: true });
     }
   },
-  text: ({ dataDir, former, createdAt, files }: Restored, style) =>
+  text: ({ dataDir, former, createdAt, files, database }: Restored, style) =>
     [
       `${style.green('✓')} Restored ${dataDir} to ${new Date(createdAt).toISOString()} (${files} files).`,
       ...(former ? [`The previous data is in ${former}. Remove it when it is no longer needed.`] : []),
-      'Start the platform with: svc up -d',
+      ...(database
+        ? [
+            `Restored the database ${database}. The platform does not start on it yet.`,
+            'Stop the original platform for good, then run: svc migrate --adopt --yes',
+          ]
+        : ['Start the platform with: svc up -d']),
     ].join('\n'),
 });
 

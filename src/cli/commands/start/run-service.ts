@@ -8,6 +8,7 @@ import { drainDelayMsOf } from '../../../kit/config/drain-delay.ts';
 import { PLATFORM_SECRETS } from '../../../kit/config/mounted-secrets.ts';
 import { requireServiceSet } from '../../../kit/config/service-set.ts';
 import { postgresUrlOf } from '../../../kit/config/store-url.ts';
+import { instanceId } from '../../../kit/files/instance-id.ts';
 import { systemRandom } from '../../../kit/security/random.ts';
 import { otlpTarget } from '../../../kit/telemetry/tracer.ts';
 import { systemClock } from '../../../kit/time/clock.ts';
@@ -28,6 +29,8 @@ export interface ServiceOptions {
   port?: number | undefined;
   /** URL at which other nodes reach this process. */
   advertise?: string | undefined;
+  /** Called once the signals of the process stop the service. */
+  onConnected: () => void;
 }
 
 interface Prepared extends ServiceOptions {
@@ -55,6 +58,7 @@ export async function runService(options: ServiceOptions, context: CommandContex
       start: () => startService({ ...options, loaded, logs }, () => service.stop(EXIT.failed)),
     });
     resources.defer(onProcessEvents(service, logs));
+    options.onConnected();
     process.title = `svc ${name}`;
     process.chdir(loaded.projectDir);
     service.start();
@@ -67,7 +71,8 @@ export async function runService(options: ServiceOptions, context: CommandContex
 function openLogs(name: ServiceName, loaded: LoadedConfig, context: CommandContext): Promise<ServiceLogs> {
   const { config, env, dataDir } = loaded;
   const postgresUrl = postgresUrlOf(config.store, env);
-  return ServiceLogs.open({ name, dataDir, postgresUrl, retention: config.retention }, context);
+  const node = instanceId(dataDir, env, systemRandom());
+  return ServiceLogs.open({ name, dataDir, postgresUrl, node, retention: config.retention }, context);
 }
 
 /** Loads the config of a node that runs only this service. Throws VALIDATION_ERROR if the service cannot work. */

@@ -12,6 +12,8 @@ export interface ServiceLogsOptions {
   dataDir: string;
   /** URL of PostgreSQL, or null for `telemetry.db` in the data folder. */
   postgresUrl: string | null;
+  /** Id of this node, which its telemetry is counted under. */
+  node: string;
   retention: PlatformConfig['retention'];
 }
 

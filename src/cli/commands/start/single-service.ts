@@ -10,7 +10,7 @@ export interface SingleServiceOptions {
   logger: Logger;
   /** Time in ms for which the service stays open after `/ready` answers 503. */
   drainDelayMs: number;
-  /** Maximum time in ms of a stop, counted from the end of `drainDelayMs`. */
+  /** Maximum time in ms of a stop, counted from the end of `drainDelayMs`, or from the stop of a service that starts. */
   deadlineMs: number;
 }
 
@@ -21,6 +21,7 @@ export class SingleService {
   readonly #options: SingleServiceOptions;
   readonly #end = Promise.withResolvers<number>();
   #starting: Promise<RunningDaemon> | undefined;
+  #hasStarted = false;
   #isStopping = false;
 
   constructor(options: SingleServiceOptions) {
@@ -30,7 +31,9 @@ export class SingleService {
 
   start(): void {
     this.#starting = this.#options.start();
-    this.#starting.catch(this.#end.reject);
+    this.#starting.then(() => {
+      this.#hasStarted = true;
+    }, this.#end.reject);
   }
 
   /** Drains the service, and ends with `exitCode`. Further calls have no effect. */
@@ -51,15 +54,24 @@ export class SingleService {
   }
 
   async #drain(): Promise<void> {
+    const { drainDelayMs, deadlineMs } = this.#options;
+    // No client knows a service that starts, so it needs no delay before it closes.
+    const delayMs = this.#hasStarted ? drainDelayMs : 0;
+    const late = AbortSignal.timeout(delayMs + deadlineMs);
+    late.addEventListener('abort', () => this.fail(this.#lateError(deadlineMs)));
     const daemon = await this.#starting?.catch(() => undefined);
     if (!daemon) return;
-    const { name, drainDelayMs, deadlineMs } = this.#options;
     daemon.becomeUnready();
-    await sleep(drainDelayMs);
-    const late = AbortSignal.timeout(deadlineMs);
-    late.addEventListener('abort', () =>
-      this.fail(new Error(`${name} did not drain within ${deadlineMs} ms`)),
-    );
+    await sleep(delayMs);
     await daemon.close();
+  }
+
+  #lateError(deadlineMs: number): Error {
+    const { name } = this.#options;
+    return new Error(
+      this.#hasStarted
+        ? `${name} did not drain within ${deadlineMs} ms`
+        : `it was still starting ${deadlineMs} ms after the stop signal. Its store may be unreachable or locked by a migration`,
+    );
   }
 }

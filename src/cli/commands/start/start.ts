@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { SERVICE_NAMES } from '../../../contracts/index.ts';
+import { onStopSignals } from '../../../supervisor/stop-signals.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
+import { EXIT } from '../../exit-codes.ts';
 import { serviceNamed } from '../../service-named.ts';
 import { restartWithFlags } from './restart-with-flags.ts';
 
@@ -31,7 +33,9 @@ export const start = defineCommand({
   async run({ service, ...listening }, context) {
     const name = serviceNamed(service);
     restartWithFlags(name);
+    // Linux ignores signals without a handler that are sent to process 1, and loading the service takes a moment.
+    const onConnected = onStopSignals({ first: () => process.exit(EXIT.done), again: () => {} });
     const { runService } = await import('./run-service.ts');
-    return streamed(await runService({ name, ...listening }, context));
+    return streamed(await runService({ name, ...listening, onConnected }, context));
   },
 });

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { PACKAGE_SCOPE, packageObjects } from '../../../daemons/marketplace/domain/shared/packages.ts';
+import { PACKAGE_SCOPE, packageObjects } from '../../../daemons/plugin-runtime/shared/packages.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { silentLogger } from '../../../kit/telemetry/logger.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';
@@ -22,8 +22,6 @@ const OPERATION = 'copy';
  * supervisor locks only its own database.
  */
 const OWNED_FILES = ['svc.db', 'workflow.db', 'state.db'];
-/** Databases that PostgreSQL cannot replace. Services keep using these files in the data folder. */
-const KEPT_FILES = ['vectors.db'];
 
 interface CopyFolderOptions {
   dataDir: string;
@@ -104,9 +102,7 @@ async function copyFolder(
       dataDir,
       rows: copied.tables.reduce((sum, { rows }) => sum + rows, 0),
       durationMs: Math.round(clock.monotonic() - startedAt),
-      left: [...KEPT_FILES, ...(withoutTelemetry ? [TELEMETRY_FILE] : [])].filter((name) =>
-        existsSync(join(dataDir, name)),
-      ),
+      left: withoutTelemetry && existsSync(join(dataDir, TELEMETRY_FILE)) ? [TELEMETRY_FILE] : [],
     };
   } finally {
     source.close();

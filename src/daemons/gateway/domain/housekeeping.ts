@@ -50,10 +50,10 @@ export function startHousekeeping({
       await drain(() => store.cache.sweep(CHUNK));
       await drain(() => store.inbox.prune({ receivedBefore: now - days(deliveriesDays), now, limit: CHUNK }));
       await drain(() => store.inbox.shrink({ maxBytes: deliveriesMaxBytes, limit: CHUNK }), 1);
-      await store.refreshTokens.prune(now);
-      await store.mintedTokens.prune(now);
-      await store.revocations.prune(now);
-      await store.feed.prune(now - FEED_MS);
+      await drain(() => store.refreshTokens.prune(now, CHUNK));
+      await drain(() => store.mintedTokens.prune(now, CHUNK));
+      await drain(() => store.revocations.prune(now, CHUNK));
+      await drain(() => store.feed.prune(now - FEED_MS, CHUNK));
     } catch (error) {
       logger.warn('Expired data could not be deleted from svc.db; retrying in a minute', { error });
     }

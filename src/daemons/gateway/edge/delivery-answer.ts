@@ -19,6 +19,8 @@ export function answerDelivery(
   const head = [
     ...['content-type', 'application/json; charset=utf-8', 'content-length', String(bytes)],
     ...[HEADERS.requestId, requestId, 'x-content-type-options', 'nosniff'],
+    // Keeps the answers of handlers from running on the origin of the studio.
+    ...['content-security-policy', 'sandbox'],
   ];
   for (const name in headers) head.push(name, headers[name]!);
   const isUnread = !request.complete;

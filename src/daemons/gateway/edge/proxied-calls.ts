@@ -23,6 +23,9 @@ export interface ProxiedCallsServices {
   clientSideOf: ClientSideOf;
 }
 
+/** Keeps HTML of plugin routes from running on the origin of the studio. @spec docs/studio.md */
+const SANDBOX = ['content-security-policy', 'sandbox'];
+
 /** Caller identity for requests without a token to public routes. @spec docs/gateway.md "Routes without a token" */
 const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 
@@ -106,7 +109,8 @@ export class ProxiedCalls {
   #forward(call: ProxiedCall, caller: Caller, limits: LimitHeaders | null): void {
     const { forward, admins } = this.#services;
     const acting = actingNamespace(call.request.headers, caller, admins);
-    forward(call, acting, joined(call.corsHeaders, limits));
+    const extra = joined(call.corsHeaders, limits);
+    forward(call, acting, call.upstream.name === 'rest' ? joined(extra, SANDBOX) : extra);
   }
 
   #refuse(call: ProxiedCall, thrown: unknown): void {

@@ -1,6 +1,7 @@
 import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { serviceKey } from '../../../kit/security/keys.ts';
+import { withoutSessionCookies } from '../domain/identity/session-cookie.ts';
 
 /** Headers that apply only to one connection (RFC 9110 7.6.1), and headers that the gateway handles itself. */
 const HOP_BY_HOP = [
@@ -109,10 +110,22 @@ export function createRequestHeaders(internalSecret: string) {
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const name = rawHeaders[i]!;
       if (dropped(name) || named?.has(name.toLowerCase())) continue;
-      headers.push(name, rawHeaders[i + 1]!);
+      const value = rawHeaders[i + 1]!;
+      if (!isCookie(name)) headers.push(name, value);
+      else pushCookies(headers, name, value);
     }
     return headers;
   };
+}
+
+function isCookie(name: string): boolean {
+  return name.length === 6 && name.toLowerCase() === 'cookie';
+}
+
+/** Adds a `Cookie` header without the session of the studio. */
+function pushCookies(headers: string[], name: string, value: string): void {
+  const kept = withoutSessionCookies(value);
+  if (kept !== '') headers.push(name, kept);
 }
 
 /** Returns the lower-case header names listed in `Connection`, if any. */

@@ -1,3 +1,5 @@
+import { setsSessionCookie } from '../domain/identity/session-cookie.ts';
+
 /**
  * Response headers that are not forwarded. These are hop-by-hop headers, and headers that only the gateway is allowed
  * to set.
@@ -48,6 +50,7 @@ export function responseHead(
     const name = upstream[i]!;
     if (name === 'connection') named = namesIn(upstream[i + 1]!);
     if (DROPPED_FROM_ANSWERS.has(name)) continue;
+    if (name === 'set-cookie' && setsSessionCookie(upstream[i + 1]!)) continue;
     if (name === 'content-length') contentLength = Number(upstream[i + 1]);
     headers.push(name, upstream[i + 1]!);
   }

@@ -25,7 +25,7 @@ export function requireGateway(request: FastifyRequest, internalSecret: string):
   });
   throw new PlatformError(
     'FORBIDDEN',
-    'Only the gateways of this platform may call this path; they send X-Internal-Secret and the service key.',
+    'Only the gateways and services of this platform may call this path; they send X-Internal-Secret and the service key.',
   );
 }
 

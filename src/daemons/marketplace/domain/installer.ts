@@ -17,8 +17,10 @@ import {
   type PluginRegistry,
   pluginsFolder,
   readLockFile,
+  readNotShared,
   type SandboxInForce,
 } from '../../../plugins/index.ts';
+import { KEEP_OLD_MS } from '../../plugin-runtime/shared/plugin-cache.ts';
 import { parseSource, type Source } from '../sources/parse-source.ts';
 import { createAnnounce } from './announce.ts';
 import { type ChangeEvents, createChangeEvents } from './change-events.ts';
@@ -34,7 +36,7 @@ import {
   usedInPlace,
 } from './lock-entries.ts';
 import { changesBetween, codeWarnings, warningsOf } from './plan.ts';
-import { createPluginFolders, KEEP_OLD_MS, type PluginFolders, type Staged } from './plugin-folders.ts';
+import { createPluginFolders, type PluginFolders, type Staged } from './plugin-folders.ts';
 import type { PluginLock } from './plugin-lock.ts';
 import { requireSame } from './refusals.ts';
 
@@ -125,13 +127,15 @@ export class Installer {
 
   /** Removes leftovers of interrupted installations. */
   sweep(): Promise<void> {
-    return this.#inTurn(async () => {
-      const lists = await Promise.all([this.#entries.read(), readLockFile(this.#deps.dataDir)]);
-      const installed = lists
-        .flatMap(({ plugins }) => Object.values(plugins))
-        .filter(({ origin }) => origin === 'installed');
-      await this.#folders.sweep(new Set(installed.map(({ folder }) => folder)));
-    });
+    const { dataDir, lock } = this.#deps;
+    return this.#inTurn(() =>
+      lock.inFolder(async () => {
+        const lists = await Promise.all([this.#entries.read(), readLockFile(dataDir)]);
+        const entries = lists.flatMap(({ plugins }) => Object.values(plugins));
+        const kept = [...entries, ...(await readNotShared(dataDir))];
+        await this.#folders.sweep(new Set(kept.map(({ folder }) => folder)));
+      }),
+    );
   }
 
   /** Cancels fetches in flight, which have not yet changed the set of plugins. */

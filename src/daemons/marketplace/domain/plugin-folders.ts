@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { minutes } from '../../../kit/time/duration.ts';
 import {
   integrityOf,
   type LoadedPlugin,
@@ -11,16 +10,10 @@ import {
   type ValidateOptions,
   validatePlugin,
 } from '../../../plugins/index.ts';
+import { STAGING } from '../../plugin-runtime/shared/plugin-cache.ts';
 import { fetchSource } from '../sources/fetch-source.ts';
 import type { Source } from '../sources/parse-source.ts';
 import { faulty } from './refusals.ts';
-
-/** Prefix of folders with incomplete plugins, which are removed at the next start. */
-export const STAGING = '.staging-';
-/**
- * Delay before a replaced folder is deleted, because running calls must finish and services must reload the lock file.
- */
-export const KEEP_OLD_MS = minutes(2);
 
 /** A fetched and validated plugin in a staging folder. */
 export interface Staged {

@@ -7,11 +7,13 @@ export interface PluginLock {
   read(): Promise<LockFile>;
   /** Runs a change of the list while no other node runs one. */
   exclusive<Result>(change: () => Promise<Result>): Promise<Result>;
+  /** Runs a change of the plugins folder while no other process of this node changes it. Must not be nested. */
+  inFolder<Result>(change: () => Promise<Result>): Promise<Result>;
   /** Stores the files of a plugin, so that other nodes can fetch them. Must be called before `write`. */
   keep(folder: string, integrity: string): Promise<void>;
   /** Commits a change. Resolves when all services have reloaded. */
   write(lock: LockFile): Promise<void>;
-  /** Makes every service of this node reload. Resolves with the revision. */
+  /** Makes every service reload, also after changes of files. Resolves with the new revision. */
   touch(): Promise<number>;
   /** Throws CONFLICT if a linked plugin would be missing on other nodes. */
   requireLinkable(): Promise<void>;
@@ -26,6 +28,7 @@ export function localPluginLock(dataDir: string, broadcastReload: ReloadBroadcas
   return {
     read: () => readLockFile(dataDir),
     exclusive: (change) => change(),
+    inFolder: (change) => change(),
     keep: async () => {},
     write,
     async touch() {

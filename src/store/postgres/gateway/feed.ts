@@ -91,8 +91,8 @@ export class PostgresFeed implements FeedStore {
     return rows.map(({ fence }) => fence);
   }
 
-  async prune(before: number): Promise<number> {
-    const [row] = await this.#run<{ pruned: number }>(PRUNE, { before });
+  async prune(before: number, limit?: number): Promise<number> {
+    const [row] = await this.#run<{ pruned: number }>(PRUNE, { before, limit: limit ?? null });
     return row!.pruned;
   }
 
@@ -131,8 +131,11 @@ const PRUNE = `
   with kept as materialized (
     select xact, n from svc.feed where added_at >= :before order by xact, n limit 1
   ), gone as (
-    delete from svc.feed
-    where xact < ${OLDEST_RUNNING} and coalesce((xact, n) < (select xact, n from kept), true) returning xact, n
+    delete from svc.feed where ctid = any(array(
+      select ctid from svc.feed
+      where xact < ${OLDEST_RUNNING} and coalesce((xact, n) < (select xact, n from kept), true)
+      order by xact, n limit :limit
+    )) returning xact, n
   ), last as (
     select xact, n from gone order by xact desc, n desc limit 1
   ), noted as (

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Clock } from '../../../kit/time/clock.ts';
 import type { RefreshTokenStore, RotationOutcome } from '../../ports/index.ts';
 import type { PostgresDatabase, Query } from '../database.ts';
+import { pruneExpired } from '../prune-expired.ts';
 
 /** Token store. Spent tokens are kept until they expire, so that their reuse is detected. */
 export function postgresRefreshTokens(database: PostgresDatabase, clock: Clock): RefreshTokenStore {
@@ -34,12 +35,7 @@ export function postgresRefreshTokens(database: PostgresDatabase, clock: Clock):
         return Number(deleted.numDeletedRows);
       }),
     revokeClient: (clientId) => database.transaction((query) => deleteTokensOf(query, [clientId])),
-    async prune(expiredBefore) {
-      const deleted = await database.run((query) =>
-        query.deleteFrom('refreshToken').where('expiresAt', '<=', expiredBefore).executeTakeFirst(),
-      );
-      return Number(deleted.numDeletedRows);
-    },
+    prune: (expiredBefore, limit) => pruneExpired(database, 'refresh_token', expiredBefore, limit),
   };
 }
 

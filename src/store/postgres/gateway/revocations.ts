@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { MintedTokenStore, Revocation, RevocationStore } from '../../ports/index.ts';
 import type { PostgresDatabase, Query } from '../database.ts';
+import { pruneExpired } from '../prune-expired.ts';
 import type { PostgresFeed } from './feed.ts';
 import { deleteTokensOf } from './refresh-tokens.ts';
 
@@ -64,12 +65,7 @@ export function postgresRevocations(database: PostgresDatabase, feed: PostgresFe
           .orderBy('sequence')
           .execute(),
       ),
-    async prune(expiredBefore) {
-      const deleted = await database.run((query) =>
-        query.deleteFrom('revocation').where('expiresAt', '<=', expiredBefore).executeTakeFirst(),
-      );
-      return Number(deleted.numDeletedRows);
-    },
+    prune: (expiredBefore, limit) => pruneExpired(database, 'revocation', expiredBefore, limit),
   };
 }
 
@@ -99,11 +95,6 @@ export function postgresMintedTokens(database: PostgresDatabase): MintedTokenSto
         if (namespaceId !== undefined) page = page.where('namespaceId', '=', namespaceId);
         return page.orderBy('jti', 'desc').limit(limit).execute();
       }),
-    async prune(expiredBefore) {
-      const deleted = await database.run((query) =>
-        query.deleteFrom('mintedToken').where('expiresAt', '<=', expiredBefore).executeTakeFirst(),
-      );
-      return Number(deleted.numDeletedRows);
-    },
+    prune: (expiredBefore, limit) => pruneExpired(database, 'minted_token', expiredBefore, limit),
   };
 }

@@ -2,8 +2,8 @@ import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { FEED_SCOPES, type FeedTopic, type GatewayStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { PostgresMonitor } from '../database-health.ts';
 import { PostgresMembers } from '../members.ts';
-import { PostgresPluginLock } from '../plugin-lock.ts';
 import { type AnnounceChange, PostgresKeyValue } from '../state/key-value.ts';
 import { postgresClients } from './clients.ts';
 import { PostgresFeed } from './feed.ts';
@@ -18,7 +18,7 @@ export interface PostgresGatewayOptions {
   clock: Clock;
   logger: Logger;
   /** Replaces the clock of the database in tests. */
-  leaseClock?: Clock;
+  leaseClock?: Clock | undefined;
   /** Options for storing deliveries on the local disk while PostgreSQL is unreachable. */
   spill?: SpillOptions | undefined;
 }
@@ -33,7 +33,7 @@ export function postgresGatewayStore(
     ? new SpillingInbox(database, { clock, logger, leaseClock, spill })
     : new PostgresWebhookInbox(database, { clock, logger, leaseClock });
   return {
-    cache: postgresCache(database, clock, feed),
+    cache: postgresCache(database, { feed, leaseClock }),
     secrets: postgresWebhookSecrets(database, clock, feed),
     inbox,
     clients: postgresClients(database),
@@ -43,7 +43,7 @@ export function postgresGatewayStore(
     revocations: postgresRevocations(database, feed),
     members: new PostgresMembers(database.reserved, leaseClock),
     feed,
-    pluginLock: new PostgresPluginLock(database.reserved, feed),
+    monitor: new PostgresMonitor(database),
     probe: () => database.reserved.probeReads(),
     async close() {
       await inbox.close();
@@ -55,10 +55,12 @@ export function postgresGatewayStore(
 /** Opens the platform cache. Without `feed`, running nodes do not notice changes of the cache. */
 export function postgresCache(
   database: PostgresDatabase,
-  clock: Clock,
-  feed?: PostgresFeed,
+  { feed, leaseClock }: Pick<PostgresGatewayOptions, 'leaseClock'> & { feed?: PostgresFeed } = {},
 ): GatewayStore['cache'] {
-  return new PostgresKeyValue(database, 'cacheEntry', clock, feed && announceScopes(feed));
+  return new PostgresKeyValue(database, 'cacheEntry', {
+    leaseClock,
+    announcer: feed && announceScopes(feed),
+  });
 }
 
 /** Returns a lookup from a scope to the function that adds changes of the scope to the feed. */

@@ -1,6 +1,6 @@
-import { sql, type Transaction } from 'kysely';
+import { type RawBuilder, sql, type Transaction } from 'kysely';
 import type { Clock } from '../../../kit/time/clock.ts';
-import { type EntryUsage, exceedsQuota, expiryOf, quotaExceeded, sumOf } from '../../key-value-rules.ts';
+import { type EntryUsage, exceedsQuota, quotaExceeded, sumOf } from '../../key-value-rules.ts';
 import {
   type EntryQuota,
   type JsonValue,
@@ -10,6 +10,7 @@ import {
 } from '../../ports/index.ts';
 import { prefixEnd } from '../../prefix-end.ts';
 import type { PostgresDatabase, Query } from '../database.ts';
+import { STATEMENT_TIME } from '../database-clock.ts';
 import type { Tables } from '../tables.ts';
 
 interface Row {
@@ -17,6 +18,20 @@ interface Row {
   key: string;
   value: string;
   expiresAt: number | null;
+}
+
+/** A row to be written. The database computes the expiry. */
+type NewRow = Omit<Row, 'expiresAt'> & { expiresAt: RawBuilder<number | null> };
+
+/** Options of a key-value table. */
+export interface PostgresKeyValueOptions {
+  /** Replaces the clock of the database in tests. */
+  leaseClock?: Clock | undefined;
+  /**
+   * Returns the function that announces changes of a scope, or undefined if the scope is not announced. Expiry is never
+   * announced.
+   */
+  announcer?: ((scope: string) => AnnounceChange | undefined) | undefined;
 }
 
 /** Adds a change of an entry to the feed, in the transaction that changes the entry. */
@@ -28,26 +43,23 @@ type EntryTable = 'cacheEntry' | 'stateEntry';
 const MAX_EXPIRED_ROWS = 1000;
 /** Distinguishes the lock of a scope from other advisory locks. */
 const LOCK_SEED = 0x6b7673;
+const SWEEP_LOCK_SEED = 0x6b7677;
 
+/** Key-value store in PostgreSQL. Entries expire by the clock of the database, so that all nodes agree. */
 export class PostgresKeyValue implements KeyValueStore {
   readonly #database: PostgresDatabase;
   readonly #table: EntryTable;
-  readonly #clock: Clock;
+  readonly #leaseClock: Clock | undefined;
   readonly #announcer: (scope: string) => AnnounceChange | undefined;
 
-  /**
-   * `announcer` returns the function that announces changes of a scope, or undefined if the scope is not announced.
-   * Expiry is never announced.
-   */
   constructor(
     database: PostgresDatabase,
     table: EntryTable,
-    clock: Clock,
-    announcer: (scope: string) => AnnounceChange | undefined = () => undefined,
+    { leaseClock, announcer = () => undefined }: PostgresKeyValueOptions = {},
   ) {
     this.#database = database;
     this.#table = table;
-    this.#clock = clock;
+    this.#leaseClock = leaseClock;
     this.#announcer = announcer;
   }
 
@@ -84,7 +96,7 @@ export class PostgresKeyValue implements KeyValueStore {
           conflict
             .columns(['scope', 'key'])
             .doUpdateSet({ value: row.value, expiresAt: row.expiresAt })
-            .where(`${this.#table}.expiresAt`, '<=', this.#clock.now()),
+            .where(`${this.#table}.expiresAt`, '<=', this.#now),
         )
         .executeTakeFirst();
       const isSet = numInsertedOrUpdatedRows === 1n;
@@ -99,10 +111,9 @@ export class PostgresKeyValue implements KeyValueStore {
         .deleteFrom(this.#table)
         .where('scope', '=', scope)
         .where('key', '=', key)
-        .returning('expiresAt')
+        .returning(sql<boolean>`coalesce(expires_at > ${this.#now}, true)`.as('isLive'))
         .executeTakeFirst();
-      const isDeleted = row !== undefined && (row.expiresAt === null || row.expiresAt > this.#clock.now());
-      return { result: isDeleted, isChanged: row !== undefined };
+      return { result: row?.isLive === true, isChanged: row !== undefined };
     });
   }
 
@@ -140,16 +151,31 @@ export class PostgresKeyValue implements KeyValueStore {
     return rows.map(entryOf);
   }
 
-  async sweep(limit: number): Promise<number> {
-    const { numDeletedRows } = await this.#database.run((query) =>
-      this.#deleteExpired(query, limit).executeTakeFirst(),
-    );
-    return Number(numDeletedRows);
+  /** Returns 0 while another process sweeps. Two sweeps of many scopes could otherwise wait for each other. */
+  sweep(limit: number): Promise<number> {
+    return this.#database.transaction(async (query) => {
+      const name = sql`hashtextextended(${this.#table}, ${sql.lit(SWEEP_LOCK_SEED)})`;
+      const { rows } = await sql<{
+        isOurs: boolean;
+      }>`select pg_try_advisory_xact_lock(${name}) as is_ours`.execute(query);
+      if (!rows[0]!.isOurs) return 0;
+      const { numDeletedRows } = await this.#deleteExpired(query, limit).executeTakeFirstOrThrow();
+      return Number(numDeletedRows);
+    });
   }
 
-  #rowOf(scope: string, key: string, value: JsonValue, ttlMs: number | undefined): Row {
+  /** SQL for the current time, in epoch ms. */
+  get #now(): RawBuilder<number> {
+    return this.#leaseClock ? sql`${this.#leaseClock.now()}::bigint` : sql.raw(STATEMENT_TIME);
+  }
+
+  #rowOf(scope: string, key: string, value: JsonValue, ttlMs: number | undefined): NewRow {
     requireStorableKey(scope, key);
-    return { scope, key, value: JSON.stringify(value), expiresAt: expiryOf(this.#clock, ttlMs) };
+    const expiresAt =
+      ttlMs === undefined
+        ? sql<null>`null::bigint`
+        : sql<number>`least(${this.#now} + ${ttlMs}::bigint, ${sql.lit(Number.MAX_SAFE_INTEGER)})`;
+    return { scope, key, value: JSON.stringify(value), expiresAt };
   }
 
   /**
@@ -178,16 +204,14 @@ export class PostgresKeyValue implements KeyValueStore {
     return query
       .selectFrom(this.#table)
       .select(['scope', 'key', 'value', 'expiresAt'])
-      .where((where) =>
-        where.or([where('expiresAt', 'is', null), where('expiresAt', '>', this.#clock.now())]),
-      );
+      .where((where) => where.or([where('expiresAt', 'is', null), where('expiresAt', '>', this.#now)]));
   }
 
   #find(query: Query, scope: string, key: string): Promise<Row | undefined> {
     return this.#live(query).where('scope', '=', scope).where('key', '=', key).executeTakeFirst();
   }
 
-  async #put(query: Query, row: Row): Promise<void> {
+  async #put(query: Query, row: NewRow): Promise<void> {
     await query
       .insertInto(this.#table)
       .values(row)
@@ -198,9 +222,9 @@ export class PostgresKeyValue implements KeyValueStore {
   }
 
   /** Adds `by` to the counter. Returns undefined if the entry is not a number or the sum is too large. */
-  #add(query: Query, first: Row, by: number): Promise<Pick<Row, 'value' | 'expiresAt'> | undefined> {
+  #add(query: Query, first: NewRow, by: number): Promise<Pick<Row, 'value' | 'expiresAt'> | undefined> {
     const stored = (column: string) => sql.ref(`${this.#table}.${column}`);
-    const isExpired = sql<boolean>`coalesce(${stored('expiresAt')} <= ${this.#clock.now()}, false)`;
+    const isExpired = sql<boolean>`coalesce(${stored('expiresAt')} <= ${this.#now}, false)`;
     const isNumber = sql<boolean>`jsonb_typeof(${stored('value')}::jsonb) = 'number'`;
     const sum = sql`${stored('value')}::float8 + ${by}::float8`;
     return query
@@ -213,7 +237,7 @@ export class PostgresKeyValue implements KeyValueStore {
             value: sql<string>`case when ${isExpired} then ${first.value} else (${sum})::text end`,
             expiresAt: sql<
               number | null
-            >`case when ${isExpired} then ${first.expiresAt}::bigint else ${stored('expiresAt')} end`,
+            >`case when ${isExpired} then ${first.expiresAt} else ${stored('expiresAt')} end`,
           })
           .where(
             sql<boolean>`${isExpired} or case when ${isNumber} then abs(${sum}) <= ${sql.lit(Number.MAX_SAFE_INTEGER)} else false end`,
@@ -224,28 +248,29 @@ export class PostgresKeyValue implements KeyValueStore {
   }
 
   #deleteExpired(query: Query, limit: number, scope?: string) {
-    return query.deleteFrom(this.#table).where(({ refTuple, selectFrom }) => {
+    return query.deleteFrom(this.#table).where(({ selectFrom }) => {
       let expired = selectFrom(this.#table)
-        .select(['scope', 'key'])
-        .where('expiresAt', '<=', this.#clock.now())
+        .select(sql`ctid`.as('id'))
+        .where('expiresAt', '<=', this.#now)
         .orderBy('expiresAt')
         .limit(limit)
-        // Rows that another process has locked are skipped, because two processes can sweep at the same time.
+        // Rows that a writer has locked are skipped, because the writer replaces or deletes them.
         .forUpdate()
         .skipLocked();
       if (scope !== undefined) expired = expired.where('scope', '=', scope);
-      return sql<boolean>`${refTuple('scope', 'key')} in (${expired})`;
+      // For a join of two columns, the planner reads the whole table.
+      return sql<boolean>`ctid = any(array(${expired}))`;
     });
   }
 
-  async #requireQuota(query: Query, row: Row, quota: EntryQuota): Promise<void> {
+  async #requireQuota(query: Query, row: NewRow, quota: EntryQuota): Promise<void> {
     if (!(await this.#excess(query, row, quota))) return;
     await this.#deleteExpired(query, MAX_EXPIRED_ROWS, row.scope).execute();
     const used = await this.#excess(query, row, quota);
     if (used) throw quotaExceeded(row.key, used, quota);
   }
 
-  async #excess(query: Query, row: Row, quota: EntryQuota): Promise<EntryUsage | null> {
+  async #excess(query: Query, row: NewRow, quota: EntryQuota): Promise<EntryUsage | null> {
     const used = (await query
       .selectFrom('stateEntryUsage')
       .select(['keys', 'bytes'])

@@ -66,3 +66,32 @@ export const OBJECTS = `
     scope text collate "C" primary key,
     bytes bigint not null
   );`;
+
+/**
+ * Tables of vectors. Each write of a collection gets the next revision, so that the index of a node can read all changes
+ * since its last revision. Deleted vectors stay as rows without a vector, except for those up to the revision
+ * `pruned`.
+ */
+export const VECTORS = `
+  create table svc.vector_collection (
+    id bigint generated always as identity primary key,
+    instance uuid not null default gen_random_uuid(),
+    scope text collate "C" not null,
+    name text collate "C" not null,
+    dimensions integer not null,
+    revision bigint not null default 0,
+    items bigint not null default 0,
+    deleted bigint not null default 0,
+    pruned bigint not null default 0,
+    unique (scope, name)
+  );
+  create table svc.vector_item (
+    collection bigint not null references svc.vector_collection (id) on delete cascade,
+    item_id text collate "C" not null,
+    revision bigint not null,
+    vector bytea,
+    metadata text not null,
+    primary key (collection, item_id)
+  );
+  create index vector_item_revision on svc.vector_item (collection, revision, item_id);
+  alter table svc.vector_item alter column vector set storage external;`;

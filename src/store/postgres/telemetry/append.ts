@@ -7,12 +7,13 @@ import { logRowOf } from '../../telemetry/log-rows.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { indexedText, jsonText, searchVector } from './texts.ts';
 
-const APPEND = 'select svc.append_telemetry($1, $2, $3, $4, $5, $6, $7)';
+const APPEND = 'select svc.append_node_telemetry($1, $2, $3, $4, $5, $6, $7, $8)';
 
 /** Stores batches in their order, each with one statement, so that a lost node leaves no transaction open. */
 export class TelemetryAppender {
   readonly #database: PostgresDatabase;
   readonly #clock: Clock | undefined;
+  readonly #node: string;
   readonly #id = randomUUID();
   /**
    * Numbers of batches. A batch keeps its number when it is appended again, so that the batch is stored once even if
@@ -22,9 +23,10 @@ export class TelemetryAppender {
   #lastNumber = 0;
   #appending: Promise<unknown> = Promise.resolve();
 
-  constructor(database: PostgresDatabase, clock: Clock | undefined) {
+  constructor(database: PostgresDatabase, { clock, node }: { clock: Clock | undefined; node: string }) {
     this.#database = database;
     this.#clock = clock;
+    this.#node = node;
   }
 
   append(batch: TelemetryBatch): Promise<void> {
@@ -38,6 +40,7 @@ export class TelemetryAppender {
     this.#numbers.set(batch, number);
     const counts = Object.entries(batch.counts).filter(([, value]) => value !== 0);
     await this.#database.sql(APPEND, [
+      this.#node,
       this.#id,
       number,
       JSON.stringify(batch.logs.map(logColumns)),

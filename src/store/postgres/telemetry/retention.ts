@@ -2,8 +2,10 @@ import { codeOf } from '../../../kit/errors/errors.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { days } from '../../../kit/time/duration.ts';
 import type { TelemetryLimits } from '../../ports/telemetry.ts';
+import { SPANS } from '../../telemetry/event-totals.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { DATABASE_TIME } from '../database-clock.ts';
+import { tryLockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
 import { DAY_MS, type Kind, partitionOf } from './schema.ts';
 
@@ -17,6 +19,9 @@ const LOCK_TIMEOUT_MS = 500;
 const LOCK_TIMEOUT_CODE = '55P03';
 /** Retention of writers that store nothing more. */
 const WRITER_MS = days(1);
+
+/** Retention of the counts of nodes that store nothing more. */
+const NODE_MS = days(30);
 
 interface StoredDay {
   kind: Kind;
@@ -50,10 +55,7 @@ export class TelemetryRetention {
     { logsBefore, eventsBefore, maxBytes }: TelemetryLimits,
     now: number,
   ): Promise<boolean> {
-    const [lock] = await sql<{ isHeld: boolean }>(
-      `select pg_try_advisory_xact_lock(hashtextextended('telemetry retention', 0)) as "isHeld"`,
-    );
-    if (!lock!.isHeld) return false;
+    if (!(await tryLockName(sql, 'telemetry retention'))) return false;
     const expired = await sql<StoredDay>(
       `select kind, day from svc.telemetry_day
        where day + ${DAY_MS} <= case kind when 'log' then :logsBefore::bigint else :eventsBefore::bigint end
@@ -127,16 +129,22 @@ async function deleteSums(
   sql: Sql,
   { logsBefore, eventsBefore, now }: Pick<TelemetryLimits, 'logsBefore' | 'eventsBefore'> & { now: number },
 ): Promise<boolean> {
-  const counts = await sql(
-    `delete from svc.event_count where ctid = any(array(
-       select ctid from svc.event_count where start + span <= :before::bigint limit ${CHUNK})) returning 1`,
-    { before: Math.ceil(eventsBefore) },
-  );
+  let hasMore = false;
+  for (const span of SPANS) {
+    // A condition on `start + span` could not use the primary key.
+    const counts = await sql(
+      `delete from svc.event_count where ctid = any(array(
+         select ctid from svc.event_count where span = :span and start <= :before::bigint order by start limit ${CHUNK})) returning 1`,
+      { span, before: Math.ceil(eventsBefore) - span },
+    );
+    hasMore ||= counts.length > 0;
+  }
   const dropped = await sql(
     `delete from svc.telemetry_dropped where ctid = any(array(
-       select ctid from svc.telemetry_dropped where minute < :before::bigint limit ${CHUNK})) returning 1`,
+       select ctid from svc.telemetry_dropped where minute < :before::bigint order by minute limit ${CHUNK})) returning 1`,
     { before: Math.ceil(Math.min(logsBefore, eventsBefore)) },
   );
   await sql('delete from svc.telemetry_writer where written_at < :before', { before: now - WRITER_MS });
-  return counts.length > 0 || dropped.length > 0;
+  await sql('delete from svc.telemetry_node_count where counted_at < :before', { before: now - NODE_MS });
+  return hasMore || dropped.length > 0;
 }

@@ -233,6 +233,27 @@ const APPEND = `
 /** Tables and functions of telemetry. Times are in epoch ms. */
 export const TELEMETRY = `${RECORDS} ${SUMS} ${CREATE_DAYS} ${CLAMP} ${APPEND}`;
 
+/** Counts by node, so that each node reports only its own as metrics. */
+export const NODE_COUNTS = `
+  create table svc.telemetry_node_count (
+    node text not null,
+    name text not null,
+    value bigint not null,
+    counted_at bigint not null,
+    primary key (node, name)
+  ) with (fillfactor = 20, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0);
+  create function svc.append_node_telemetry(
+    node_id text, writer uuid, batch_number bigint, logs json, events json, counts json, dropped json, given_now bigint
+  ) returns void language plpgsql as $$
+  begin
+    if not svc.append_telemetry(writer, batch_number, logs, events, counts, dropped, given_now) then
+      return;
+    end if;
+    insert into svc.telemetry_node_count as c (node, name, value, counted_at)
+      select node_id, key, value::bigint, coalesce(given_now, ${DATABASE_TIME}) from json_each_text(counts)
+      on conflict (node, name) do update set value = c.value + excluded.value, counted_at = excluded.counted_at;
+  end $$;`;
+
 /** Kinds of records, which are also the names of their tables. */
 export type Kind = 'log' | 'event';
 

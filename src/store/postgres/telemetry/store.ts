@@ -7,14 +7,19 @@ import { telemetryHealth } from './health.ts';
 import { PostgresLogs } from './logs.ts';
 import { TelemetryRetention } from './retention.ts';
 
-/**
- * Telemetry in PostgreSQL. Closing the store closes the database. `clock` replaces the clock of the database in tests.
- */
+export interface PostgresTelemetryOptions {
+  /** Replaces the clock of the database in tests. */
+  clock?: Clock;
+  /** Id of this node. The store counts records by node, and `counts` returns those of this node. */
+  node?: string | undefined;
+}
+
+/** Telemetry in PostgreSQL. Closing the store closes the database. */
 export function postgresTelemetryStore(
   database: PostgresDatabase,
-  clock?: Clock,
+  { clock, node = '' }: PostgresTelemetryOptions = {},
 ): TelemetryStore & TelemetryReader {
-  const appender = new TelemetryAppender(database, clock);
+  const appender = new TelemetryAppender(database, { clock, node });
   const retention = new TelemetryRetention(database, clock);
   const logs = new PostgresLogs(database);
   const events = new PostgresEvents(database);
@@ -29,15 +34,16 @@ export function postgresTelemetryStore(
     latestEvents: (filter, limit) => events.latestEvents(filter, limit),
     stats: (filter) => events.stats(filter),
     daily: (filter) => events.daily(filter),
-    counts: () => readCounts(database),
+    counts: () => readCounts(database, node),
     health: () => telemetryHealth(database),
     close: () => database.close(),
   };
 }
 
-async function readCounts(database: PostgresDatabase): Promise<TelemetryCounts> {
+async function readCounts(database: PostgresDatabase, node: string): Promise<TelemetryCounts> {
   const { rows } = await database.sql<{ name: string; value: number }>(
-    'select name, value from svc.telemetry_count',
+    'select name, value from svc.telemetry_node_count where node = $1',
+    [node],
   );
   return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
 }

@@ -1,6 +1,8 @@
 import { days } from '../../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { lockName } from '../named-lock.ts';
+import type { Sql } from '../named-sql.ts';
 
 /** Tables that contain rows of a run, except `run` itself. */
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'run_inbox'];
@@ -10,10 +12,15 @@ const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'run_inbox'];
  * runs.
  */
 const CLOCK_MARGIN_MS = days(2);
-/** Retention of run counts. The time must exceed a month, which is the longest period of a run limit. */
+/** Retention of run counts and of ended boots. The time must exceed a month, which is the longest period of a run limit. */
 const USAGE_MS = days(40);
 /** Maximum definitions deleted per transaction. */
 const MAX_DEFINITIONS = 500;
+
+/** Maximum rows of runs deleted per transaction. A run can have many thousands of log lines. */
+const MAX_PART_ROWS = 5000;
+/** Name of the lock with which one node at a time deletes. */
+const LOCK = 'workflow retention';
 
 interface ScannedRun {
   seq: number;
@@ -30,35 +37,43 @@ export function postgresWorkflowRetention(
     pruneKeys: ({ now, limit }) =>
       database.transact(async (sql) => {
         const before = new Date(now - USAGE_MS).toISOString().slice(0, 10);
-        await sql('delete from svc.run_usage where day < :before', { before });
+        await sql(
+          `delete from svc.run_usage where ctid = any(array(
+             select ctid from svc.run_usage where day < :before order by day limit :limit))`,
+          { before, limit },
+        );
+        await sql(
+          `delete from svc.boot where ended_at < :before and not exists (select from svc.run where run.fence = boot.fence)`,
+          { before: now - USAGE_MS },
+        );
         const deleted = await sql(
-          `delete from svc.idempotency_key where (tenant_id, key) in (
-             select tenant_id, key from svc.idempotency_key where expires_at <= :now order by expires_at limit :limit
-             for update skip locked)
-           returning key`,
+          `delete from svc.idempotency_key where ctid = any(array(
+             select ctid from svc.idempotency_key where expires_at <= :now order by expires_at limit :limit
+             for update skip locked))
+           returning 1`,
           { now, limit },
         );
         return deleted.length;
       }),
-    prune: ({ finishedBefore, after, limit }) =>
-      database.transact(async (sql) => {
-        // Runs are scanned in start order, so no index on their end time is needed.
-        const scanned = await sql<ScannedRun>(
+    prune: async ({ finishedBefore, after, limit }) => {
+      // Runs are scanned in start order, so no index on their end time is needed.
+      const scanned = await database.read((sql) =>
+        sql<ScannedRun>(
           `select seq, finished_at as "finishedAt", created_at as "createdAt", definition_hash as "definitionHash"
            from svc.run where seq > :after order by seq limit :limit`,
           { after, limit },
-        );
-        const isOld = ({ finishedAt }: ScannedRun): boolean =>
-          finishedAt !== null && finishedAt < finishedBefore;
-        const seqs = scanned.filter(isOld).map(({ seq }) => seq);
-        for (const part of PARTS) await sql(`delete from svc.${part} where run_seq = any(:seqs)`, { seqs });
-        await sql('delete from svc.run where seq = any(:seqs)', { seqs });
-        const last = scanned.at(-1);
-        const isDone = scanned.length < limit || last === undefined || last.createdAt >= finishedBefore;
-        const kept = scanned.filter((run) => !isOld(run));
-        const inUse = [...new Set(kept.map(({ definitionHash }) => definitionHash))];
-        return { pruned: seqs.length, next: isDone ? null : last.seq, inUse };
-      }),
+        ),
+      );
+      const isOld = ({ finishedAt }: ScannedRun): boolean =>
+        finishedAt !== null && finishedAt < finishedBefore;
+      const old = scanned.filter(isOld).map(({ seq }) => seq);
+      if (old.length > 0) await deleteRuns(database, old);
+      const last = scanned.at(-1);
+      const isDone = scanned.length < limit || last === undefined || last.createdAt >= finishedBefore;
+      const kept = scanned.filter((run) => !isOld(run));
+      const inUse = [...new Set(kept.map(({ definitionHash }) => definitionHash))];
+      return { pruned: old.length, next: isDone ? null : last.seq, inUse };
+    },
     pruneDefinitions: ({ usedBefore, inUse }) =>
       database.read(async (sql) => {
         const deleted = await sql(
@@ -70,4 +85,29 @@ export function postgresWorkflowRetention(
         return deleted.length;
       }),
   };
+}
+
+/** Deletes runs and their rows. The rows of large runs are deleted in several transactions. */
+async function deleteRuns(database: PostgresDatabase, seqs: readonly number[]): Promise<void> {
+  for (const part of PARTS) {
+    for (let deleted = MAX_PART_ROWS; deleted === MAX_PART_ROWS; ) {
+      deleted = await alone(database, async (sql) => {
+        const rows = await sql(
+          `delete from svc.${part} where ctid = any(array(
+             select ctid from svc.${part} where run_seq = any(:seqs) limit ${MAX_PART_ROWS})) returning 1`,
+          { seqs },
+        );
+        return rows.length;
+      });
+    }
+  }
+  await alone(database, (sql) => sql('delete from svc.run where seq = any(:seqs)', { seqs }));
+}
+
+/** Runs a short transaction after those of other nodes that delete. */
+function alone<Result>(database: PostgresDatabase, work: (sql: Sql) => Promise<Result>): Promise<Result> {
+  return database.transact(async (sql) => {
+    await lockName(sql, LOCK);
+    return work(sql);
+  });
 }

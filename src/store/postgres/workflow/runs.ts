@@ -39,7 +39,7 @@ export function postgresRuns(database: PostgresDatabase): RunStore {
       database.read((sql) =>
         sql<RunRecord>(`${SELECT_RUN} where id = any(:ids) and finished_at is not null`, { ids }),
       ),
-    list: (tenantId, filter) => database.read((sql) => listRuns(sql, tenantId, filter)),
+    list: (tenantId, filter) => database.lists.read((sql) => listRuns(sql, tenantId, filter)),
     attempts: (seq) => database.read((sql) => readAttempts(sql, seq)),
     events: (seq, after, limit) => database.read((sql) => readEvents(sql, seq, after, limit)),
     logs: (seq, after, limit, step) => database.read((sql) => readLogs(sql, seq, after, limit, step)),

@@ -28,6 +28,14 @@ export const SHARED_RUNS = `
   create index run_planned on svc.run (wake_at) where wake_at is not null and status = 'queued';`;
 
 /**
+ * Indexes for retention. The block range index on the age of deliveries is dropped: pages that new rows reuse keep the
+ * age of their deleted rows, so that after some time each query reads the whole table.
+ */
+export const RETENTION_INDEXES = `
+  create index run_usage_day on svc.run_usage (day);
+  drop index svc.delivery_age;`;
+
+/**
  * Tables of workflows. Partial indexes of unfinished work keep queries fast regardless of the number of finished runs.
  */
 export const WORKFLOW = `

@@ -1,4 +1,11 @@
-import type { ClaimedRun, InboxRecord, RunNotice, RunRecord, SharedRunStore } from '../../ports/index.ts';
+import type {
+  ClaimedRun,
+  InboxRecord,
+  RunNotice,
+  RunOwner,
+  RunRecord,
+  SharedRunStore,
+} from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import type { Sql } from '../named-sql.ts';
 import { endDeadBoots } from './boots.ts';
@@ -156,14 +163,14 @@ export class PostgresSharedRuns implements SharedRunStore {
     );
   }
 
-  urlOf(fence: number): Promise<string | undefined> {
+  ownerOf(fence: number): Promise<RunOwner | undefined> {
     return this.#database.read(async (sql) => {
-      const [row] = await sql<{ url: string | null }>(
-        `select m.url from svc.boot join svc.member m on m.fence = boot.member
+      const [owner] = await sql<RunOwner>(
+        `select m.fence as member, m.instance, m.url from svc.boot join svc.member m on m.fence = boot.member
          where boot.fence = :fence and m.ended_at is null`,
         { fence },
       );
-      return row?.url ?? undefined;
+      return owner;
     });
   }
 

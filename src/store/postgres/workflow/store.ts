@@ -1,6 +1,7 @@
 import type { Clock } from '../../../kit/time/clock.ts';
 import type { DefinitionRecord, WorkflowStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { PostgresMonitor } from '../database-health.ts';
 import { PostgresMembers } from '../members.ts';
 import { PostgresBoots } from './boots.ts';
 import { postgresWorkflowRetention } from './retention.ts';
@@ -30,6 +31,7 @@ export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: C
         return definition;
       }),
     ...postgresWorkflowRetention(database),
+    monitor: new PostgresMonitor(database),
     probe: () => database.reserved.probeWrites(),
     close: () => database.close(),
   };

@@ -150,6 +150,4 @@ const WRITE_RUNS = `
   end $$;`;
 
 /** Functions that write the progress of many runs in one round trip and one transaction. */
-export const RUN_WRITE_FUNCTIONS = `${PUT_PARTS} ${PROMOTE_KEY} ${WRITE_RUNS}
-  -- Steps are inserted in batches and updated soon. Free space in their page keeps these updates out of the index.
-  alter table svc.step set (fillfactor = 60);`;
+export const RUN_WRITE_FUNCTIONS = `${PUT_PARTS} ${PROMOTE_KEY} ${WRITE_RUNS}`;

@@ -1,5 +1,6 @@
 import type { VectorMetadata } from '../../../contracts/index.ts';
 import type { VectorHit, VectorQuery, VectorRecord } from '../../ports/index.ts';
+import { vectorBytes } from '../../vector-rules.ts';
 import type { Database } from '../database.ts';
 import { vectorTable } from './vector-schema.ts';
 
@@ -20,14 +21,20 @@ export interface VectorRows {
   remove(collection: Collection, itemId: string): boolean;
   grew(collection: Collection, by: number): void;
   deleteEmpty(collection: Collection): void;
+  /** Deletes a collection with its vectors. */
+  drop(collection: Collection): void;
   nearest(collection: Collection, query: VectorQuery): VectorHit[];
 }
 
 export function vectorRows(db: Database): VectorRows {
   const sql = statements(db);
   // Statements on vector tables cannot be prepared at the start, because these tables are created at runtime.
-  const on = ({ dimensions }: Collection, text: (table: string) => string) =>
-    db.prepare<unknown[]>(text(vectorTable(dimensions).name));
+  const prepared = new Map<string, ReturnType<typeof db.prepare<unknown[]>>>();
+  const on = ({ dimensions }: Collection, text: (table: string) => string) => {
+    const statement = text(vectorTable(dimensions).name);
+    if (!prepared.has(statement)) prepared.set(statement, db.prepare<unknown[]>(statement));
+    return prepared.get(statement)!;
+  };
 
   return {
     find: (scope, name) => sql.find.get(scope, name),
@@ -45,7 +52,7 @@ export function vectorRows(db: Database): VectorRows {
       if (known !== undefined) {
         sql.changeItem.run(text, known);
         on(collection, (table) => `update ${table} set embedding = ? where rowid = ?`).run(
-          bytesOf(vector),
+          vectorBytes(vector),
           BigInt(known),
         );
         return false;
@@ -54,7 +61,7 @@ export function vectorRows(db: Database): VectorRows {
       on(collection, (table) => `insert into ${table} (rowid, collection, embedding) values (?, ?, ?)`).run(
         BigInt(lastInsertRowid),
         BigInt(collection.id),
-        bytesOf(vector),
+        vectorBytes(vector),
       );
       return true;
     },
@@ -67,6 +74,13 @@ export function vectorRows(db: Database): VectorRows {
     },
     grew: (collection, by) => void sql.grew.run(by, collection.id),
     deleteEmpty: ({ id }) => void sql.deleteEmpty.run(id),
+    drop(collection) {
+      on(
+        collection,
+        (table) => `delete from ${table} where rowid in (select id from item where collection = ?)`,
+      ).run(collection.id);
+      sql.drop.run(collection.id);
+    },
     nearest(collection, query) {
       const { conditions, values } = filterOf(query.filter);
       const among =
@@ -77,9 +91,9 @@ export function vectorRows(db: Database): VectorRows {
           select item.item_id as id, item.metadata, near.distance
           from (select rowid, distance from ${table}
                 where embedding match ? and k = ? and collection = ? ${among}) as near
-          join item on item.id = near.rowid order by near.distance, item.id`,
+          join item on item.id = near.rowid order by near.distance, item.item_id`,
       ).all(
-        bytesOf(query.vector),
+        vectorBytes(query.vector),
         query.limit,
         BigInt(collection.id),
         ...(among === '' ? [] : [collection.id, ...values]),
@@ -108,6 +122,7 @@ function statements(db: Database) {
       .pluck(),
     grew: db.prepare<[number, number]>('update collection set items = items + ? where id = ?'),
     deleteEmpty: db.prepare<[number]>('delete from collection where id = ? and items = 0'),
+    drop: db.prepare<[number]>('delete from collection where id = ?'),
     itemId: db
       .prepare<[number, string], number>('select id from item where collection = ? and item_id = ?')
       .pluck(),
@@ -117,10 +132,6 @@ function statements(db: Database) {
     changeItem: db.prepare<[string, number]>('update item set metadata = ? where id = ?'),
     removeItem: db.prepare<[number]>('delete from item where id = ?'),
   };
-}
-
-function bytesOf(vector: number[]): Buffer {
-  return Buffer.from(Float32Array.from(vector).buffer);
 }
 
 /**

@@ -23,6 +23,19 @@ const VECTORS = `
 
 export const VECTOR_MIGRATIONS: Migrations = [VECTORS];
 
+/** Local copy of vectors in PostgreSQL. Deleting the file is safe while the state service is stopped. */
+export const VECTOR_INDEX_FILE = 'vectors-index.db';
+
+/** Table of the last revision that the index has of a collection. */
+const POSITIONS = `
+  create table position (
+    collection integer primary key references collection (id) on delete cascade,
+    source text not null,
+    revision integer not null
+  ) strict;`;
+
+export const VECTOR_INDEX_MIGRATIONS: Migrations = [VECTORS, POSITIONS];
+
 /**
  * Number of vectors per chunk of sqlite-vec. Small chunks waste little space in small collections. Chunks of 1,024 are
  * not faster.

@@ -1,8 +1,14 @@
 import { join } from 'node:path';
-import { getLoadablePath } from 'sqlite-vec';
-import { codeOf, messageOf, PlatformError } from '../../../kit/errors/errors.ts';
-import type { CollectionKey, VectorRecord, VectorStore } from '../../ports/index.ts';
+import type { VectorStore } from '../../ports/index.ts';
+import {
+  requireDimensions,
+  requireFloat32,
+  requireVectorQuota,
+  requireVectors,
+  vectorScope,
+} from '../../vector-rules.ts';
 import { openDatabase } from '../database.ts';
+import { extensionPath } from './vector-extension.ts';
 import { vectorRows } from './vector-rows.ts';
 import { VECTOR_MIGRATIONS } from './vector-schema.ts';
 
@@ -22,13 +28,12 @@ export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promi
 
   return {
     async upsert(key, items, maxVectors) {
-      const { dimensions } = sameLength(items);
-      for (const { id, vector } of items) requireFloat32(vector, `the vector of ${JSON.stringify(id)}`);
+      const dimensions = requireVectors(items);
       return db.write(() => {
-        const collection = rows.collection(scopeOf(key), key.collection, dimensions);
+        const collection = rows.collection(vectorScope(key), key.collection, dimensions);
         requireDimensions(collection.dimensions, dimensions, key.collection);
         const added = items.filter((item) => rows.put(collection, item)).length;
-        requireQuota(rows.count(scopeOf(key)), added, maxVectors);
+        requireVectorQuota(rows.count(vectorScope(key)), added, maxVectors);
         rows.grew(collection, added);
         return items.length;
       });
@@ -36,7 +41,7 @@ export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promi
     async search(key, query) {
       requireFloat32(query.vector, 'the vector');
       return db.read(() => {
-        const collection = rows.find(scopeOf(key), key.collection);
+        const collection = rows.find(vectorScope(key), key.collection);
         if (!collection) return [];
         requireDimensions(collection.dimensions, query.vector.length, key.collection);
         return rows.nearest(collection, query);
@@ -44,7 +49,7 @@ export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promi
     },
     delete(key, ids) {
       return db.write(() => {
-        const collection = rows.find(scopeOf(key), key.collection);
+        const collection = rows.find(vectorScope(key), key.collection);
         if (!collection) return 0;
         const removed = ids.filter((id) => rows.remove(collection, id)).length;
         rows.grew(collection, -removed);
@@ -54,61 +59,4 @@ export async function sqliteVectorStore({ dataDir }: { dataDir: string }): Promi
     },
     close: () => db.close(),
   };
-}
-
-/** Throws STORE_ERROR on platforms for which sqlite-vec has no binary, such as Alpine Linux. */
-function extensionPath(): string {
-  try {
-    return getLoadablePath();
-  } catch (error) {
-    throw new PlatformError(
-      'STORE_ERROR',
-      `sqlite-vec has no binary for ${process.platform}-${process.arch} here, so ctx.vectorStore cannot be used: ${messageOf(error)}`,
-      { details: { reason: codeOf(error) }, cause: error },
-    );
-  }
-}
-
-/** Encodes the tenant and the namespace as JSON, because both names can contain any separator character. */
-function scopeOf({ tenant, namespace }: CollectionKey): string {
-  return JSON.stringify([tenant, namespace]);
-}
-
-/** Throws VALIDATION_ERROR unless all vectors have the same number of dimensions. */
-function sameLength([first, ...others]: VectorRecord[]): { dimensions: number } {
-  const dimensions = first!.vector.length;
-  const other = others.find(({ vector }) => vector.length !== dimensions);
-  if (!other) return { dimensions };
-  throw new PlatformError(
-    'VALIDATION_ERROR',
-    `The vectors differ in length: ${JSON.stringify(first!.id)} has ${dimensions} dimensions, ${JSON.stringify(other.id)} has ${other.vector.length}.`,
-  );
-}
-
-function requireDimensions(expected: number, given: number, collection: string): void {
-  if (expected === given) return;
-  throw new PlatformError(
-    'VALIDATION_ERROR',
-    `The collection "${collection}" holds vectors of ${expected} dimensions, and this one has ${given}. Use a separate collection for each embedding model.`,
-    { details: { collection, dimensions: expected, given } },
-  );
-}
-
-/** Rejects zero vectors, whose cosine similarity is undefined, and values that overflow float32. */
-function requireFloat32(vector: number[], what: string): void {
-  const single = Float32Array.from(vector);
-  if (single.every(Number.isFinite) && single.some((value) => value !== 0)) return;
-  throw new PlatformError(
-    'VALIDATION_ERROR',
-    `Vectors must be non-zero and fit float32: ${what} is all zeros or has a number out of range.`,
-  );
-}
-
-function requireQuota(used: number, added: number, maxVectors: number): void {
-  if (added === 0 || used + added <= maxVectors) return;
-  throw new PlatformError(
-    'QUOTA_EXCEEDED',
-    `The plugin would have ${used + added} vectors; adapters.vectorStore.maxVectors allows ${maxVectors}. Delete some, or raise it.`,
-    { details: { used, added, maxVectors } },
-  );
 }

@@ -19,9 +19,9 @@ export function sqliteMintedTokens(db: Database): MintedTokenStore {
     select ${columns} from minted_token
     where jti < :before and expires_at > :now and (:namespaceId is null or namespace_id = :namespaceId)
     order by jti desc limit :limit`);
-  const prune = db.prepare<[{ expiredBefore: number }]>(
-    'delete from minted_token where expires_at <= :expiredBefore',
-  );
+  const prune = db.prepare<[{ expiredBefore: number; limit: number }]>(`
+    delete from minted_token where jti in (
+      select jti from minted_token where expires_at <= :expiredBefore limit :limit)`);
   return {
     async add(token) {
       await db.write(() => add.run(token));
@@ -31,6 +31,6 @@ export function sqliteMintedTokens(db: Database): MintedTokenStore {
       db.read(() =>
         list.all({ namespaceId: namespaceId ?? null, now, before: before ?? AFTER_ALL_TEXT, limit }),
       ),
-    prune: (expiredBefore) => db.write(() => prune.run({ expiredBefore }).changes),
+    prune: (expiredBefore, limit = -1) => db.write(() => prune.run({ expiredBefore, limit }).changes),
   };
 }

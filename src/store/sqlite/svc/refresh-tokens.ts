@@ -25,7 +25,7 @@ export function sqliteRefreshTokens(db: Database, clock: Clock): RefreshTokenSto
       }),
     revokeFamily: (familyId) => db.write(() => sql.revokeFamily.run({ familyId }).changes),
     revokeClient: (clientId) => db.write(() => sql.revokeClient.run({ clientId }).changes),
-    prune: (expiredBefore) => db.write(() => sql.prune.run({ expiredBefore }).changes),
+    prune: (expiredBefore, limit = -1) => db.write(() => sql.prune.run({ expiredBefore, limit }).changes),
   };
 }
 
@@ -42,8 +42,8 @@ function statements(db: Database) {
       update refresh_token set spent_at = :now where token_hash = :tokenHash and spent_at is null and expires_at > :now`),
     revokeFamily: db.prepare<[{ familyId: string }]>('delete from refresh_token where family_id = :familyId'),
     revokeClient: db.prepare<[{ clientId: string }]>('delete from refresh_token where client_id = :clientId'),
-    prune: db.prepare<[{ expiredBefore: number }]>(
-      'delete from refresh_token where expires_at <= :expiredBefore',
-    ),
+    prune: db.prepare<[{ expiredBefore: number; limit: number }]>(`
+      delete from refresh_token where token_hash in (
+        select token_hash from refresh_token where expires_at <= :expiredBefore limit :limit)`),
   };
 }

@@ -24,7 +24,7 @@ export function sqliteRevocations(db: Database, addToFeed: AddToFeed): Revocatio
       }),
     since: (sequence, limit) => db.read(() => sql.since.all({ sequence, limit })),
     find: (subjects) => db.read(() => sql.find.all({ subjects: JSON.stringify(subjects) })),
-    prune: (expiredBefore) => db.write(() => sql.prune.run({ expiredBefore }).changes),
+    prune: (expiredBefore, limit = -1) => db.write(() => sql.prune.run({ expiredBefore, limit }).changes),
   };
 }
 
@@ -46,8 +46,8 @@ function statements(db: Database) {
     find: db.prepare<[{ subjects: string }], Revocation>(`
       select sequence, kind, subject, expires_at as expiresAt from revocation
       where kind in ('host', 'token') and subject in (select value from json_each(:subjects)) order by sequence`),
-    prune: db.prepare<[{ expiredBefore: number }]>(
-      'delete from revocation where expires_at <= :expiredBefore',
-    ),
+    prune: db.prepare<[{ expiredBefore: number; limit: number }]>(`
+      delete from revocation where sequence in (
+        select sequence from revocation where expires_at <= :expiredBefore limit :limit)`),
   };
 }

@@ -1,4 +1,4 @@
-import { MEMBERS } from '../members.ts';
+import { DRAINING_MEMBERS, MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE } from '../state/schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
@@ -228,4 +228,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   DELIVERY_LISTS,
   OWNERS,
   FEED,
+  DRAINING_MEMBERS,
 ];

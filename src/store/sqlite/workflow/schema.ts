@@ -1,4 +1,4 @@
-import { MEMBERS } from '../members.ts';
+import { DRAINING_MEMBERS, MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
 import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
@@ -175,4 +175,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   CLEAN_UP_LIMITS,
   BLAMED_RUNS,
   SCHEDULE_NODES,
+  DRAINING_MEMBERS,
 ];

@@ -62,7 +62,8 @@ export async function openNodes({
         dataDir,
         config,
         hadFault: false,
-        env: { ...process.env, SVC_INSTANCE: name },
+        // Nodes that advertise loopback are on one machine, so their services call each other without a gateway.
+        env: { ...process.env, SVC_INSTANCE: name, SVC_ADVERTISE_URL: 'http://127.0.0.1:4000' },
       });
       return nodeOf(name, spawned, await spawned.listening);
     },

@@ -28,6 +28,8 @@ export interface OwnerCallsDeps {
 interface Owned {
   hostId: string;
   url: string;
+  /** Whether the gateway is stopping. Its hosts soon connect to another gateway. */
+  isDraining: boolean;
 }
 
 /**
@@ -66,13 +68,15 @@ export class OwnerCalls {
       hosts.connectedElsewhere(namespaceId, fence.require(), options),
       members.live('gateway'),
     ]);
-    const urls = new Map(live.map((member) => [member.fence, member.url]));
-    const owned = connected.flatMap(({ capabilities, labels, owner, hostId: found }) => {
-      const url = urls.get(owner);
+    const owners = new Map(live.map((member) => [member.fence, member]));
+    const owned = connected.flatMap(({ capabilities, labels, owner, hostId: found }): Owned[] => {
+      const { url, isDraining = false } = owners.get(owner) ?? {};
       const isMatch = fitsTarget({ labels, capabilities: new Set(capabilities) }, target);
-      return url && isMatch ? [{ hostId: found, url }] : [];
+      return url && isMatch ? [{ hostId: found, url, isDraining }] : [];
     });
-    return owned[this.#calls++ % owned.length];
+    const serving = owned.filter(({ isDraining }) => !isDraining);
+    const usable = serving.length > 0 ? serving : owned;
+    return usable[this.#calls++ % usable.length];
   }
 }
 

@@ -9,7 +9,8 @@ import { OAuthRefusal, type VerifyOAuth } from '../../../oauth/verifier.ts';
 import { REPEATED } from '../raw-headers.ts';
 import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './bearer.ts';
 import type { Claims, Jwts } from './jwt.ts';
-import type { StaticTokens } from './static-tokens.ts';
+import type { SessionCookie } from './session-cookie.ts';
+import { isStaticLogin, type StaticTokens } from './static-tokens.ts';
 
 /** An authenticated caller, with data of its token. */
 export interface Principal extends Caller {
@@ -48,6 +49,7 @@ export interface AuthenticatorDeps {
   requireFresh(): void;
   /** Verifies tokens of the issuer in `gateway.oauth`. Undefined if no issuer is configured. */
   verifyOAuth: VerifyOAuth | undefined;
+  sessionCookie: Pick<SessionCookie, 'read'>;
   clock: Clock;
   logger: Logger;
 }
@@ -70,7 +72,7 @@ interface Remembered {
  * no signature check. Cache hits check the expiry, and revocations clear the cache. @spec Authentication 1
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
-  const { staticTokens, jwts, revocations, requireFresh, verifyOAuth, clock, logger } = deps;
+  const { staticTokens, jwts, revocations, requireFresh, verifyOAuth, sessionCookie, clock, logger } = deps;
   const remembered = createBoundedCache<Remembered>(REMEMBERED_TOKENS);
 
   async function resolve(token: string): Promise<Principal | AuthFault> {
@@ -79,7 +81,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     const claims = await jwts.verify(token);
     if (claims === 'UNKNOWN_TOKEN' && verifyOAuth && isCanonicalJwt(token))
       return resolveOAuth(verifyOAuth, token);
-    return typeof claims === 'string' ? claims : principalOf(claims);
+    if (typeof claims === 'string') return claims;
+    const isGone = isStaticLogin(claims.sid) && !(await staticTokens.hasLogin(claims.sid));
+    return isGone ? 'TOKEN_REVOKED' : principalOf(claims);
   }
 
   async function verify(header: string, subject: Subject): Promise<Principal> {
@@ -89,7 +93,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (typeof principal === 'string') throw refused(principal, subject);
     // There must be no `await` between this check and the caching. Otherwise, a revocation in between would be missed.
     if (revocations.isRevoked(principal)) throw refused('TOKEN_REVOKED', subject, principal);
-    const recheckMs = RECHECK_MS[principal.kind];
+    const recheckMs = RECHECK_MS[isStaticLogin(principal.sid) ? 'static' : principal.kind];
     const recheckAt = recheckMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + recheckMs;
     remembered.set(header, { principal, recheckAt });
     return principal;
@@ -98,6 +102,14 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   function refused(fault: AuthFault, subject: Subject, principal?: Principal): PlatformError {
     report(logger, fault, subject, principal);
     return new PlatformError('UNAUTHORIZED', MESSAGES[fault], { headers: { 'www-authenticate': 'Bearer' } });
+  }
+
+  /** Returns the header that stands for the studio session of a call, or undefined without a session. */
+  function fromCookie(subject: Subject): string | undefined {
+    const read = sessionCookie.read(subject.rawHeaders);
+    if (read === undefined) return undefined;
+    if ('fault' in read) throw refused(read.fault, subject);
+    return `Bearer ${read.token}`;
   }
 
   function remember(header: string): Principal | undefined {
@@ -109,7 +121,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
 
   return {
     authenticate(subject) {
-      const header = authorizationOf(subject.rawHeaders);
+      const header = authorizationOf(subject.rawHeaders) ?? fromCookie(subject);
       if (header === undefined) throw refused('MISSING_AUTHORIZATION', subject);
       if (header === REPEATED) throw refused('DUPLICATE_AUTHORIZATION', subject);
       requireFresh();
@@ -123,6 +135,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
 const INVALID = 'The token is not valid; get a new one with POST /auth/token or `svc login`.';
 const MESSAGES: Record<AuthFault, string> = {
   MISSING_AUTHORIZATION: 'This request needs a token; send it as "Authorization: Bearer <token>".',
+  CSRF_TOKEN_INVALID:
+    'A call with a studio session needs its CSRF token in the x-svc-csrf header. Reload the studio, or send a token in the Authorization header.',
   DUPLICATE_AUTHORIZATION: 'There is more than one Authorization header; send exactly one.',
   MALFORMED_AUTHORIZATION:
     'The Authorization header must read "Bearer <token>", with one space and no other scheme.',
@@ -176,6 +190,7 @@ function report(
 
 const REASONS: Record<AuthFault, string> = {
   MISSING_AUTHORIZATION: 'no Authorization header',
+  CSRF_TOKEN_INVALID: 'a session cookie without the CSRF token of its session',
   DUPLICATE_AUTHORIZATION: 'several Authorization headers',
   MALFORMED_AUTHORIZATION: 'a malformed Authorization header',
   UNKNOWN_TOKEN: 'an unknown token',

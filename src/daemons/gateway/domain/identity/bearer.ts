@@ -4,6 +4,7 @@ import { type REPEATED, singleHeader } from '../raw-headers.ts';
 /** Reason for a failed authentication, logged as the `reasonCode` of a diagnostic event. @spec Authentication 13 */
 export type AuthFault =
   | 'MISSING_AUTHORIZATION'
+  | 'CSRF_TOKEN_INVALID'
   | 'DUPLICATE_AUTHORIZATION'
   | 'MALFORMED_AUTHORIZATION'
   | 'UNKNOWN_TOKEN'

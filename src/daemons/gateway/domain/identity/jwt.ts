@@ -44,6 +44,8 @@ export interface TokenGrant {
   executionId?: string;
   /** Id of the login, which is also the family id of the login's refresh tokens. */
   sid?: string;
+  /** Prefix of the token's id, such as `studio_`. */
+  idPrefix?: string;
 }
 
 export interface MintedToken {
@@ -78,9 +80,9 @@ export function createJwts(deps: { keys: SigningKeys; clock: Clock; random: Rand
   }
 
   return {
-    async mint({ hostId, namespaceId, typ, ttlSeconds, executionId, sid }) {
+    async mint({ hostId, namespaceId, typ, ttlSeconds, executionId, sid, idPrefix = '' }) {
       const issuedAt = Math.floor(clock.now() / 1000);
-      const jti = random.uuid();
+      const jti = idPrefix + random.uuid();
       const claims = { hostId, namespaceId, typ, ...(executionId && { executionId }), ...(sid && { sid }) };
       const token = await new SignJWT(claims)
         .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })

@@ -18,11 +18,38 @@ export interface MintedTokensDeps {
   logger: Logger;
 }
 
+/** Prefix of the ids of tokens that are sessions of the studio. */
+export const SESSION_ID_PREFIX = 'studio_';
+
+/** Identity for which a session is created. The ids of its own token or login revoke the session too. */
+export interface SessionOwner extends Caller {
+  jti?: string | null;
+  sid?: string | undefined;
+}
+
 export type MintedTokens = ReturnType<typeof createMintedTokens>;
 
 /** Creates the service for access tokens that administrators issue and revoke. @spec docs/gateway.md "Who may call" */
 export function createMintedTokens({ store, jwts, revocations, admins, clock, logger }: MintedTokensDeps) {
+  // Expired tokens are accepted within the clock tolerance. The revocation is therefore kept until the tolerance has
+  // passed.
+  const revoke = (jti: string, expiresAt: number) =>
+    revocations.revokeToken(jti, expiresAt + seconds(LIMITS.jwtClockToleranceSeconds));
   return {
+    /** Issues the token of a studio session. The token is listed and can be revoked like other minted tokens. */
+    async mintSession({ hostId, namespaceId, jti: from, sid }: SessionOwner, ttlSeconds: number) {
+      const login = sid ?? from ?? undefined;
+      const minted = await jwts.mint({
+        ...{ hostId, namespaceId, typ: 'access', ttlSeconds, idPrefix: SESSION_ID_PREFIX },
+        ...(login === undefined ? {} : { sid: login }),
+      });
+      const { token, jti, expiresAt } = minted;
+      const createdAt = clock.now();
+      await store.add({ jti, hostId, namespaceId, createdBy: hostId, createdAt, expiresAt, revokedAt: null });
+      return { token, expiresAt };
+    },
+    /** Revokes the token of a studio session at its sign-out. */
+    endSession: (jti: string, expiresAt: number) => revoke(jti, expiresAt),
     async mint(
       caller: Caller,
       asked: { hostId: string; namespaceId?: string | undefined; ttlSeconds: number },
@@ -72,9 +99,7 @@ export function createMintedTokens({ store, jwts, revocations, admins, clock, lo
           `There is no minted token with the id "${jti}"; list all with \`svc tokens list\`. To revoke a client's tokens, use \`svc clients revoke\`.`,
         );
       }
-      // Expired tokens are accepted within the clock tolerance. The revocation is therefore kept until the tolerance
-      // has passed.
-      await revocations.revokeToken(jti, token.expiresAt + seconds(LIMITS.jwtClockToleranceSeconds));
+      await revoke(jti, token.expiresAt);
       logger.diagnostic({
         domain: 'auth',
         event: 'token.revoked',

@@ -25,6 +25,20 @@ export interface StaticTokens {
    * arrive as UTF-8 or as Latin-1.
    */
   find(token: string): Promise<Caller | undefined>;
+  /** Returns whether the static token behind a studio session, given by `loginOf`, is still configured. */
+  hasLogin(login: string): Promise<boolean>;
+}
+
+const LOGIN_PREFIX = 'static:';
+
+/** Returns the login id of a studio session that a static token started. The id does not reveal the token. */
+export function loginOf(token: string): string {
+  return LOGIN_PREFIX + hash('sha256', token, 'base64url');
+}
+
+/** Returns whether a static token started the session with this login id. */
+export function isStaticLogin(login: string | undefined): login is string {
+  return login?.startsWith(LOGIN_PREFIX) ?? false;
 }
 
 /** Returns a digest of the static tokens of a config. */
@@ -93,6 +107,10 @@ export function storedStaticTokens(cache: KeyValueStore): StaticTokens {
       // Decoding replaces invalid UTF-8 by replacement characters. The decoded text must not match a stored token that
       // contains such characters.
       return text !== token && Buffer.from(text).toString('latin1') === token ? lookUp(text) : undefined;
+    },
+    async hasLogin(login) {
+      for await (const key of storedKeys(cache)) if (loginOf(key.slice(PREFIX.length)) === login) return true;
+      return false;
     },
   };
 }

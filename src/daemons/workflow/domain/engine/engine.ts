@@ -214,6 +214,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     // The stop is recorded before the drain. Otherwise, a kill by a supervisor during the drain would count as a crash.
     if (this.#fence > 0) await store.boots.stopping(this.#fence);
     await Promise.all([this.#ticker.stop(), this.#plans.stop(), this.#sweeper?.stop()]);
+    const stopReading = this.#notices.keepReading();
     await Promise.all(opening.values());
     const open = [...active.values()];
     for (const one of open) one.drain();
@@ -226,6 +227,7 @@ export class WorkflowEngine implements Engine, EngineHost {
       clearTimeout(giveUp);
     }
     for (const one of active.values()) one.abandon();
+    await stopReading();
     if (this.#fence > 0) await store.boots.end(this.#fence, clock.now());
   }
 

@@ -1,9 +1,12 @@
 import { messageOf } from '../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
-import type { Clock } from '../../../../kit/time/clock.ts';
+import { type Clock, every } from '../../../../kit/time/clock.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import type { RunNotice } from '../../../../store/ports/index.ts';
 import type { ActiveRun } from './active-run.ts';
 import type { Cluster, EngineHost } from './ports.ts';
+
+const POLL_MS = seconds(1);
 
 export interface OwnerNoticesDeps {
   cluster: Cluster | undefined;
@@ -44,6 +47,20 @@ export class OwnerNotices {
       return this.read();
     });
     return this.#next;
+  }
+
+  /**
+   * Reads notices once per second until the returned function is called. Used while the process drains, because its
+   * ticker has then stopped.
+   */
+  keepReading(): () => Promise<void> {
+    const { cluster, clock } = this.#deps;
+    if (!cluster) return async () => {};
+    const stop = every(clock, POLL_MS, () => void this.read());
+    return async () => {
+      stop();
+      await (this.#next ?? this.#reading);
+    };
   }
 
   #start(cluster: Cluster): Promise<void> {

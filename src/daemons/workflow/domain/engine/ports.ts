@@ -33,8 +33,6 @@ export interface Cluster extends Lease {
   onEnded(recover: () => Promise<void>): void;
   /** Calls `lost` when another process has declared this process dead. */
   onLost(lost: () => void): void;
-  /** Returns the URL of the process with the fence, or undefined if this node cannot call that process. */
-  urlOf(fence: number): Promise<string | undefined>;
   /** Lets the process with this fence read the notices for its runs. Resolves to false if it cannot be reached. */
   notify(fence: number): Promise<boolean>;
 }

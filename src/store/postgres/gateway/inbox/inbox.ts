@@ -147,7 +147,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
 
   async list(namespaceId: string, options: ListOptions): Promise<DeliveryPage> {
     await this.#notes.flush();
-    return listDeliveries(this.#database, namespaceId, options);
+    return listDeliveries(this.#database.lists, namespaceId, options);
   }
 
   async after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]> {

@@ -1,4 +1,6 @@
 import type { PostgresDatabase } from '../../database.ts';
+import { tryLockName } from '../../named-lock.ts';
+import type { Sql } from '../../named-sql.ts';
 import { IS_OPEN, IS_UNHANDLED } from './schema.ts';
 
 /** Maximum body bytes that one call deletes, to keep the transaction short. */
@@ -17,9 +19,37 @@ interface Usage {
   bytes: number;
 }
 
+/** Name of the lock with which one gateway at a time deletes. */
+const LOCK = 'delivery retention';
+
 /**
- * Deletes deliveries past their retention time, and the oldest bodies and deliveries of a store that is too large.
- * Several gateways can delete at the same time.
+ * Selects the oldest expired deliveries of each namespace, which is the first column of the index. Times are not in the
+ * order of positions, because clocks of nodes differ and spilled deliveries are stored late.
+ */
+const EXPIRED = `
+  with recursive namespace (id) as (
+    (select namespace_id from svc.delivery order by namespace_id limit 1)
+    union all
+    select (select d.namespace_id from svc.delivery d where d.namespace_id > n.id order by d.namespace_id limit 1)
+    from namespace n where n.id is not null
+  )
+  select expired.position from namespace cross join lateral (
+    select d.position from svc.delivery d
+    where d.namespace_id = namespace.id and d.received_at < :before and not (${WAITS})
+    order by d.received_at, d.position limit :limit for update skip locked
+  ) as expired where namespace.id is not null limit :limit`;
+
+/** Selects the oldest deliveries that no handler processed. */
+const UNHANDLED = `
+  select position from svc.delivery where ${IS_UNHANDLED} order by position limit :limit for update skip locked`;
+
+/** Selects the oldest ended deliveries. */
+const ENDED = `
+  select position from svc.delivery where not (${IS_OPEN}) order by position limit :limit for update skip locked`;
+
+/**
+ * Deletes deliveries past their retention time, and the oldest bodies and deliveries of a store that is too large. One
+ * gateway deletes at a time. A statement locks only the rows that it deletes, and no row that waits for its handler.
  */
 export class PostgresDeliveryRetention {
   readonly #database: PostgresDatabase;
@@ -33,89 +63,92 @@ export class PostgresDeliveryRetention {
    * records.
    */
   prune(receivedBefore: number, limit: number): Promise<number> {
-    return this.#delete(`received_at < ${Math.floor(receivedBefore)} and not (${WAITS})`, limit);
+    return this.#alone((sql) => deleteRecords(sql, EXPIRED, { before: Math.floor(receivedBefore), limit }));
   }
 
   /**
    * Deletes at most `limit` records or bodies if the store exceeds `maxBytes`, or if unhandled records exceed their
    * share. Returns the number of deleted records and bodies.
    */
-  async shrink({ maxBytes, limit }: { maxBytes: number; limit: number }): Promise<number> {
-    const { unhandled, bytes } = await this.#usage();
-    const excess = bytes - maxBytes;
-    const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);
-    const surplus = unhandled - (excess > 0 ? Math.floor(share / 4) : share);
-    if (surplus > 0) return this.#delete(IS_UNHANDLED, Math.min(limit, surplus));
-    if (excess <= 0) return 0;
-    const dropped = await this.#dropBodies(Math.min(excess, MAX_DROPPED_BYTES), limit);
-    return dropped || this.#delete(`not (${IS_OPEN})`, limit);
+  shrink({ maxBytes, limit }: { maxBytes: number; limit: number }): Promise<number> {
+    return this.#alone(async (sql) => {
+      const { unhandled, bytes } = await readUsage(sql);
+      const excess = bytes - maxBytes;
+      const share = Math.floor((maxBytes * UNHANDLED_SHARE) / MAX_UNHANDLED_BYTES);
+      const surplus = unhandled - (excess > 0 ? Math.floor(share / 4) : share);
+      if (surplus > 0) return deleteRecords(sql, UNHANDLED, { limit: Math.min(limit, surplus) });
+      if (excess <= 0) return 0;
+      const dropped = await dropBodies(sql, { bytes: Math.min(excess, MAX_DROPPED_BYTES), limit });
+      return dropped || deleteRecords(sql, ENDED, { limit });
+    });
   }
 
-  /**
-   * Returns the total usage and merges the usage rows into one row. Rows that another sweep has locked are counted but
-   * not merged.
-   */
-  async #usage(): Promise<Usage> {
-    await this.#database.sql(`
-      with old as (
-        delete from svc.delivery_usage where ctid in (
-          select ctid from svc.delivery_usage for update skip locked)
-        returning records, unhandled, bytes
-      )
-      insert into svc.delivery_usage (records, unhandled, bytes)
-      select sum(records), sum(unhandled), sum(bytes) from old having count(*) > 0`);
-    const { rows } = await this.#database.sql<Usage>(
-      'select coalesce(sum(unhandled), 0) as unhandled, coalesce(sum(bytes), 0) as bytes from svc.delivery_usage',
-    );
-    return rows[0]!;
+  /** Runs a short transaction, or returns 0 if another gateway is deleting. */
+  #alone(work: (sql: Sql) => Promise<number>): Promise<number> {
+    return this.#database.transact(async (sql) => ((await tryLockName(sql, LOCK)) ? work(sql) : 0));
   }
+}
 
-  /**
-   * Deletes at most `limit` of the oldest bodies of ended deliveries, until `bytes` are freed. Returns the number of
-   * deleted bodies.
-   */
-  async #dropBodies(bytes: number, limit: number): Promise<number> {
-    const { rows } = await this.#database.sql<{ count: number }>(
-      `with oldest as (
-         select b.position, d.body_bytes from svc.delivery_body b join svc.delivery d using (position)
-         where not (${IS_OPEN}) order by b.position limit $2
-       ), summed as (
-         select position, sum(body_bytes) over (order by position) - body_bytes as before from oldest
-       ), dropped as (
-         delete from svc.delivery_body where position in (select position from summed where before < $1)
-         returning octet_length(body) as bytes
-       ), counted as (
-         insert into svc.delivery_usage (records, unhandled, bytes)
-         select 0, 0, -sum(bytes) from dropped having count(*) > 0
-       )
-       select count(*) as count from dropped`,
-      [bytes, limit],
-    );
-    return rows[0]!.count;
-  }
+/** Returns the total usage and merges the usage rows into one row. */
+async function readUsage(sql: Sql): Promise<Usage> {
+  await sql(`
+    with old as (
+      delete from svc.delivery_usage where ctid in (
+        select ctid from svc.delivery_usage for update skip locked)
+      returning records, unhandled, bytes
+    )
+    insert into svc.delivery_usage (records, unhandled, bytes)
+    select sum(records), sum(unhandled), sum(bytes) from old having count(*) > 0`);
+  const [usage] = await sql<Usage>(
+    'select coalesce(sum(unhandled), 0) as unhandled, coalesce(sum(bytes), 0) as bytes from svc.delivery_usage',
+  );
+  return usage!;
+}
 
-  /**
-   * Deletes at most `limit` of the oldest records that match `condition`, together with their bodies. Returns the
-   * number of deleted records.
-   */
-  async #delete(condition: string, limit: number): Promise<number> {
-    const { rows } = await this.#database.sql<{ count: number }>(
-      `with removed as (
-         delete from svc.delivery where position in (
-           select position from svc.delivery where ${condition} order by position limit $1 for update skip locked)
-         returning position, status, svc.record_bytes(headers, steps, outcome) as bytes
-       ), bodies as (
-         delete from svc.delivery_body where position in (select position from removed)
-         returning octet_length(body) as bytes
-       ), counted as (
-         insert into svc.delivery_usage (records, unhandled, bytes)
-         select -count(*), -count(*) filter (where ${IS_UNHANDLED}),
-           -sum(bytes) - (select coalesce(sum(bytes), 0) from bodies)
-         from removed having count(*) > 0
-       )
-       select count(*) as count from removed`,
-      [limit],
-    );
-    return rows[0]!.count;
-  }
+/**
+ * Deletes at most `limit` of the oldest bodies of ended deliveries, until `bytes` are freed. Returns the number of
+ * deleted bodies.
+ */
+async function dropBodies(sql: Sql, values: { bytes: number; limit: number }): Promise<number> {
+  // `offset 0` keeps the planner from a join that reads all deliveries without a body first.
+  const [row] = await sql<{ count: number }>(
+    `with oldest as (
+       select b.position, d.body_bytes from svc.delivery_body b cross join lateral (
+         select body_bytes from svc.delivery where position = b.position and not (${IS_OPEN}) offset 0) as d
+       order by b.position limit :limit
+     ), summed as (
+       select position, sum(body_bytes) over (order by position) - body_bytes as before from oldest
+     ), dropped as (
+       delete from svc.delivery_body where position = any(array(select position from summed where before < :bytes))
+       returning octet_length(body) as bytes
+     ), counted as (
+       insert into svc.delivery_usage (records, unhandled, bytes)
+       select 0, 0, -sum(bytes) from dropped having count(*) > 0
+     )
+     select count(*) as count from dropped`,
+    values,
+  );
+  return row!.count;
+}
+
+/** Deletes the records that `selection` returns, together with their bodies. Returns the number of deleted records. */
+async function deleteRecords(sql: Sql, selection: string, values: object): Promise<number> {
+  // Arrays of positions are looked up in the index. For a join, the planner may read the whole table.
+  const [row] = await sql<{ count: number }>(
+    `with removed as (
+       delete from svc.delivery where position = any(array(${selection}))
+       returning position, status, svc.record_bytes(headers, steps, outcome) as bytes
+     ), bodies as (
+       delete from svc.delivery_body where position = any(array(select position from removed))
+       returning octet_length(body) as bytes
+     ), counted as (
+       insert into svc.delivery_usage (records, unhandled, bytes)
+       select -count(*), -count(*) filter (where ${IS_UNHANDLED}),
+         -sum(bytes) - (select coalesce(sum(bytes), 0) from bodies)
+       from removed having count(*) > 0
+     )
+     select count(*) as count from removed`,
+    values,
+  );
+  return row!.count;
 }

@@ -28,6 +28,8 @@ export interface OtherGatewaysDeps {
 interface Gateway {
   fence: number;
   url: string;
+  /** Whether the gateway is stopping. It gets no further attempts, but its running attempts count until it has ended. */
+  isDraining: boolean;
   running: number;
   /** Aborts pending calls to the gateway after the gateway has ended. */
   ended: AbortController;
@@ -65,7 +67,8 @@ export class OtherGateways {
 
   /** Maximum number of attempts that the other gateways can run concurrently. */
   get capacity(): number {
-    return this.#gateways.size * this.#deps.concurrency;
+    const serving = [...this.#gateways.values()].filter(({ isDraining }) => !isDraining);
+    return serving.length * this.#deps.concurrency;
   }
 
   /** Updates the list of live gateways. Aborts pending calls to gateways that have ended. */
@@ -73,8 +76,7 @@ export class OtherGateways {
     const { members, fence } = this.#deps;
     const [live, unended] = await Promise.all([members.live('gateway'), members.unended('gateway')]);
     for (const [id, gateway] of this.#gateways) if (!unended.includes(id)) this.#remove(gateway);
-    for (const member of live)
-      if (member.fence !== fence.fence && !this.#gateways.has(member.fence)) this.#add(member);
+    for (const member of live) if (member.fence !== fence.fence) this.#update(member);
   }
 
   /**
@@ -126,9 +128,11 @@ export class OtherGateways {
     for (const gateway of this.#gateways.values()) gateway.ended.abort();
   }
 
-  #add({ fence, url }: MemberRecord): void {
-    if (url === null) return;
-    this.#gateways.set(fence, { fence, url, running: 0, ended: new AbortController() });
+  #update({ fence, url, isDraining }: MemberRecord): void {
+    const known = this.#gateways.get(fence);
+    if (known) known.isDraining = isDraining;
+    else if (url !== null)
+      this.#gateways.set(fence, { fence, url, isDraining, running: 0, ended: new AbortController() });
   }
 
   #remove(gateway: Gateway): void {
@@ -161,6 +165,7 @@ export class OtherGateways {
     const { concurrency, clock } = this.#deps;
     let best: Gateway | undefined;
     for (const gateway of this.#gateways.values()) {
+      if (gateway.isDraining) continue;
       if (gateway.running >= Math.min(concurrency, ownRunning, best?.running ?? Infinity)) continue;
       if ((this.#refusals.get(refusalKey(gateway, item)) ?? 0) <= clock.monotonic()) best = gateway;
     }

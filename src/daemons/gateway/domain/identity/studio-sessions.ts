@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import type { Caller } from '../../../../contracts/index.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { hours, seconds } from '../../../../kit/time/duration.ts';
+import type { KeyValueStore } from '../../../../store/ports/index.ts';
+import type { Admins } from './admins.ts';
+import type { Authenticator, Principal, Subject } from './authenticator.ts';
+import type { ClientRegistry, Credentials } from './client-registry.ts';
+import type { MintedTokens } from './minted-tokens.ts';
+import type { SessionCookie } from './session-cookie.ts';
+import { loginOf, PLATFORM_SCOPE } from './static-tokens.ts';
+
+const LINK_MS = seconds(60);
+const SESSION_MS = hours(12);
+const LINK_PREFIX = 'svcl_';
+
+/** Proof with which a person signs in. */
+export type SignIn = { link: string } | { token: string } | Credentials;
+
+export interface StudioSessionsDeps {
+  authenticator: Pick<Authenticator, 'authenticate'>;
+  cookie: SessionCookie;
+  clients: Pick<ClientRegistry, 'verify'>;
+  mintedTokens: Pick<MintedTokens, 'mintSession'>;
+  admins: Admins;
+  cache: KeyValueStore;
+  clock: Clock;
+  random: Random;
+}
+
+/** Starts and describes the sessions of the studio. A session is a minted token in a cookie. @spec docs/studio.md */
+export class StudioSessions {
+  readonly #deps: StudioSessionsDeps;
+
+  constructor(deps: StudioSessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Creates a one-time link for the identity of the caller, who must be an administrator. */
+  async createLink(caller: Caller): Promise<{ path: string; expiresAt: number }> {
+    const { admins, cache, clock, random } = this.#deps;
+    admins.require(caller);
+    const link = LINK_PREFIX + random.secret(32);
+    const { hostId, namespaceId } = caller;
+    const expiresAt = clock.now() + LINK_MS;
+    await cache.set(PLATFORM_SCOPE, linkKey(link), { hostId, namespaceId, expiresAt }, LINK_MS);
+    // Browsers do not send the fragment, so the link appears in no log and in no Referer header.
+    return { path: `/studio/sign-in#link=${link}`, expiresAt };
+  }
+
+  /** Starts a session. Throws UNAUTHORIZED if the proof is not valid. */
+  async start(proof: SignIn, subject: Subject) {
+    const { cookie, mintedTokens, clock } = this.#deps;
+    const caller = await this.#identify(proof, subject);
+    const left = caller.expiresAt - clock.now();
+    const ttlSeconds = Math.max(1, Math.floor(Math.min(SESSION_MS, left) / 1000));
+    const { token, expiresAt } = await mintedTokens.mintSession(caller, ttlSeconds);
+    return { session: this.#describe(caller, token, expiresAt), setCookie: cookie.start(token, ttlSeconds) };
+  }
+
+  /** Describes the session of the cookie. Throws UNAUTHORIZED without a valid session. */
+  async current(subject: Subject) {
+    const token = this.#deps.cookie.token(subject.rawHeaders);
+    if (token === undefined) throw signedOut('There is no session. Sign in.');
+    const caller = await this.#authenticate(token, subject);
+    return { caller, session: this.#describe(caller, token, caller.expiresAt) };
+  }
+
+  async #identify(
+    proof: SignIn,
+    subject: Subject,
+  ): Promise<Caller & { expiresAt: number; sid?: string | undefined }> {
+    if ('link' in proof) return this.#redeem(proof.link);
+    if ('token' in proof) return this.#fromToken(proof.token, subject);
+    const client = await this.#deps.clients.verify(proof);
+    if (!client) throw signedOut('The client id or the client secret is wrong.');
+    return { hostId: client.hostId, namespaceId: client.namespaceId, expiresAt: Number.POSITIVE_INFINITY };
+  }
+
+  async #redeem(link: string): Promise<Caller & { expiresAt: number }> {
+    const { cache } = this.#deps;
+    const key = linkKey(link);
+    const entry = await cache.get(PLATFORM_SCOPE, key);
+    if (!entry || !(await cache.delete(PLATFORM_SCOPE, key)))
+      throw signedOut('This link has expired or was used before. Create a new one with `svc studio`.');
+    const { hostId, namespaceId } = entry.value as { hostId: string; namespaceId: string };
+    return { hostId, namespaceId, expiresAt: Number.POSITIVE_INFINITY };
+  }
+
+  async #fromToken(token: string, subject: Subject): Promise<Principal> {
+    const caller = await this.#authenticate(token, subject);
+    if (caller.kind === 'container')
+      throw new PlatformError('FORBIDDEN', 'A token of a container cannot open the studio.');
+    return caller.kind === 'static' ? { ...caller, sid: loginOf(token) } : caller;
+  }
+
+  async #authenticate(token: string, subject: Subject): Promise<Principal> {
+    const { requestId, traceId, ip } = subject;
+    const rawHeaders = ['authorization', `Bearer ${token}`];
+    return this.#deps.authenticator.authenticate({ rawHeaders, requestId, traceId, ip });
+  }
+
+  #describe(caller: Caller, token: string, expiresAt: number) {
+    const { hostId, namespaceId } = caller;
+    const { admins, cookie } = this.#deps;
+    return { hostId, namespaceId, admin: admins.is(caller), csrfToken: cookie.csrfToken(token), expiresAt };
+  }
+}
+
+/** The store holds only digests, so that read access to the database does not allow a sign-in. */
+function linkKey(link: string): string {
+  return `studio-link:${createHash('sha256').update(link).digest('base64url')}`;
+}
+
+function signedOut(message: string): PlatformError {
+  return new PlatformError('UNAUTHORIZED', message);
+}

@@ -1,0 +1,92 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join, relative } from 'node:path';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Http } from '../../../http/index.ts';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import { packageRoot } from '../../../kit/files/paths.ts';
+
+const FOLDER = join(packageRoot, 'dist/studio');
+const PAGE = 'index.html';
+
+const TYPES: Record<string, string> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-cache',
+};
+
+/** Serves the files of the studio. Each path without a file is a screen of the single page. @spec docs/studio.md */
+export function studioRoutes(http: Http): void {
+  const files = new StudioFiles();
+  const page = async (request: FastifyRequest, reply: FastifyReply) => {
+    reply.headers(PAGE_HEADERS);
+    return files.send(PAGE, request, reply);
+  };
+  http.get('/studio', (_request, reply) => reply.redirect('/studio/', 308));
+  http.get('/studio/', page);
+  http.get('/studio/*', page);
+  http.get<{ Params: { asset: string } }>('/studio/assets/:asset', async (request, reply) => {
+    // The name contains a hash of the content, so browsers can keep the file for ever.
+    reply.header('cache-control', 'public, max-age=31536000, immutable');
+    return files.send(`assets/${request.params.asset}`, request, reply);
+  });
+}
+
+interface StudioFile {
+  plain: Buffer;
+  /** The file compressed with Brotli. Undefined if that does not make the file smaller. */
+  brotli: Buffer | undefined;
+}
+
+/**
+ * The built files of the studio. All are read at the first request, so that a new build beside a running gateway does
+ * not mix two versions.
+ */
+class StudioFiles {
+  #files: Promise<ReadonlyMap<string, StudioFile>> | undefined;
+
+  async send(name: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    this.#files ??= readFiles();
+    const file = (await this.#files).get(name);
+    if (!file) throw missing(name);
+    reply.type(TYPES[extname(name)] ?? 'application/octet-stream').header('vary', 'accept-encoding');
+    if (!file.brotli || !acceptsBrotli(request.headers['accept-encoding'])) return reply.send(file.plain);
+    return reply.header('content-encoding', 'br').send(file.brotli);
+  }
+}
+
+async function readFiles(): Promise<ReadonlyMap<string, StudioFile>> {
+  const entries = await readdir(FOLDER, { recursive: true, withFileTypes: true }).catch(() => []);
+  const names = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(FOLDER, join(entry.parentPath, entry.name)));
+  const plain = names.filter((name) => !name.endsWith('.br'));
+  return new Map(
+    await Promise.all(
+      plain.map(async (name): Promise<[string, StudioFile]> => {
+        const path = join(FOLDER, name);
+        const brotli = names.includes(`${name}.br`) ? await readFile(`${path}.br`) : undefined;
+        return [name, { plain: await readFile(path), brotli }];
+      }),
+    ),
+  );
+}
+
+function missing(name: string): PlatformError {
+  return name === PAGE
+    ? new PlatformError('NOT_FOUND', 'The studio is not built. Run `npm run build` in the checkout of svc.')
+    : new PlatformError('NOT_FOUND', `The studio has no file "${name}". Reload the page.`);
+}
+
+function acceptsBrotli(header: string | undefined): boolean {
+  return header?.split(',').some((each) => /^\s*br\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)|$)/.test(each)) ?? false;
+}

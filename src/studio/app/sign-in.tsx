@@ -1,0 +1,73 @@
+import { useEffect, useState } from 'preact/hooks';
+import { signIn } from './session.ts';
+
+type Proof = Parameters<typeof signIn>[0];
+
+/** Form with which a person signs in. A one-time link in the fragment of the address signs in without the form. */
+export function SignIn() {
+  const [error, setError] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (proof: Proof): Promise<void> => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await signIn(proof);
+    } catch (thrown) {
+      setError((thrown as Error).message);
+    } finally {
+      setBusy(false);
+    }
+  };
+  useEffect(() => {
+    const link = takeLink();
+    if (link) void submit({ link });
+  }, []);
+  return (
+    <main id="main" class="sign-in">
+      <h1>Sign in to svc</h1>
+      {error && (
+        <p class="error" role="alert">
+          {error}
+        </p>
+      )}
+      <form onSubmit={(event) => void submit(proofOf(event))}>
+        <label>
+          Token
+          <input name="token" type="password" autoComplete="off" />
+        </label>
+        <p class="or">or</p>
+        <label>
+          Client id
+          <input name="clientId" autoComplete="username" />
+        </label>
+        <label>
+          Client secret
+          <input name="clientSecret" type="password" autoComplete="current-password" />
+        </label>
+        <button type="submit" class="primary" disabled={isBusy}>
+          {isBusy ? 'Signing in…' : 'Sign in'}
+        </button>
+      </form>
+      <p class="hint">
+        On the machine that runs svc, <code>svc studio</code> opens this page signed in.
+      </p>
+    </main>
+  );
+}
+
+/** Returns the one-time link of the address and removes it from the history. */
+function takeLink(): string | null {
+  const link = new URLSearchParams(location.hash.slice(1)).get('link');
+  if (!link) return null;
+  const path = location.pathname === '/studio/sign-in' ? '/studio/' : location.pathname + location.search;
+  history.replaceState(null, '', path);
+  return link;
+}
+
+function proofOf(event: SubmitEvent): Proof {
+  event.preventDefault();
+  const form = new FormData(event.currentTarget as HTMLFormElement);
+  const field = (name: string): string => String(form.get(name) ?? '').trim();
+  const token = field('token');
+  return token === '' ? { clientId: field('clientId'), clientSecret: field('clientSecret') } : { token };
+}

@@ -1,0 +1,138 @@
+import { useState } from 'preact/hooks';
+import { useLocation, useRoute } from 'preact-iso';
+import type { WorkflowRun } from '../../../contracts/workflow-records.ts';
+import { call, type Reply } from '../../api/call.ts';
+import { outdate, useQuery } from '../../api/query.ts';
+import { Facts } from '../../ui/facts.tsx';
+import { Json } from '../../ui/json.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Section } from '../../ui/section.tsx';
+import { Failure, Loading } from '../../ui/states.tsx';
+import { Status } from '../../ui/status.tsx';
+import { Time } from '../../ui/time.tsx';
+import { StepPanel } from './step-panel.tsx';
+import { rowsOf } from './timeline.ts';
+import { Waterfall } from './waterfall.tsx';
+import { whyWaiting } from './why.ts';
+
+const ENDED = ['succeeded', 'failed', 'timed_out', 'cancelled'];
+const POLL_MS = 1000;
+
+export default function Run() {
+  const { params } = useRoute();
+  const runId = params.runId! as WorkflowRun['id'];
+  const [isActive, setActive] = useState(true);
+  const polled = isActive ? { everyMs: POLL_MS } : {};
+  const run = useQuery('getRun', { params: { runId } }, polled);
+  const steps = useQuery('listRunSteps', { params: { runId } }, polled);
+  const nowActive = run.data === undefined || !ENDED.includes(run.data.status);
+  if (nowActive !== isActive) setActive(nowActive);
+  const error = run.error ?? steps.error;
+  return (
+    <Page
+      title={run.data ? run.data.workflowId : 'Run'}
+      command={`svc workflows show ${runId}`}
+      actions={run.data && <Actions run={run.data} />}
+    >
+      {error && <Failure error={error} onRetry={run.reload} />}
+      {!error && !(run.data && steps.data) && <Loading what="the run" />}
+      {run.data && steps.data && <Details run={run.data} steps={steps.data.items} />}
+    </Page>
+  );
+}
+
+function Actions({ run }: { run: WorkflowRun }) {
+  const { route } = useLocation();
+  const [problem, setProblem] = useState('');
+  const attempt = (action: () => Promise<void>) => () =>
+    void action().catch((error: Error) => setProblem(error.message));
+  const rerun = attempt(async () => {
+    const started = await call('rerunRun', { params: { runId: run.id } });
+    route(`/studio/runs/${started.run.id}`);
+  });
+  const cancel = attempt(async () => {
+    await call('cancelRun', { params: { runId: run.id } });
+    outdate('getRun', 'listRunSteps');
+  });
+  const hasEnded = ENDED.includes(run.status);
+  return (
+    <>
+      {problem && (
+        <span class="error" role="alert">
+          {problem}
+        </span>
+      )}
+      <button type="button" disabled={hasEnded || run.status === 'cancelling'} onClick={cancel}>
+        Cancel
+      </button>
+      <button type="button" class="primary" disabled={!hasEnded} onClick={rerun}>
+        Run again
+      </button>
+    </>
+  );
+}
+
+type Steps = Reply<'listRunSteps'>['items'];
+
+function Details({ run, steps }: { run: WorkflowRun; steps: Steps }) {
+  const { query, path, route } = useLocation();
+  const selected = steps.find(({ id }) => id === query.step) ?? firstToShow(steps);
+  const select = (stepId: string): void => route(`${path}?step=${encodeURIComponent(stepId)}`, true);
+  const why = whyWaiting(run);
+  return (
+    <>
+      <p class="verdict">
+        <Status value={run.status} /> {run.error?.message}
+      </p>
+      {why && <p class="advice">{why}</p>}
+      <Facts facts={factsOf(run)} />
+      <Section title="Timeline">
+        <Waterfall
+          rows={rowsOf(steps, Date.now())}
+          from={run.createdAt}
+          to={run.finishedAt ?? Date.now()}
+          selected={selected?.id}
+          onSelect={select}
+        />
+      </Section>
+      {selected && <StepPanel run={run} steps={steps} step={selected} onSelect={select} />}
+      <Section title="Input">
+        <Json value={run.input} label="Input" />
+      </Section>
+      {run.output !== null && (
+        <Section title="Output">
+          <Json value={run.output} label="Output" />
+        </Section>
+      )}
+    </>
+  );
+}
+
+/** A run is usually opened because of its failed or active step. */
+function firstToShow(steps: Steps): Steps[number] | undefined {
+  const failed = steps.find(({ status }) => ['failed', 'timed_out', 'interrupted'].includes(status));
+  return failed ?? steps.find(({ status }) => ['running', 'waiting'].includes(status)) ?? steps[0];
+}
+
+function factsOf(run: WorkflowRun) {
+  const { id, trigger, createdAt, startedAt, finishedAt, parentRunId, rerunOf, priority, resumeCount } = run;
+  return [
+    ['Id', <code key="id">{id}</code>],
+    ['Started by', trigger],
+    ['Created', <Time key="created" ms={createdAt} />],
+    ['Started', startedAt === null ? null : <Time key="started" ms={startedAt} />],
+    ['Ended', finishedAt === null ? null : <Time key="ended" ms={finishedAt} />],
+    ['Parent', parentRunId && <RunLink key="parent" id={parentRunId} />],
+    ['Runs again', rerunOf && <RunLink key="again" id={rerunOf} />],
+    ['Priority', priority === 0 ? null : String(priority)],
+    ['Resumed', resumeCount === 0 ? null : `${resumeCount} times after an interruption`],
+  ] as const;
+}
+
+function RunLink({ id }: { id: string }) {
+  return (
+    <a href={`/studio/runs/${id}`}>
+      <code>{id}</code>
+    </a>
+  );
+}

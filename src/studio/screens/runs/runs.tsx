@@ -1,0 +1,90 @@
+import { useState } from 'preact/hooks';
+import type { WorkflowRun } from '../../../contracts/workflow-records.ts';
+import { usePages } from '../../api/pages.ts';
+import { Filters, useFilters } from '../../ui/filters.tsx';
+import { Page } from '../../ui/page.tsx';
+import { shellWord } from '../../ui/shell-word.ts';
+import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { Status } from '../../ui/status.tsx';
+import { Duration, Time } from '../../ui/time.tsx';
+import { VirtualList } from '../../ui/virtual-list.tsx';
+import { whyWaiting } from './why.ts';
+
+const STATUSES = [
+  ...['queued', 'running', 'waiting', 'interrupted', 'cancelling'],
+  ...['succeeded', 'failed', 'timed_out', 'cancelled'],
+];
+const FILTERS = [
+  { name: 'workflowId', label: 'Workflow' },
+  { name: 'status', label: 'Status', options: STATUSES },
+] as const;
+const NAMES = FILTERS.map(({ name }) => name);
+const ROW_HEIGHT = 44;
+const PAGE = 200;
+
+export default function Runs() {
+  const [filters, change] = useFilters(NAMES);
+  const pages = usePages('listRuns', { ...filters, limit: PAGE } as never);
+  const [selected, setSelected] = useState(0);
+  return (
+    <Page
+      title="Runs"
+      command={commandOf(filters)}
+      actions={
+        <button type="button" onClick={pages.reload}>
+          Refresh
+        </button>
+      }
+    >
+      <Filters filters={FILTERS} values={filters} onChange={change} />
+      {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
+      {!pages.error && pages.items.length === 0 && (pages.isLoading ? <Loading what="runs" /> : <None />)}
+      {pages.items.length > 0 && (
+        <div class="list runs">
+          <VirtualList
+            label="Runs"
+            items={pages.items}
+            keyOf={({ id }) => id}
+            rowHeight={ROW_HEIGHT}
+            selected={selected}
+            onSelect={setSelected}
+            hrefOf={({ id }) => `/studio/runs/${id}`}
+            onEnd={pages.loadMore}
+          >
+            {(run) => <Row run={run} />}
+          </VirtualList>
+          <p class="keys">
+            <kbd>j</kbd> <kbd>k</kbd> select, <kbd>Enter</kbd> open
+          </p>
+        </div>
+      )}
+    </Page>
+  );
+}
+
+function Row({ run }: { run: WorkflowRun }) {
+  const { workflowId, status, createdAt, startedAt, finishedAt, error } = run;
+  return (
+    <>
+      <Status value={status} />
+      <span class="name">{workflowId}</span>
+      <span class="reason">{error?.message ?? whyWaiting(run) ?? ''}</span>
+      <span class="number">
+        <Duration ms={startedAt !== null && finishedAt !== null ? finishedAt - startedAt : null} />
+      </span>
+      <Time ms={createdAt} />
+    </>
+  );
+}
+
+function None() {
+  return <Empty command="svc workflows run <workflow>">No run matches. Start one:</Empty>;
+}
+
+function commandOf({ workflowId, status }: { workflowId?: string; status?: string }): string {
+  const words = [
+    ...(workflowId ? [`--workflow ${shellWord(workflowId)}`] : []),
+    ...(status ? [`--status ${status}`] : []),
+  ];
+  return ['svc workflows runs', ...words].join(' ');
+}

@@ -1,0 +1,97 @@
+import { useEffect, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+
+export interface Filter {
+  name: string;
+  label: string;
+  /** Choices of a list. Without them, the filter is a text. */
+  options?: readonly string[];
+  placeholder?: string;
+}
+
+/** Returns the filters in the address, and a function that changes one. */
+export function useFilters<Name extends string>(
+  names: readonly Name[],
+): [Partial<Record<Name, string>>, (name: Name, value: string) => void] {
+  const { query, path, route } = useLocation();
+  const filters = Object.fromEntries(
+    names.filter((name) => query[name]).map((name) => [name, query[name]]),
+  ) as Partial<Record<Name, string>>;
+  const change = (name: Name, value: string): void => {
+    const search = new URLSearchParams(query);
+    if (value === '') search.delete(name);
+    else search.set(name, value);
+    route(search.size > 0 ? `${path}?${search}` : path, true);
+  };
+  return [filters, change];
+}
+
+const TYPING_MS = 300;
+
+export function Filters<Name extends string>({
+  filters,
+  values,
+  onChange,
+}: {
+  filters: ReadonlyArray<Filter & { name: Name }>;
+  values: Partial<Record<Name, string>>;
+  onChange: (name: Name, value: string) => void;
+}) {
+  return (
+    <search class="filters">
+      {filters.map((filter) => (
+        <div key={filter.name}>
+          <label for={`filter-${filter.name}`}>{filter.label}</label>
+          {filter.options ? (
+            <select
+              id={`filter-${filter.name}`}
+              value={values[filter.name] ?? ''}
+              onChange={(event) => onChange(filter.name, event.currentTarget.value)}
+            >
+              <option value="">all</option>
+              {filter.options.map((option) => (
+                <option key={option} value={option}>
+                  {option.replace('_', ' ')}
+                </option>
+              ))}
+            </select>
+          ) : (
+            <TextFilter
+              id={`filter-${filter.name}`}
+              value={values[filter.name] ?? ''}
+              placeholder={filter.placeholder ?? ''}
+              onChange={(value) => onChange(filter.name, value)}
+            />
+          )}
+        </div>
+      ))}
+    </search>
+  );
+}
+
+interface TextFilterProps {
+  id: string;
+  value: string;
+  placeholder: string;
+  onChange: (value: string) => void;
+}
+
+/** Text of a filter. It takes effect when typing pauses. */
+function TextFilter({ id, value, placeholder, onChange }: TextFilterProps) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  useEffect(() => {
+    if (text === value) return;
+    const timer = setTimeout(() => onChange(text.trim()), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <input
+      id={id}
+      type="search"
+      value={text}
+      placeholder={placeholder}
+      onInput={(event) => setText(event.currentTarget.value)}
+    />
+  );
+}

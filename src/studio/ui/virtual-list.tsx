@@ -1,0 +1,101 @@
+import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+
+interface VirtualListProps<T> {
+  label: string;
+  items: readonly T[];
+  keyOf: (item: T) => string;
+  rowHeight: number;
+  selected: number;
+  onSelect: (index: number) => void;
+  hrefOf: (item: T) => string;
+  /** Called when the end of the list comes into view. */
+  onEnd: () => void;
+  children: (item: T, isSelected: boolean) => ComponentChildren;
+}
+
+const OVERSCAN = 12;
+
+/** List that renders only the rows in view. `j` and `k` or the arrow keys select a row, Enter opens it. */
+export function VirtualList<T>(props: VirtualListProps<T>) {
+  const { label, items, keyOf, rowHeight, selected, onSelect, hrefOf, onEnd, children } = props;
+  const { route } = useLocation();
+  const box = useRef<HTMLDivElement>(null);
+  const [, rerender] = useState(0);
+  const virtualizer = useMemo(
+    () =>
+      new Virtualizer<HTMLDivElement, HTMLElement>({
+        count: 0,
+        getScrollElement: () => box.current,
+        estimateSize: () => rowHeight,
+        overscan: OVERSCAN,
+        scrollToFn: elementScroll,
+        observeElementRect,
+        observeElementOffset,
+        onChange: () => rerender((count) => count + 1),
+      }),
+    [rowHeight],
+  );
+  virtualizer.setOptions({ ...virtualizer.options, count: items.length });
+  useLayoutEffect(() => virtualizer._didMount(), [virtualizer]);
+  useLayoutEffect(() => virtualizer._willUpdate());
+  const rows = virtualizer.getVirtualItems();
+  const last = rows.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (last >= items.length - OVERSCAN) onEnd();
+  }, [last, items.length]);
+
+  const select = (index: number): void => {
+    const next = Math.min(Math.max(index, 0), items.length - 1);
+    onSelect(next);
+    virtualizer.scrollToIndex(next, { align: 'auto' });
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = STEPS[event.key];
+    if (step !== undefined) select(selected + step);
+    else if (event.key === 'Enter' && items[selected]) route(hrefOf(items[selected]));
+    else return;
+    event.preventDefault();
+  };
+
+  return (
+    <div
+      ref={box}
+      class="virtual"
+      role="listbox"
+      aria-label={label}
+      aria-activedescendant={items[selected] ? `row-${keyOf(items[selected])}` : undefined}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+    >
+      <div class="virtual-rows" style={{ height: `${virtualizer.getTotalSize()}px` }}>
+        {rows.map(({ index, start }) => {
+          const item = items[index]!;
+          return (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the list handles the keys.
+            <div
+              key={keyOf(item)}
+              id={`row-${keyOf(item)}`}
+              class="row"
+              role="option"
+              tabIndex={-1}
+              aria-selected={index === selected}
+              style={{ transform: `translateY(${start}px)`, height: `${rowHeight}px` }}
+              onClick={(event) => {
+                if (event.ctrlKey || event.metaKey) window.open(hrefOf(item));
+                else route(hrefOf(item));
+              }}
+            >
+              {children(item, index === selected)}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+const STEPS: Record<string, number> = { j: 1, k: -1, ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 };

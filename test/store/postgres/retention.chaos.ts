@@ -1,0 +1,3 @@
+import { describeRetention } from '../suites/retention.ts';
+
+describeRetention(200_000);

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { axeViolations, BROWSER_MISSING, type Studio, startStudio } from './support/studio.ts';
+
+describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
+  let studio: Studio;
+  let paths: string[];
+
+  beforeAll(async () => {
+    studio = await startStudio();
+    const { svc } = studio;
+    await svc('webhooks', 'provision', '@acme/orders', 'created');
+    await svc('webhooks', 'send', '@acme/orders', 'created', '--data', '{"id":1}');
+    const { items } = await svc('webhooks', 'deliveries');
+    const run = await svc('workflows', 'run', 'ship', '--input', '{"order":1}');
+    paths = [
+      '/studio/',
+      '/studio/deliveries',
+      `/studio/deliveries/${items[0].webhookId}`,
+      '/studio/runs',
+      `/studio/runs/${run.id}`,
+      '/studio/nothing-here',
+    ];
+  });
+  afterAll(() => studio?.close());
+
+  for (const theme of ['light', 'dark'] as const) {
+    for (const width of [1440, 390]) {
+      test(`every screen is accessible and complete in the ${theme} theme at ${width} px`, async () => {
+        const { page, problems, context } = await studio.open('/studio/', { theme, width });
+        for (const path of paths) {
+          await page.goto(studio.url + path);
+          await page.locator('h1').first().waitFor();
+          await expect.poll(() => page.locator('.state:not(.empty)').count()).toBe(0);
+          const title = await page.locator('h1').allTextContents();
+          expect([path, title.length, await page.locator('main').count()]).toEqual([path, 1, 1]);
+          const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+          const found = [
+            ...(await axeViolations(page)),
+            ...(overflow > 0 ? [`${overflow} px too wide`] : []),
+          ];
+          problems.push(...found.map((each) => `${path}: ${each}`));
+        }
+        expect(problems).toEqual([]);
+        await context.close();
+      });
+    }
+  }
+
+  test('a person without a session signs in with a token, and signs out again', async () => {
+    const { token } = await studio.svc('tokens', 'mint', 'someone');
+    const { page, problems, context } = await studio.open('/studio/runs', { isSignedIn: false });
+    expect(await axeViolations(page)).toEqual([]);
+    await page.getByLabel('Token', { exact: true }).fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await expect.poll(() => page.getByRole('alert').textContent()).toContain('token is not valid');
+    await page.getByLabel('Token', { exact: true }).fill(token);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in to svc' }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in to svc' }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+});
