@@ -1,6 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { silentLogger } from '../src/kit/telemetry/logger.ts';
+import { PostgresDatabase } from '../src/store/postgres/database.ts';
+import { migratePostgres } from '../src/store/postgres/migrate.ts';
 import {
   ACCEPT_CONNECTIONS,
   ACCEPT_ROUNDS,
@@ -9,9 +12,11 @@ import {
 } from './support/cluster/accepts.ts';
 import { CleanUps } from './support/cluster/clean-ups.ts';
 import { ControlGroups } from './support/cluster/control-groups.ts';
+import { ENGINE_ROUNDS, type EngineFigures, measureEngines } from './support/cluster/engine-rates.ts';
 import { completedPerSecond, startBacklog } from './support/cluster/handlers.ts';
 import { startHaproxy } from './support/cluster/haproxy.ts';
 import { HANDLER_MS, type Node, pausedWebhook, startNode, type Webhook } from './support/cluster/nodes.ts';
+import { CLIENTS } from './support/cluster/postgres-engines.ts';
 import { PostgresServer, postgresPrograms } from './support/cluster/postgres-server.ts';
 import {
   measurePromotion,
@@ -27,6 +32,7 @@ import {
   type ScalingFigures,
 } from './support/cluster/scaling.ts';
 import { Senders } from './support/cluster/senders.ts';
+import { measureServices, SLOTS } from './support/cluster/workflow-scaling.ts';
 import { freePort, isInstalled } from './support/proxies/front-ends.ts';
 import { type BenchResult, round } from './support/result.ts';
 
@@ -35,16 +41,55 @@ const NAME = 'Cluster: nodes that share one PostgreSQL';
 
 type Rows = BenchResult['rows'];
 
-/** What several nodes on one PostgreSQL gain and cost, and how long they refuse deliveries when it fails. */
-export async function benchmark(): Promise<BenchResult> {
+/**
+ * What several nodes on one PostgreSQL gain and cost, and how long they refuse deliveries when it fails.
+ *
+ * `--workflows` measures only runs of workflows: runs of three steps by one engine after the other in each round, on the
+ * same server, and the services that share it. Commits wait for the disk (`fsync` and `synchronous_commit` are on) and
+ * each engine makes a step durable before the next one. The engines run in the benchmark's process with steps that do
+ * nothing, so calls of handlers, queries by clients, recovery and large inputs are not measured. pg-boss ends a run in
+ * its last handler, before it has stored the end of that job.
+ */
+export async function benchmark(flags: ReadonlySet<string> = new Set()): Promise<BenchResult> {
   if (!postgresPrograms()) return skipped('PostgreSQL', 'postgresql');
+  if (flags.has('--workflows')) return withCleanUps(measureWorkflows);
   if (!isInstalled('haproxy', '-v', 'haproxy')) return skipped('HAProxy', 'haproxy');
+  const nodes = await withCleanUps(measureNodes);
+  const workflows = await withCleanUps(measureWorkflows);
+  return {
+    ...nodes,
+    rows: [...nodes.rows, ...workflows.rows],
+    note: `${nodes.note} ${workflows.note}`,
+  };
+}
+
+async function withCleanUps(measure: (cleanUps: CleanUps) => Promise<BenchResult>): Promise<BenchResult> {
   const cleanUps = new CleanUps();
   try {
-    return await measureAll(cleanUps);
+    return await measure(cleanUps);
   } finally {
     await cleanUps.run();
   }
+}
+
+async function measureWorkflows(cleanUps: CleanUps): Promise<BenchResult> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  cleanUps.add(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }));
+  const postgres = await PostgresServer.start();
+  cleanUps.add(() => postgres.remove());
+  const database = new PostgresDatabase({
+    url: postgres.url(),
+    logger: silentLogger,
+    applicationName: 'svc-bench',
+  });
+  await migratePostgres(database).finally(() => database.close());
+  const services = await measureServices(postgres, folder);
+  const engines = await measureEngines(postgres, folder, cleanUps);
+  return {
+    name: NAME,
+    rows: [...serviceRows(services), ...engineRows(engines)],
+    note: WORKFLOW_NOTE,
+  };
 }
 
 function skipped(program: string, debianPackage: string): BenchResult {
@@ -54,7 +99,7 @@ function skipped(program: string, debianPackage: string): BenchResult {
   };
 }
 
-async function measureAll(cleanUps: CleanUps): Promise<BenchResult> {
+async function measureNodes(cleanUps: CleanUps): Promise<BenchResult> {
   const groups = ControlGroups.open();
   if (groups) cleanUps.add(() => groups.close());
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
@@ -182,6 +227,28 @@ function handlerRows(rates: readonly number[]): Rows {
   }));
 }
 
+function serviceRows(rates: readonly number[]): Rows {
+  return rates.map((rate, n) => ({
+    what: `steps of ${HANDLER_MS} ms/s, ${n + 1} workflow service${n > 0 ? 's' : ''}`,
+    measured: `${round(rate)}${n > 0 ? ` (${round(rate / rates[0]! / (n + 1), 2)} of linear)` : ''}`,
+    aim: n > 0 ? '>= 0.95' : '',
+  }));
+}
+
+function engineRows(figures: readonly EngineFigures[]): Rows {
+  return figures.map((each, n) => ({
+    what: `3-step runs/s, ${each.name}`,
+    measured: `${round(each.perSecond)}${n > 0 ? ` (x ${round(each.ratio, 2)})` : ''}`,
+    aim: n === 0 ? '>= 1,000' : '',
+    'p50 / p99 ms': `${round(each.p50Ms, 1)} / ${round(each.p99Ms, 1)}`,
+    'CPU us': round(each.cpuUs),
+    'CPU us, PostgreSQL': round(each.postgresCpuUs),
+    transactions: round(each.transactions, 2),
+  }));
+}
+
+const WORKFLOW_NOTE = `Services with ${SLOTS} slots each, of which one tenant gets three quarters; steps are \`http\` requests that are answered after ${HANDLER_MS} ms. Engines: ${CLIENTS} clients, medians of ${ENGINE_ROUNDS} alternating rounds, everything on this machine; x: median ratio of the rounds to the first; CPU and transactions per run.`;
+
 const added = (gateways: number, efficiency: number): string =>
   gateways > 1 ? ` (+${round(efficiency, 2)})` : '';
 
@@ -208,6 +275,7 @@ const noteOn = (groups: ControlGroups | undefined): string =>
 export { benchmark as run };
 
 if (import.meta.main) {
-  console.log(JSON.stringify(await benchmark(), null, 2));
+  const flags = new Set(process.argv.slice(2));
+  console.log(JSON.stringify(await benchmark(flags), null, 2));
   process.exit(0);
 }

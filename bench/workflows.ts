@@ -1,32 +1,19 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Replays } from '../src/daemons/workflow/domain/code/replays.ts';
 import { Definitions } from '../src/daemons/workflow/domain/definition/definitions.ts';
-import { createEvaluator } from '../src/daemons/workflow/domain/definition/evaluator.ts';
-import { PluginWaits } from '../src/daemons/workflow/domain/effects/plugin-waits.ts';
-import { WorkflowEngine } from '../src/daemons/workflow/domain/engine/engine.ts';
-import type { Engine } from '../src/daemons/workflow/domain/engine/ports.ts';
-import { RunStarter } from '../src/daemons/workflow/domain/starts/run-starter.ts';
 import { setStep } from '../src/daemons/workflow/domain/steps/kinds/builtins.ts';
-import type { StepKind } from '../src/daemons/workflow/domain/steps/step-kind.ts';
-import { EvaluationThreads } from '../src/daemons/workflow/evaluation/threads.ts';
-import { systemRandom } from '../src/kit/security/random.ts';
 import { silentLogger } from '../src/kit/telemetry/logger.ts';
-import { systemClock } from '../src/kit/time/clock.ts';
-import { days } from '../src/kit/time/duration.ts';
-import type { RunRecord } from '../src/store/ports/index.ts';
 import { openDatabase, sqliteWorkflowStore, WORKFLOW_FILE } from '../src/store/sqlite/index.ts';
 import { WORKFLOW_MIGRATIONS } from '../src/store/sqlite/workflow/schema.ts';
 import { otherEngines } from './support/other-engines.ts';
 import { type BenchResult, quantile, round } from './support/result.ts';
 import { startWorkflowDaemon } from './support/workflow-daemon.ts';
+import { type BenchEngine, openEngine } from './support/workflow-engine.ts';
 
 const CLIENTS = 50;
 const RUNS = 3000;
 const ROUNDS = 3;
-const STARTER = { tenantId: 'default', hostId: 'bench', requestId: 'bench', traceId: 'bench' };
-const random = systemRandom();
 
 /** A way to run three trivial steps; `once` resolves when a run has ended. */
 interface Contender {
@@ -105,107 +92,10 @@ async function measure({
   };
 }
 
-interface Bench {
-  engine: Engine;
-  starter: RunStarter;
-  begun: Map<string, (at: number) => void>;
-  ended: Map<string, () => void>;
-  definitions: Definitions;
-  close(): Promise<void>;
-}
-
-/** The engine and its store, without HTTP. */
-async function openEngine(folder: string, existing?: string): Promise<Bench> {
+async function openSqliteEngine(folder: string, existing?: string): Promise<BenchEngine> {
   const dataDir = existing ?? (await mkdtemp(join(folder, 'engine-')));
-  const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
-  const ended = new Map<string, () => void>();
-  const begun = new Map<string, (at: number) => void>();
-  const effect = (name: string, repeats: boolean): StepKind => ({
-    ...setStep,
-    name,
-    mode: 'effect',
-    isIdempotent: () => repeats,
-    run({ run }) {
-      begun.get(run.id)?.(performance.now());
-      return Promise.resolve({ output: null });
-    },
-  });
-  const kinds = new Map(
-    [setStep, effect('noop', true), effect('once', false)].map((kind) => [kind.name, kind]),
-  );
-  const definitions = new Definitions({ kindOf: (uses) => kinds.get(uses), find: store.definition });
-  const threads = new EvaluationThreads();
-  const evaluator = createEvaluator(threads);
-  const engine = new WorkflowEngine({
-    store,
-    clock: systemClock,
-    random,
-    logger: silentLogger,
-    exclusive: true,
-    hadFault: false,
-    oomKills: () => null,
-    definitionOf: (hash) => definitions.byHash(hash),
-    cachedDefinition: (hash) => definitions.cached(hash),
-    async admitChild() {
-      throw new Error('Child runs are not measured here.');
-    },
-    evaluator,
-    replays: new Replays(async () => {
-      throw new Error('Workflows in code are not measured here.');
-    }),
-    pluginWaits: new PluginWaits({
-      ...{ clock: systemClock, logger: silentLogger },
-      alertMs: 600_000,
-      counted: () => {},
-    }),
-    limits: {
-      runs: 500,
-      steps: 64,
-      poisonAfter: 3,
-      cleanUpMs: 60_000,
-      maxPluginWaitMs: days(30),
-      leaseMs: 30_000,
-      maxOutputChars: 1024 * 1024,
-    },
-    hooks: {
-      jobStarted: () => {},
-      jobEnded: () => {},
-      changed: () => {},
-      fenced: () => {},
-      ended(run: RunRecord) {
-        ended.get(run.id)?.();
-        ended.delete(run.id);
-      },
-    },
-  });
-  await engine.start();
-  const starter = new RunStarter({
-    store: store.runs,
-    engine,
-    clock: systemClock,
-    random,
-    tenants: {},
-    evaluator,
-    checkCodeInput: async () => {},
-  });
-  return {
-    engine,
-    starter,
-    definitions,
-    begun,
-    ended,
-    async close() {
-      await engine.stop(1000);
-      await threads.close();
-      await store.close();
-    },
-  };
+  return openEngine(await sqliteWorkflowStore({ dataDir, logger: silentLogger }));
 }
-
-const threeSteps = (uses: string) => ({
-  id: 'bench',
-  jobs: { main: { steps: [{ uses }, { uses }, { uses }] } },
-});
 
 async function engineContender(
   folder: string,
@@ -213,33 +103,30 @@ async function engineContender(
   uses: string,
   existing?: string,
 ): Promise<Contender> {
-  const bench = await openEngine(folder, existing);
-  const workflow = bench.definitions.compile(threeSteps(uses));
+  const bench = await openSqliteEngine(folder, existing);
+  const start = bench.starter('workflow', [uses, uses, uses]);
   return {
     name: `svc: ${name}`,
     close: bench.close,
     async once() {
-      const run = await bench.starter.start(
-        { kind: 'workflow', workflow, input: {}, trigger: 'manual' },
-        STARTER,
-      );
+      const id = await start();
       // The run cannot end before this turn, because its end is written in a later one.
-      await new Promise<void>((resolve) => bench.ended.set(run.id, resolve));
+      await new Promise<void>((resolve) => bench.ended.set(id, resolve));
     },
   };
 }
 
 async function enqueueToStart(folder: string): Promise<number[]> {
-  const bench = await openEngine(folder);
-  const workflow = bench.definitions.compile({ id: 'one', jobs: { main: { steps: [{ uses: 'noop' }] } } });
+  const bench = await openSqliteEngine(folder);
+  const start = bench.starter('job', ['noop']);
   const times: number[] = [];
   for (let i = 0; i < 500; i++) {
     const begunAt = performance.now();
-    const run = await bench.starter.start({ kind: 'job', workflow, input: {}, trigger: 'job' }, STARTER);
-    const at = new Promise<number>((resolve) => bench.begun.set(run.id, resolve));
-    const done = new Promise<void>((resolve) => bench.ended.set(run.id, resolve));
+    const id = await start();
+    const at = new Promise<number>((resolve) => bench.begun.set(id, resolve));
+    const done = new Promise<void>((resolve) => bench.ended.set(id, resolve));
     times.push((await at) - begunAt);
-    bench.begun.delete(run.id);
+    bench.begun.delete(id);
     await done;
   }
   await bench.close();
@@ -261,7 +148,7 @@ async function largeTables(folder: string): Promise<Pick<BenchResult, 'rows'> & 
   globalThis.gc?.();
   const before = process.memoryUsage().rss;
   const startedAt = performance.now();
-  const bench = await openEngine(folder, queued);
+  const bench = await openSqliteEngine(folder, queued);
   const bootMs = performance.now() - startedAt;
   const grownMb = (process.memoryUsage().rss - before) / 1024 ** 2;
   await bench.close();

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** Other engines for comparison. They are not dependencies; they take part if they and their servers are available. */
+/** Engines on other stores for comparison. Those on PostgreSQL are in `cluster/postgres-engines.ts`. They are not dependencies; they take part if they and their servers are available. */
 export interface OtherEngine {
   name: string;
   once(): Promise<void>;
@@ -37,8 +37,6 @@ export async function otherEngines(): Promise<OtherEngines> {
       );
   };
   await add('BullMQ', ['bullmq', 'ioredis'], 'BENCH_REDIS_URL', bullMq);
-  await add('pg-boss', ['pg-boss'], 'BENCH_POSTGRES_URL', pgBoss);
-  await add('DBOS', ['@dbos-inc/dbos-sdk'], 'BENCH_POSTGRES_URL', dbos);
   return { contenders, skipped };
 }
 
@@ -84,55 +82,5 @@ async function bullMq({ Queue, Worker, QueueEvents }: Library, url: string): Pro
       await queue.obliterate({ force: true });
       await queue.close();
     },
-  };
-}
-
-async function pgBoss(library: Library, url: string): Promise<OtherEngine> {
-  const PgBoss = library.PgBoss ?? library.default;
-  const boss = new PgBoss(url);
-  await boss.start();
-  await boss.createQueue('svc-bench');
-  const done = new Map<string, () => void>();
-  await boss.work(
-    'svc-bench',
-    { batchSize: 50, pollingIntervalSeconds: 0.5 },
-    async (jobs: Array<{ data: { run: string; step: number } }>) => {
-      for (const { data } of jobs) {
-        if (data.step < 3) await boss.send('svc-bench', { run: data.run, step: data.step + 1 });
-        else done.get(data.run)?.();
-      }
-    },
-  );
-  let next = 0;
-  return {
-    name: 'pg-boss, three jobs in a row',
-    runs: 300,
-    async once() {
-      const run = String(next++);
-      const end = new Promise<void>((resolve) => done.set(run, resolve));
-      await boss.send('svc-bench', { run, step: 1 });
-      await end;
-    },
-    close: () => boss.stop({ graceful: false }),
-  };
-}
-
-async function dbos({ DBOS }: Library, url: string): Promise<OtherEngine> {
-  DBOS.setConfig({ name: 'svc-bench', systemDatabaseUrl: url, databaseUrl: url });
-  const workflow = DBOS.registerWorkflow(
-    async () => {
-      for (let step = 0; step < 3; step++) await DBOS.runStep(async () => null, { name: `step${step}` });
-    },
-    { name: 'threeSteps' },
-  );
-  await DBOS.launch();
-  return {
-    name: 'DBOS, three steps',
-    runs: 900,
-    async once() {
-      const handle = await DBOS.startWorkflow(workflow)();
-      await handle.getResult();
-    },
-    close: () => DBOS.shutdown(),
   };
 }

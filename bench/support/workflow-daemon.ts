@@ -37,14 +37,23 @@ async function writeProject(folder: string): Promise<string> {
   return projectDir;
 }
 
-export async function startWorkflowDaemon(folder: string, step: { uses: string }): Promise<WorkflowDaemon> {
-  const child = fork(PROGRAM, [await writeProject(folder)], {
+/** Starts the service with sections of a config. Its runs have three times the given step. */
+export async function startWorkflowDaemon(
+  folder: string,
+  step: { uses: string; with?: object },
+  config: object = {},
+): Promise<WorkflowDaemon> {
+  const child = fork(PROGRAM, [await writeProject(folder), JSON.stringify(config)], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   const waiting = new Map<string, () => void>();
   /** Runs that ended before the response to their start was read. */
   const endedEarly = new Set<string>();
-  const [first] = (await once(child, 'message')) as [{ url: string }];
+  const exited = once(child, 'exit').then(([code]) => {
+    throw new Error(`The workflow service ended with code ${code} during its start.`);
+  });
+  const [first] = (await Promise.race([once(child, 'message'), exited])) as [{ url: string }];
+  exited.catch(() => {});
   child.on('message', (message: ServiceMessage) => {
     for (const id of 'ended' in message ? message.ended : []) {
       const resolve = waiting.get(id);

@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { PlatformConfig } from '../../src/contracts/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { startDaemon } from '../../src/daemons/run-daemon.ts';
@@ -10,10 +11,10 @@ import { systemClock } from '../../src/kit/time/clock.ts';
 export type ServiceMessage = { url: string } | { ended: string[] };
 
 /**
- * A single workflow service: `workflow-process.ts <project folder>`. Reports its URL and finished runs to its parent, taken
+ * A single workflow service: `workflow-process.ts <project folder> <config as JSON>`. Reports its URL and finished runs to its parent, taken
  * from its own events, because polling would distort the measurement.
  */
-const [projectDir] = process.argv.slice(2) as [string];
+const [projectDir, config] = process.argv.slice(2) as [string, string];
 const random = systemRandom();
 let ended: string[] = [];
 
@@ -24,19 +25,23 @@ function take(line: string): void {
 }
 
 function sendEnded(): void {
-  process.send!({ ended } satisfies ServiceMessage);
+  // The parent disconnects while the service executes further runs.
+  if (process.connected) process.send!({ ended } satisfies ServiceMessage);
   ended = [];
 }
 
+const dataDir = `${projectDir}/.svc`;
+mkdirSync(dataDir, { recursive: true, mode: 0o700 });
 const daemon = await startDaemon(workflow, {
-  config: PlatformConfig.parse({}),
+  config: PlatformConfig.parse(JSON.parse(config)),
   profile: 'development',
   projectDir,
-  dataDir: `${projectDir}/.svc`,
+  dataDir,
   keys: {
     jwtSecret: null,
     previousJwtSecret: null,
-    internalSecret: random.secret(32),
+    // Services that share a store call each other with this secret.
+    internalSecret: 'i'.repeat(40),
     masterKey: random.secret(32),
   },
   operator: null,

@@ -12,7 +12,7 @@ const NOTIFY_TIMEOUT_MS = seconds(2);
 
 export interface ClusterDeps extends Pick<Resources, 'logger'> {
   store: SharedRunStore;
-  owners: RunOwners;
+  owners: Pick<RunOwners, 'clientOf'>;
   membership: Membership;
 }
 

@@ -136,14 +136,8 @@ export class PostgresDatabase {
   }
 
   /** Runs a transaction, and repeats the transaction after a conflict with a concurrent transaction. */
-  async transaction<Result>(work: (query: Transaction<Tables>) => Promise<Result>): Promise<Result> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#kysely.transaction().execute(work);
-      } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !isRepeatable(error)) throw postgresError(this.server, error);
-      }
-    }
+  transaction<Result>(work: (query: Transaction<Tables>) => Promise<Result>): Promise<Result> {
+    return this.#repeated(() => this.#kysely.transaction().execute(work));
   }
 
   /** Runs one statement of hand-written SQL. Used on hot paths and for SQL that Kysely cannot express. */
@@ -178,14 +172,16 @@ export class PostgresDatabase {
    * Runs a transaction of statements with named parameters. Repeats the transaction after a conflict with a concurrent
    * transaction, up to `MAX_ATTEMPTS` attempts in total.
    */
-  async transact<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#transactOnce(work);
-      } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !isRepeatable(error)) throw postgresError(this.server, error);
-      }
-    }
+  transact<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    return this.#repeated(() => this.#transactOnce(work));
+  }
+
+  /**
+   * Runs one statement with named parameters as its own transaction, in one round trip. Repeats the statement after a
+   * conflict with a concurrent transaction.
+   */
+  write<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
+    return this.#repeated(() => work(namedSql(this.pool)));
   }
 
   /** Runs statements with named parameters, each in its own transaction. */
@@ -194,6 +190,16 @@ export class PostgresDatabase {
       return await work(namedSql(this.pool));
     } catch (error) {
       throw postgresError(this.server, error);
+    }
+  }
+
+  async #repeated<Result>(work: () => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS || !isRepeatable(error)) throw postgresError(this.server, error);
+      }
     }
   }
 

@@ -9,6 +9,7 @@ import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES, VECTORS } from './state/schema.t
 import { STORAGE_SETTINGS } from './storage-settings.ts';
 import { NODE_COUNTS, TELEMETRY } from './telemetry/schema.ts';
 import { KILLED_BY, RETENTION_INDEXES, SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
+import { RUN_WRITE_FUNCTIONS } from './workflow/write-functions.ts';
 
 export interface Migration {
   sql: string;
@@ -38,6 +39,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: MEMBER_SCHEMA, minVersion: 1 },
   { sql: SCHEDULE_RELEASES, minVersion: 1 },
   { sql: KILLED_BY, minVersion: 1 },
+  { sql: RUN_WRITE_FUNCTIONS, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

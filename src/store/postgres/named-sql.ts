@@ -1,7 +1,10 @@
 import type pg from 'pg';
 
-/** Runs one statement with named parameters (`:name`) and returns its rows. */
-export type Sql = <Row extends object>(text: string, values?: object) => Promise<Row[]>;
+/**
+ * Runs one statement with named parameters (`:name`) and returns its rows. With `prepareAs`, each connection plans the
+ * statement only once. Such a statement must not scan a table, because the plan does not change when tables grow.
+ */
+export type Sql = <Row extends object>(text: string, values?: object, prepareAs?: string) => Promise<Row[]>;
 
 interface Compiled {
   text: string;
@@ -16,13 +19,18 @@ const compiled = new Map<string, Compiled>();
 
 /** Returns a function that runs statements with named parameters on a pool or a connection. */
 export function namedSql(client: Pick<pg.Pool, 'query'>): Sql {
-  return async <Row extends object>(text: string, values: object = {}): Promise<Row[]> => {
+  return async <Row extends object>(
+    text: string,
+    values: object = {},
+    prepareAs?: string,
+  ): Promise<Row[]> => {
     const statement = compiled.get(text) ?? compile(text);
     const given = values as Record<string, unknown>;
-    const result = await client.query<Row & pg.QueryResultRow>(
-      statement.text,
-      statement.names.map((name) => parameterOf(given, name)),
-    );
+    const result = await client.query<Row & pg.QueryResultRow>({
+      ...(prepareAs !== undefined && { name: prepareAs }),
+      text: statement.text,
+      values: statement.names.map((name) => parameterOf(given, name)),
+    });
     return result.rows;
   };
 }

@@ -186,6 +186,34 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect((await port.runs.load(run.seq))?.steps).toEqual([STEP]);
     });
 
+    test('of writes in the same moment, only those of lost runs change nothing', async () => {
+      const { port } = await openFresh(open);
+      const runs = await times(3, () => started(port));
+      const fence = await boot(port);
+      await Promise.all(runs.map((run) => port.runs.write(claim(run, fence))));
+      const status = 'running' as const;
+      const written = await Promise.all(
+        runs.map((run, n) =>
+          port.runs.write({
+            ...change(run, { fence: n === 1 ? fence + 1 : fence, status }, { status: 'succeeded' }),
+            steps: [STEP],
+            events: [{ at: 6000, type: 'run.succeeded' }],
+          }),
+        ),
+      );
+      expect(written.map(({ applied }) => applied)).toEqual([true, false, true]);
+      const loaded = await Promise.all(runs.map(({ seq }) => port.runs.load(seq)));
+      expect(loaded.map((each) => [each?.run.status, each?.steps.length])).toEqual([
+        ['succeeded', 1],
+        ['running', 0],
+        ['succeeded', 1],
+      ]);
+      const events = await Promise.all(runs.map(({ seq }) => port.runs.events(seq, 0, 10)));
+      expect(events.map((each) => each.filter(({ item }) => item.type === 'run.succeeded').length)).toEqual([
+        1, 0, 1,
+      ]);
+    });
+
     test('a boot that was declared dead can neither claim, write nor renew', async () => {
       const { port } = await openFresh(open);
       const [mine, waiting] = [await started(port), await started(port)];

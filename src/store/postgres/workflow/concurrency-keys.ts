@@ -1,8 +1,8 @@
 import type { ConcurrencyStrategy, RunRecord } from '../../ports/index.ts';
 import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
-import { SELECT_RUN } from './run-rows.ts';
-import { LIVE } from './schema.ts';
+import { runsBySeq } from './run-rows.ts';
+import { HOLDS_KEY, LIVE, WAITS_FOR_KEY } from './schema.ts';
 
 /** Result of acquiring a concurrency key: the run can start, is rejected, or waits. */
 export interface KeyAcquisition {
@@ -13,8 +13,6 @@ export interface KeyAcquisition {
 }
 
 const OF_KEY = `concurrency_key = :key and ${LIVE}`;
-const HOLDS = `(status <> 'queued' or ready)`;
-const WAITS = `status = 'queued' and not ready and reason = 'concurrency'`;
 
 /**
  * Locks a concurrency key until the end of the transaction. Callers must lock the key before a run, because different
@@ -44,22 +42,17 @@ export async function acquireKey(
  * the lock of the key.
  */
 export async function promoteKey(sql: Sql, key: string | null): Promise<RunRecord[]> {
-  const promoted: RunRecord[] = [];
-  while (key !== null) {
-    const [run] = await sql<RunRecord>(
-      `${SELECT_RUN} where ${OF_KEY} and ${WAITS} and not gives_way order by rank desc, seq limit 1`,
-      { key },
-    );
-    if (!run || !(await hasRoom(sql, key, run.concurrencyLimit ?? 1))) break;
-    await sql(`update svc.run set ready = true, reason = 'capacity' where seq = :seq`, { seq: run.seq });
-    promoted.push({ ...run, ready: true, reason: 'capacity' });
-  }
-  return promoted;
+  if (key === null) return [];
+  const promoted = await sql<{ seq: number }>('select seq from svc.promote_key(:key) as seq', { key });
+  return runsBySeq(
+    sql,
+    promoted.map(({ seq }) => seq),
+  );
 }
 
 async function hasRoom(sql: Sql, key: string, limit: number): Promise<boolean> {
   const [row] = await sql<{ held: number }>(
-    `select count(*) as held from svc.run where ${OF_KEY} and ${HOLDS}`,
+    `select count(*) as held from svc.run where ${OF_KEY} and ${HOLDS_KEY}`,
     { key },
   );
   return row!.held < limit;
@@ -78,6 +71,6 @@ async function supersede(
     );
     return rows.map(({ id }) => id);
   };
-  const waiting = await mark(WAITS);
-  return strategy === 'cancel-running' ? [...waiting, ...(await mark(HOLDS))] : waiting;
+  const waiting = await mark(WAITS_FOR_KEY);
+  return strategy === 'cancel-running' ? [...waiting, ...(await mark(HOLDS_KEY))] : waiting;
 }

@@ -21,8 +21,15 @@ const READ = {
  * that is committed late.
  */
 async function add(sql: Sql, table: keyof typeof ADD, seq: number, items: readonly object[]): Promise<void> {
+  for (const body of historyBodies(items)) await sql(ADD[table], { seq, body });
+}
+
+/** Returns the rows of new events or log lines as JSON. */
+export function historyBodies(items: readonly object[]): string[] {
+  const bodies: string[] = [];
   for (let start = 0; start < items.length; start += ITEMS_PER_ROW)
-    await sql(ADD[table], { seq, body: JSON.stringify(items.slice(start, start + ITEMS_PER_ROW)) });
+    bodies.push(JSON.stringify(items.slice(start, start + ITEMS_PER_ROW)));
+  return bodies;
 }
 
 export const addEvents = (sql: Sql, seq: number, events: readonly EventRecord[]) =>

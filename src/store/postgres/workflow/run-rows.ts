@@ -1,4 +1,4 @@
-import type { RunProgress, RunRecord } from '../../ports/index.ts';
+import type { RunRecord } from '../../ports/index.ts';
 import type { Sql } from '../named-sql.ts';
 import { PARKED } from './schema.ts';
 
@@ -15,38 +15,8 @@ export const SELECT_RUN = `select ${RUN_COLUMNS} from svc.run`;
 
 export const FINAL: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timed_out', 'cancelled']);
 
-/** Inserts a run. Returns the run with its generated sequence number (`seq`). */
-export async function insertRun(sql: Sql, run: Omit<RunRecord, 'seq'>): Promise<RunRecord> {
-  const [row] = await sql<{ seq: number }>(
-    `insert into svc.run (id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at,
-       wake_at, deadline_at, concurrency_key, concurrency_limit, fence, resume_count, crashes, kills, in_flight,
-       trigger_kind, parent_id, parent_step, rerun_of, depth, host_id, request_id, trace_id, parent_span, created_at,
-       started_at, finished_at, input, output, error)
-     values (:id, :kind, :tenantId, :workflowId, :definitionHash, :status, :ready, :reason, :rank, :priority, :runAt,
-       :wakeAt, :deadlineAt, :concurrencyKey, :concurrencyLimit, :fence, :resumeCount, :crashes, :kills, :inFlight,
-       :trigger, :parentId, :parentStep, :rerunOf, :depth, :hostId, :requestId, :traceId, :parentSpanId, :createdAt,
-       :startedAt, :finishedAt, :input, :output, :error)
-     returning seq`,
-    run,
-  );
-  return { ...run, seq: row!.seq };
-}
-
-/**
- * Stores the progress of a run. The owner only resets the counts of crashes and kills. Otherwise they stay, because
- * another process may have changed them meanwhile.
- */
-export async function putProgress(sql: Sql, seq: number, run: RunProgress): Promise<void> {
-  await sql(
-    `update svc.run set status = :status, ready = :ready, reason = :reason, rank = :rank, wake_at = :wakeAt,
-       deadline_at = :deadlineAt, fence = :fence, resume_count = :resumeCount,
-       crashes = case when :crashes::integer + :kills::integer = 0 then 0 else crashes end,
-       kills = case when :crashes::integer + :kills::integer = 0 then 0 else kills end,
-       in_flight = :inFlight, ending = :ending, ending_at = :endingAt, ending_held_at = :endingHeldAt, output = :output,
-       error = :error, started_at = :startedAt, finished_at = :finishedAt
-     where seq = :seq`,
-    { ...run, seq },
-  );
+export async function runsBySeq(sql: Sql, seqs: readonly number[]): Promise<RunRecord[]> {
+  return seqs.length === 0 ? [] : sql<RunRecord>(`${SELECT_RUN} where seq = any(:seqs)`, { seqs });
 }
 
 /** Columns that decide which process is allowed to change a run. */

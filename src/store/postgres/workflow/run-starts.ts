@@ -1,34 +1,18 @@
 import type { KeyedRun, NewRun, RunRecord, StartOptions, StartResult } from '../../ports/index.ts';
+import { BatchWriter } from '../batch-writer.ts';
+import type { PostgresDatabase } from '../database.ts';
 import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
 import { acquireKey, lockKey } from './concurrency-keys.ts';
-import { addEvents } from './history-rows.ts';
-import { putAttempt, putJob, putStep } from './job-and-step-rows.ts';
-import { insertRun, SELECT_RUN } from './run-rows.ts';
+import { putParts } from './part-rows.ts';
+import { bytesOf, insertRuns, isScheduled, type RunInsert } from './run-inserts.ts';
+import { SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
 
-/**
- * Minimum time between two updates of a definition's `used_at`. An update at each start would double the number of
- * writes.
- */
-const DEFINITION_USE_MS = 3600_000;
-
-/** Initial column values of a run that has not started. */
-const NEW_PROGRESS = {
-  status: 'queued',
-  fence: null,
-  resumeCount: 0,
-  crashes: 0,
-  kills: 0,
-  inFlight: false,
-  ending: null,
-  endingAt: null,
-  endingHeldAt: null,
-  output: null,
-  error: null,
-  startedAt: null,
-  finishedAt: null,
-} as const;
+const MAX_ITEMS = 64;
+const MAX_BYTES = 4 * 1024 * 1024;
+/** All starts of a tenant update the same row of `run_usage`, so further connections would wait for each other. */
+const MAX_RUNNING = 1;
 
 /** Returns the run that was started with the given idempotency key, if the key has not expired. */
 export async function findKeyed(
@@ -47,16 +31,46 @@ export async function findKeyed(
   return { digest: entry.digest, run };
 }
 
+/** Starts runs. Runs without conditions share transactions, and each other run has its own. */
+export class RunStarts {
+  readonly #database: PostgresDatabase;
+  readonly #plain: BatchWriter<RunInsert, RunRecord>;
+
+  constructor(database: PostgresDatabase) {
+    this.#database = database;
+    this.#plain = new BatchWriter({
+      write: (batch) => database.write((sql) => insertRuns(sql, batch)),
+      sizeOf: bytesOf,
+      ...{ maxRunning: MAX_RUNNING, maxItems: MAX_ITEMS, maxBytes: MAX_BYTES },
+    });
+  }
+
+  async start(run: NewRun, options: StartOptions): Promise<StartResult> {
+    if (hasConditions(run, options)) return this.#database.transact((sql) => startRun(sql, run, options));
+    const record = await this.#plain.add({ run, options, hasRoom: true });
+    return { outcome: 'started', run: record, supersedes: [] };
+  }
+}
+
+/** Returns whether the start of a run depends on other rows of the store. */
+function hasConditions({ parentId, concurrencyKey }: NewRun, options: StartOptions): boolean {
+  const { idempotency, parts } = options;
+  return Boolean(parentId ?? concurrencyKey ?? idempotency ?? parts) || isLimited(options);
+}
+
+function isLimited({ limits }: StartOptions): boolean {
+  return limits !== undefined && Object.values(limits).some((limit) => limit !== null);
+}
+
 /**
  * Checks limits, idempotency and concurrency, and writes the rows of a new run. Must be called inside a transaction.
  */
-export async function startRun(sql: Sql, run: NewRun, options: StartOptions): Promise<StartResult> {
+async function startRun(sql: Sql, run: NewRun, options: StartOptions): Promise<StartResult> {
   await lockStart(sql, run, options);
   const early = (await knownRun(sql, run, options)) ?? (await exceeded(sql, run, options));
   if (early) return early;
-  const isScheduled = run.runAt !== null && run.runAt > run.createdAt;
   // A run with a later start time acquires its concurrency key only when that time is reached.
-  const key = isScheduled ? null : run.concurrencyKey;
+  const key = isScheduled(run) ? null : run.concurrencyKey;
   const { hasRoom, rejected, supersedes } = await acquireKey(
     sql,
     key,
@@ -64,33 +78,20 @@ export async function startRun(sql: Sql, run: NewRun, options: StartOptions): Pr
     options.strategy,
   );
   if (rejected) return { outcome: 'over', limit: 'key' };
-  await putDefinition(sql, run, options);
-  const ready = hasRoom && !isScheduled;
-  const record = await insertRun(sql, {
-    ...run,
-    ...NEW_PROGRESS,
-    ready,
-    reason: isScheduled ? 'scheduled' : ready ? 'capacity' : 'concurrency',
-    rank: run.priority,
-    wakeAt: isScheduled ? run.runAt : null,
-  });
-  await copyParts(sql, record, options);
-  await addEvents(sql, record.seq, [
-    { at: run.createdAt, type: 'run.queued', data: { reason: record.reason } },
-  ]);
-  await countStart(sql, run, options);
-  return { outcome: 'started', run: record, supersedes };
+  const [record] = await insertRuns(sql, [{ run, options, hasRoom }]);
+  if (options.parts) await putParts(sql, record!.seq, { ...options.parts, events: [], logs: [] });
+  return { outcome: 'started', run: record!, supersedes };
 }
 
 /**
  * Serializes starts that check and change the same rows. All starts take these locks in the same order to avoid
  * deadlocks.
  */
-async function lockStart(sql: Sql, run: NewRun, { idempotency, limits }: StartOptions): Promise<void> {
+async function lockStart(sql: Sql, run: NewRun, options: StartOptions): Promise<void> {
+  const { idempotency } = options;
   if (idempotency) await lockName(sql, `idempotency ${run.tenantId} ${idempotency.key}`);
   if (run.parentId !== null) await lockName(sql, `child ${run.parentId} ${run.parentStep}`);
-  const hasLimit = limits && Object.values(limits).some((limit) => limit !== null);
-  if (hasLimit) await lockName(sql, `tenant ${run.tenantId}`);
+  if (isLimited(options)) await lockName(sql, `tenant ${run.tenantId}`);
   await lockKey(sql, run.concurrencyKey);
 }
 
@@ -146,40 +147,4 @@ async function startedRuns(sql: Sql, tenantId: string, from: string, to: string)
     { tenantId, from, to },
   );
   return row!.runs;
-}
-
-async function putDefinition(sql: Sql, { createdAt }: NewRun, { definition }: StartOptions): Promise<void> {
-  await sql(
-    `insert into svc.definition (hash, workflow_id, body, used_at) values (:hash, :workflowId, :body, :usedAt)
-     on conflict (hash) do update set used_at = excluded.used_at where svc.definition.used_at < :stale`,
-    { ...definition, usedAt: createdAt, stale: createdAt - DEFINITION_USE_MS },
-  );
-}
-
-async function copyParts(sql: Sql, { seq }: RunRecord, { parts }: StartOptions): Promise<void> {
-  for (const job of parts?.jobs ?? []) await putJob(sql, seq, job);
-  for (const step of parts?.steps ?? []) await putStep(sql, seq, step);
-  for (const attempt of parts?.attempts ?? []) await putAttempt(sql, seq, attempt);
-}
-
-async function countStart(
-  sql: Sql,
-  { tenantId, id }: NewRun,
-  { day, idempotency }: StartOptions,
-): Promise<void> {
-  if (idempotency)
-    await sql(
-      `insert into svc.idempotency_key (tenant_id, key, digest, run_id, expires_at)
-       values (:tenantId, :key, :digest, :runId, :expiresAt)
-       on conflict (tenant_id, key) do update set digest = excluded.digest, run_id = excluded.run_id,
-         expires_at = excluded.expires_at`,
-      { ...idempotency, tenantId, runId: id },
-    );
-  // This statement locks a row for which other starts of the tenant wait. The statement runs last, so that the wait is
-  // short.
-  await sql(
-    `insert into svc.run_usage (tenant_id, day, runs) values (:tenantId, :day, 1)
-     on conflict (tenant_id, day) do update set runs = svc.run_usage.runs + 1`,
-    { tenantId, day },
-  );
 }

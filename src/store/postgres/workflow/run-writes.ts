@@ -1,78 +1,11 @@
-import type { InboxRecord, RunRecord, RunStore, RunWrite, WriteResult } from '../../ports/index.ts';
+import type { InboxRecord, RunRecord, RunStore } from '../../ports/index.ts';
 import type { Sql } from '../named-sql.ts';
 import { lockKey, promoteKey } from './concurrency-keys.ts';
-import { addEvents, addLogs } from './history-rows.ts';
-import { putAttempt, putJob, putStep } from './job-and-step-rows.ts';
-import { FINAL, type Holder, keyOf, lockRun, putProgress, wakeRun } from './run-rows.ts';
+import { addEvents } from './history-rows.ts';
+import { FINAL, keyOf, lockRun, wakeRun } from './run-rows.ts';
 import { PARKED } from './schema.ts';
 
-const NOT_APPLIED: WriteResult = { applied: false, promoted: [] };
 const UNFINISHED = `status in ('pending', 'waiting', 'interrupted', 'running')`;
-
-/**
- * Writes the changes of a run. Changes nothing if the run's fence or status differs from `expect`, or if the process
- * that claims the run is dead.
- */
-export async function writeRun(sql: Sql, write: RunWrite): Promise<WriteResult> {
-  const { seq, expect, run, at, inboxSeen, wakeParent } = write;
-  const isFinal = run !== null && FINAL.has(run.status);
-  const key = isFinal ? await keyOf(sql, seq) : null;
-  await lockKey(sql, key);
-  const holder = await lockRun(sql, seq);
-  if (!isExpected(holder, expect) || !(await isClaimAllowed(sql, write))) return NOT_APPLIED;
-  await writeParts(sql, write);
-  if (run) await putProgress(sql, seq, run);
-  // Input and notices for a run with an owner do not set the wake time. The wake time is therefore set here, when the run loses
-  // its owner.
-  const isParked = run?.fence === null && !isFinal;
-  if (isParked && (await hasNews(sql, seq, inboxSeen)))
-    await sql(`update svc.run set wake_at = :at where seq = :seq and ${PARKED}`, { seq, at });
-  if (wakeParent !== null) await wakeRun(sql, wakeParent, at, expect.fence ?? run?.fence);
-  return { applied: true, promoted: await promoteKey(sql, key) };
-}
-
-function isExpected(holder: Holder | undefined, { fence, status }: RunWrite['expect']): boolean {
-  return holder !== undefined && holder.fence === fence && holder.status === status;
-}
-
-/**
- * Returns false if the write claims the run for a dead process. Locks the row of the process, so that no other process
- * can declare the process dead during the transaction.
- */
-async function isClaimAllowed(sql: Sql, { expect, run }: RunWrite): Promise<boolean> {
-  const claimer = expect.fence === null ? (run?.fence ?? null) : null;
-  if (claimer === null) return true;
-  const rows = await sql('select from svc.boot where fence = :claimer and ended_at is null for share', {
-    claimer,
-  });
-  return rows.length === 1;
-}
-
-async function writeParts(
-  sql: Sql,
-  { seq, jobs, steps, attempts, events, logs, taken }: RunWrite,
-): Promise<void> {
-  for (const job of jobs) await putJob(sql, seq, job);
-  for (const step of steps) await putStep(sql, seq, step);
-  for (const attempt of attempts) await putAttempt(sql, seq, attempt);
-  await addEvents(sql, seq, events);
-  await addLogs(sql, seq, logs);
-  for (const { n, by } of taken)
-    await sql('update svc.run_inbox set taken_by = :by where run_seq = :seq and n = :n', { seq, n, by });
-}
-
-/** Returns whether the run has notices, unread inbox entries, or a waiting step whose child run has finished. */
-async function hasNews(sql: Sql, seq: number, inboxSeen: number): Promise<boolean> {
-  const rows = await sql(
-    `select where exists (select from svc.run where seq = :seq and notices > notices_read) or exists (
-       select from svc.run_inbox where run_seq = :seq and taken_by is null and n > :inboxSeen
-     ) or exists (
-       select from svc.step join svc.run child on child.id = step.wait::jsonb ->> 'runId'
-       where step.run_seq = :seq and step.status = 'waiting' and child.finished_at is not null)`,
-    { seq, inboxSeen },
-  );
-  return rows.length > 0;
-}
 
 /** Cancels a run that has no owner, together with its jobs and steps. */
 export async function cancelIdle(

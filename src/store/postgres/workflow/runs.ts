@@ -4,16 +4,19 @@ import { readEvents, readLogs } from './history-rows.ts';
 import { readAttempts, readJobs, readSteps } from './job-and-step-rows.ts';
 import { listRuns } from './run-lists.ts';
 import { SELECT_RUN } from './run-rows.ts';
-import { findKeyed, startRun } from './run-starts.ts';
-import { beginCleanUp, cancelIdle, deliver, deliveredDigest, writeRun } from './run-writes.ts';
+import { findKeyed, RunStarts } from './run-starts.ts';
+import { RunWriteBatches } from './run-write-batches.ts';
+import { beginCleanUp, cancelIdle, deliver, deliveredDigest } from './run-writes.ts';
 import { LIVE } from './schema.ts';
 
 /** Store of runs with their jobs, steps, events and inbox. @spec Workflow run */
 export function postgresRuns(database: PostgresDatabase): RunStore {
+  const writes = new RunWriteBatches(database);
+  const starts = new RunStarts(database);
   return {
-    start: (run, options) => database.transact((sql) => startRun(sql, run, options)),
+    start: (run, options) => starts.start(run, options),
     keyed: (tenantId, key, now) => database.read((sql) => findKeyed(sql, tenantId, key, now)),
-    write: (write) => database.transact((sql) => writeRun(sql, write)),
+    write: (write) => writes.add(write),
     // A single snapshot keeps the run, its jobs, its steps and its inbox consistent.
     load: (seq) =>
       database.transact(async (sql) => {

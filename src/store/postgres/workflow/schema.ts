@@ -13,6 +13,13 @@ export const BLAMED = `crashes + kills > 0 and ${LIVE}`;
 /** SQL condition for waiting runs without an owner. */
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
 
+/** SQL condition for runs that have ended. */
+export const FINAL = `status in ('succeeded', 'failed', 'timed_out', 'cancelled')`;
+
+/** SQL conditions for unfinished runs of a concurrency key: they hold one of its places, or wait for one. */
+export const HOLDS_KEY = `(status <> 'queued' or ready)`;
+export const WAITS_FOR_KEY = `status = 'queued' and not ready and reason = 'concurrency'`;
+
 /** Columns and indexes with which several processes share the runs of the store. */
 export const SHARED_RUNS = `
   alter table svc.boot add member bigint, add instance text collate "C";

@@ -161,8 +161,9 @@ export class ActiveRun {
     this.#countJobs(this.#state.runningJobs);
     this.#buffer.add(writes);
     this.#pending.push(...effects);
+    // The advance writes too, so one write covers the end of a step and the begin of the next step.
     if (this.#state.isStale) this.#advanceSoon();
-    if (LAZY_EVENTS.has(event.type) && effects.length === 0) this.#commitLater();
+    else if (LAZY_EVENTS.has(event.type) && effects.length === 0) this.#commitLater();
     else void this.#commit();
   }
 

@@ -1,0 +1,171 @@
+import type { NewRun, RunRecord, StartOptions } from '../../ports/index.ts';
+import type { Sql } from '../named-sql.ts';
+import { historyBodies } from './history-rows.ts';
+import { jsonArray, rowJson } from './part-rows.ts';
+
+/** A run to be inserted. `hasRoom` is false if the run waits for its concurrency key. */
+export interface RunInsert {
+  run: NewRun;
+  options: Pick<StartOptions, 'definition' | 'idempotency' | 'day'>;
+  hasRoom: boolean;
+}
+
+/**
+ * Minimum time between two updates of a definition's `used_at`. An update at each start would double the number of
+ * writes.
+ */
+const DEFINITION_USE_MS = 3600_000;
+
+/** Initial column values of a run that has not started. */
+const NEW_PROGRESS = {
+  status: 'queued',
+  fence: null,
+  resumeCount: 0,
+  crashes: 0,
+  kills: 0,
+  inFlight: false,
+  ending: null,
+  endingAt: null,
+  endingHeldAt: null,
+  output: null,
+  error: null,
+  startedAt: null,
+  finishedAt: null,
+} as const;
+
+const COLUMNS = `id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at, wake_at,
+  deadline_at, concurrency_key, concurrency_limit, gives_way, fence, resume_count, crashes, kills, in_flight, trigger_kind,
+  parent_id, parent_step, rerun_of, depth, host_id, request_id, trace_id, parent_span, created_at, input, notices,
+  notices_read`;
+
+/**
+ * Inserts runs in one statement. A definition that was used recently is not locked, because the lock would make all
+ * starts of its workflow wait for each other.
+ */
+const INSERT = `with used as (
+    insert into svc.definition as kept (hash, workflow_id, body, used_at)
+    select hash, workflow_id, body, used_at from json_populate_recordset(null::svc.definition, :definitions) as next
+    where not exists (
+      select from svc.definition as known where known.hash = next.hash and known.used_at >= next.used_at - ${DEFINITION_USE_MS}
+    ) order by hash
+    on conflict (hash) do update set used_at = greatest(kept.used_at, excluded.used_at)
+  ), inserted as (
+    insert into svc.run (${COLUMNS}) select ${COLUMNS} from json_populate_recordset(null::svc.run, :runs) returning seq, id
+  ), queued as (
+    insert into svc.run_event (run_seq, body)
+    select seq, body from inserted join json_to_recordset(:events) as event (id text, body text) using (id)
+  ), keyed as (
+    insert into svc.idempotency_key (tenant_id, key, digest, run_id, expires_at)
+    select tenant_id, key, digest, run_id, expires_at from json_populate_recordset(null::svc.idempotency_key, :keys)
+    on conflict (tenant_id, key) do update set digest = excluded.digest, run_id = excluded.run_id,
+      expires_at = excluded.expires_at
+  ), counted as (
+    insert into svc.run_usage as total (tenant_id, day, runs)
+    select tenant_id, day, runs from json_populate_recordset(null::svc.run_usage, :usage) order by tenant_id, day
+    on conflict (tenant_id, day) do update set runs = total.runs + excluded.runs
+  )
+  select seq, id from inserted`;
+
+export function isScheduled({ runAt, createdAt }: NewRun): boolean {
+  return runAt !== null && runAt > createdAt;
+}
+
+export function bytesOf({ run, options }: RunInsert): number {
+  return run.input.length + options.definition.body.length;
+}
+
+/** Inserts runs, and counts them for the limits of their tenants. Returns the runs in the given order. */
+export async function insertRuns(sql: Sql, inserts: readonly RunInsert[]): Promise<RunRecord[]> {
+  const runs = inserts.map(newRecord);
+  const events = runs.map(({ id, createdAt, reason }) => {
+    const [body] = historyBodies([{ at: createdAt, type: 'run.queued', data: { reason } }]);
+    return rowJson({ id, body });
+  });
+  const values = {
+    runs: jsonArray(runs.map(runRow)),
+    events: jsonArray(events),
+    definitions: jsonArray(definitionRows(inserts)),
+    keys: jsonArray(inserts.flatMap(keyRow)),
+    usage: jsonArray(usageRows(inserts)),
+  };
+  const rows = await sql<{ seq: number; id: string }>(INSERT, values, 'insert runs');
+  const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
+  return runs.map((run) => ({ ...run, seq: seqs.get(run.id)! }));
+}
+
+function newRecord({ run, hasRoom }: RunInsert): Omit<RunRecord, 'seq'> {
+  const isLater = isScheduled(run);
+  const ready = hasRoom && !isLater;
+  return {
+    ...run,
+    ...NEW_PROGRESS,
+    ready,
+    reason: isLater ? 'scheduled' : ready ? 'capacity' : 'concurrency',
+    rank: run.priority,
+    wakeAt: isLater ? run.runAt : null,
+  };
+}
+
+function runRow(run: Omit<RunRecord, 'seq'>): string {
+  return rowJson({
+    id: run.id,
+    kind: run.kind,
+    tenant_id: run.tenantId,
+    workflow_id: run.workflowId,
+    definition_hash: run.definitionHash,
+    status: run.status,
+    ready: run.ready,
+    reason: run.reason,
+    rank: run.rank,
+    priority: run.priority,
+    run_at: run.runAt,
+    wake_at: run.wakeAt,
+    deadline_at: run.deadlineAt,
+    concurrency_key: run.concurrencyKey,
+    concurrency_limit: run.concurrencyLimit,
+    gives_way: false,
+    fence: run.fence,
+    resume_count: run.resumeCount,
+    crashes: run.crashes,
+    kills: run.kills,
+    in_flight: run.inFlight,
+    trigger_kind: run.trigger,
+    parent_id: run.parentId,
+    parent_step: run.parentStep,
+    rerun_of: run.rerunOf,
+    depth: run.depth,
+    host_id: run.hostId,
+    request_id: run.requestId,
+    trace_id: run.traceId,
+    parent_span: run.parentSpanId,
+    created_at: run.createdAt,
+    input: run.input,
+    notices: 0,
+    notices_read: 0,
+  });
+}
+
+/** Returns each definition once, because one statement can write a row only once. */
+function definitionRows(inserts: readonly RunInsert[]): string[] {
+  const rows = new Map<string, string>();
+  for (const { run, options } of inserts) {
+    const { hash, workflowId, body } = options.definition;
+    if (!rows.has(hash))
+      rows.set(hash, rowJson({ hash, workflow_id: workflowId, body, used_at: run.createdAt }));
+  }
+  return [...rows.values()];
+}
+
+function keyRow({ run, options: { idempotency } }: RunInsert): string[] {
+  if (!idempotency) return [];
+  const { key, digest, expiresAt } = idempotency;
+  return [rowJson({ tenant_id: run.tenantId, key, digest, run_id: run.id, expires_at: expiresAt })];
+}
+
+function usageRows(inserts: readonly RunInsert[]): string[] {
+  const counts = Map.groupBy(inserts, ({ run, options }) => JSON.stringify([run.tenantId, options.day]));
+  return [...counts.values()].map((counted) => {
+    const [{ run, options }] = counted as [RunInsert];
+    return rowJson({ tenant_id: run.tenantId, day: options.day, runs: counted.length });
+  });
+}
