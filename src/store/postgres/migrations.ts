@@ -1,3 +1,5 @@
+import { ACCESS } from './gateway/access.ts';
+import { AUDIT } from './gateway/audit.ts';
 import { FEED } from './gateway/feed.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
@@ -27,6 +29,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: TELEMETRY, minVersion: 1 },
   { sql: SHARED_RUNS, minVersion: 1 },
   { sql: PLUGIN_LOCK, minVersion: 1 },
+  { sql: `${ACCESS} ${AUDIT}`, minVersion: 1 },
 ];
 
 /** Schema version that this program creates. */

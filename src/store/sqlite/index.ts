@@ -14,6 +14,8 @@ import { sqliteKeyValue } from './state/key-value.ts';
 import { entryQuotas } from './state/key-value-quota.ts';
 import { fileObjects } from './state/object-store.ts';
 import { STATE_MIGRATIONS } from './state/schema.ts';
+import { sqliteAccess } from './svc/access.ts';
+import { auditWriter, sqliteAudit } from './svc/audit.ts';
 import { sqliteClients } from './svc/clients.ts';
 import { type AddToFeed, feedWriter, sqliteFeed } from './svc/feed.ts';
 import { sqliteHosts } from './svc/hosts.ts';
@@ -96,6 +98,8 @@ export async function sqliteGatewayStore({
     refreshTokens: sqliteRefreshTokens(db, clock),
     hosts: sqliteHosts(db, addToFeed),
     mintedTokens: sqliteMintedTokens(db),
+    access: sqliteAccess(db, addToFeed, auditWriter(db)),
+    audit: sqliteAudit(db),
     revocations: sqliteRevocations(db, addToFeed),
     members: sqliteMembers(db, clock),
     feed: sqliteFeed(db, clock),

@@ -1,6 +1,8 @@
 import { MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE } from '../state/schema.ts';
+import { ACCESS } from './access.ts';
+import { AUDIT } from './audit.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
 
@@ -228,4 +230,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   DELIVERY_LISTS,
   OWNERS,
   FEED,
+  `${ACCESS} ${AUDIT}`,
 ];
