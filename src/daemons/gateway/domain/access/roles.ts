@@ -19,7 +19,7 @@ export interface RolesDeps {
   clock: Clock;
 }
 
-interface RoleQuery {
+export interface RoleQuery {
   subject?: string | undefined;
   namespaceId?: string | undefined;
   limit: number;

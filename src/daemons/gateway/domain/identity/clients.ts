@@ -28,7 +28,7 @@ export interface ClientsDeps {
   clock: Clock;
 }
 
-interface NewClient {
+export interface NewClient {
   name: string;
   namespaceId?: string | undefined;
   scopes?: string[] | undefined;
