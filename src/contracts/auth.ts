@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { CallerAccess } from './access.ts';
 import { endpoint } from './endpoint.ts';
 
 /**
@@ -7,6 +8,8 @@ import { endpoint } from './endpoint.ts';
 export interface Caller {
   hostId: string;
   namespaceId: string;
+  /** Restrictions by roles and scopes, or undefined for a caller without restrictions. Services do not get them. */
+  access?: CallerAccess | undefined;
 }
 
 export const TokenReply = z

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Scopes } from './access.ts';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { pageQuery } from './hosts.ts';
@@ -12,6 +13,11 @@ export const Client = z.object({
   valid: z.boolean(),
   createdAt: z.number().describe('Epoch milliseconds, as all times here'),
   revokedAt: z.number().nullable(),
+  scopes: z
+    .array(z.string())
+    .nullable()
+    .optional()
+    .describe('Only permissions of the client; null: no scopes'),
 });
 export type Client = z.infer<typeof Client>;
 
@@ -28,12 +34,14 @@ export const createClientCredentials = endpoint({
   body: z.strictObject({
     namespaceId: NamespaceId.optional().describe("Default: the caller's"),
     name: DisplayName,
+    scopes: Scopes.optional().describe('Only permissions of the client; default: no restriction'),
   }),
   reply: z.object({
     clientId: z.string(),
     clientSecret: z.string(),
     hostId: z.string(),
     namespaceId: z.string(),
+    scopes: z.array(z.string()).optional(),
   }),
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'FORBIDDEN'],
 });

@@ -1,5 +1,7 @@
+export * from './access.ts';
 export * from './adapters.ts';
 export * from './analytics.ts';
+export * from './audit.ts';
 export * from './auth.ts';
 export * from './clients.ts';
 export * from './command-result.ts';
@@ -9,6 +11,7 @@ export * from './config.ts';
 export * from './delivery-attempts.ts';
 export * from './dispatch.ts';
 export * from './endpoint.ts';
+export * from './endpoint-access.ts';
 export * from './errors.ts';
 export * from './execution.ts';
 export * from './gateway-processes.ts';

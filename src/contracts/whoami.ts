@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Role } from './access.ts';
 import { endpoint } from './endpoint.ts';
 
 /** Returns the identity of the caller. @spec Authentication 1; docs/gateway.md "Who may call" */
@@ -13,6 +14,8 @@ export const whoAmI = endpoint({
     kind: z.enum(['static', 'access', 'container', 'oauth']),
     admin: z.boolean().describe('Whether it may act in other namespaces'),
     expiresAt: z.number().nullable().describe('Epoch milliseconds; null: never'),
+    role: Role.nullable().optional().describe('Role in this namespace; absent: no role restricts the caller'),
+    scopes: z.array(z.string()).optional().describe('Only permissions; absent: no scopes'),
   }),
   errors: ['UNAUTHORIZED'],
 });

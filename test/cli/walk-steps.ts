@@ -152,6 +152,24 @@ export const STEPS: Record<string, Step[]> = {
     },
   ],
   'clients list': [step('clients', 'list')],
+  'clients scopes': [
+    { args: ({ client }) => ['clients', 'scopes', client, '--scope', 'deliveries:read'] },
+    { args: ({ client }) => ['clients', 'scopes', client, '--all'] },
+    { args: ({ client }) => ['clients', 'scopes', client], code: 2 },
+  ],
+  'roles grant': [
+    step('roles', 'grant', 'host:walker', 'viewer'),
+    step('roles', 'grant', 'host:walker', 'editor', '--all-namespaces'),
+    fails(2, 'roles', 'grant', 'walker', 'viewer'),
+  ],
+  'roles list': [step('roles', 'list')],
+  'roles revoke': [
+    step('roles', 'revoke', 'host:walker'),
+    step('roles', 'revoke', 'host:walker', '--all-namespaces'),
+    fails(1, 'roles', 'revoke', 'host:walker'),
+  ],
+  'audit list': [step('audit', 'list', '--action', 'role.', '--since', '1h')],
+  'audit verify': [step('audit', 'verify'), fails(1, 'audit', 'verify', '--expect', `1:${'0'.repeat(64)}`)],
   login: [
     {
       args: ({ client, gateway }) => ['login', client, '--url', gateway],

@@ -8,7 +8,7 @@ export const GROUPS = {
   Webhooks: ['webhooks'],
   Workflows: ['workflows', 'schedules', 'jobs'],
   Plugins: ['run', 'plugins'],
-  Access: ['login', 'logout', 'whoami', 'tokens', 'clients', 'hosts', 'agent'],
+  Access: ['login', 'logout', 'whoami', 'tokens', 'clients', 'roles', 'audit', 'hosts', 'agent'],
   Help: ['openapi', 'commands', 'explain', 'completion'],
 } as const satisfies Record<string, readonly string[]>;
 
@@ -17,7 +17,8 @@ export type Group = keyof typeof GROUPS;
 /** Verbs of each noun, in the order shown. */
 export const VERBS: Readonly<Record<string, readonly string[]>> = {
   agent: ['register', 'run', 'install'],
-  clients: ['create', 'list', 'revoke'],
+  audit: ['list', 'verify'],
+  clients: ['create', 'list', 'scopes', 'revoke'],
   config: ['show', 'get', 'validate', 'schema'],
   events: ['list', 'stats', 'tail'],
   hosts: ['invite', 'list', 'show', 'revoke'],
@@ -27,6 +28,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
     ...['list', 'show', 'install', 'update', 'uninstall', 'enable', 'disable'],
     ...['link', 'unlink', 'dev', 'create', 'validate', 'test', 'repair'],
   ],
+  roles: ['grant', 'list', 'revoke'],
   schedules: ['list', 'pause', 'resume', 'trigger'],
   service: ['install', 'status', 'uninstall'],
   store: ['copy'],

@@ -1,5 +1,6 @@
 export const NOUNS: Readonly<Record<string, string>> = {
   agent: 'Run plugin code on this machine for a gateway',
+  audit: 'Show and verify who changed what',
   clients: 'Client credentials for programs',
   config: 'Show and check the configuration',
   events: 'Show analytics events',
@@ -7,6 +8,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   jobs: 'Manage background jobs of plugins',
   keys: 'Rotate the master key that encrypts secrets',
   plugins: 'Install, develop and manage plugins',
+  roles: 'Restrict callers to roles',
   schedules: 'Manage schedules of workflows',
   service: 'Run the platform as a system service',
   store: 'Copy the data to PostgreSQL',

@@ -1,7 +1,12 @@
+import { AuditChain } from '../../kit/security/audit-chain.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ChangeFeed } from '../membership/change-feed.ts';
 import { createOAuthVerifier } from '../oauth/verifier.ts';
+import { AccessRights } from './domain/access/access-rights.ts';
+import { Roles } from './domain/access/roles.ts';
+import { createSocketCutOff } from './domain/access/socket-access.ts';
+import { AuditLog } from './domain/audit/audit-log.ts';
 import { createEnrolments } from './domain/hosts/enrolments.ts';
 import { createHosts } from './domain/hosts/hosts.ts';
 import { createAdmins } from './domain/identity/admins.ts';
@@ -36,6 +41,7 @@ export async function identityServices(
   const { refreshTokens } = store;
   const staticTokens = await syncStaticTokens(entries, { cache: store.cache, logger, elsewhere });
   const revocations = await createRevocations({ store: store.revocations, feed, clock });
+  const rights = await AccessRights.open({ store: store.access, feed });
   const jwts = createJwts({ keys: signing, clock, random });
   const registry = createClientRegistry({ store: store.clients, clock, random });
   if (operator)
@@ -44,17 +50,30 @@ export async function identityServices(
   const requireFresh = (): void => feed.requireFresh();
   const sessionCookie = openSessionCookie(resources);
   const authenticator = createAuthenticator({
-    ...{ staticTokens, jwts, revocations, requireFresh, verifyOAuth, sessionCookie, clock, logger },
+    ...{ staticTokens, jwts, revocations, rights, requireFresh, verifyOAuth, sessionCookie, clock, logger },
   });
   revocations.onRevoked(authenticator.clearCache);
+  rights.onChanged(authenticator.clearCache);
   feed.follow('static-tokens', authenticator.clearCache);
   const admins = createAdmins(adminHosts);
+  const roles = new Roles({
+    ...{ store: store.access, clients: store.clients, rights, feed, admins, clock },
+    operator: operator ?? null,
+  });
   const shared = { revocations, admins, random, logger };
   const mintedTokens = createMintedTokens({ ...shared, store: store.mintedTokens, jwts, clock });
   return {
     jwts,
     revocations,
+    socketCutOff: createSocketCutOff(revocations, rights),
     admins,
+    rights,
+    roles,
+    audit: new AuditLog({
+      store: store.audit,
+      chain: new AuditChain(resources.keys.internalSecret),
+      clock,
+    }),
     authenticator,
     attempts: createAttemptLimits(resources.createLimiter),
     exchange: new TokenExchange({
@@ -63,7 +82,7 @@ export async function identityServices(
     }),
     enrolments: createEnrolments({ cache: store.cache, clock, random }),
     hosts: createHosts({ ...shared, store: store.hosts, clients: registry, clock }),
-    clients: createClients({ ...shared, store: store.clients, registry, operator, clock }),
+    clients: createClients({ ...shared, store: store.clients, registry, roles, rights, operator, clock }),
     mintedTokens,
     sessionCookie,
     studioSessions: new StudioSessions({

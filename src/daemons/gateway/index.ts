@@ -5,6 +5,8 @@ import { defineDaemon } from '../define-daemon.ts';
 import { memberUrl } from '../membership/member-url.ts';
 import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { gatewayEdge } from './edge/edge.ts';
+import { accessRoutes } from './routes/access.ts';
+import { auditHook, auditRoutes } from './routes/audit.ts';
 import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { deliveryAttemptsRoutes } from './routes/delivery-attempts.ts';
@@ -33,6 +35,7 @@ export const gateway = defineDaemon({
   listener: gatewayEdge,
   routes: [
     corsRules,
+    auditHook,
     authRoutes,
     hostRoutes,
     hostSocketRoutes,
@@ -44,6 +47,8 @@ export const gateway = defineDaemon({
     pluginPackageRoutes,
     pluginWebhookRoutes,
     rereadRoutes,
+    accessRoutes,
+    auditRoutes,
     clientRoutes,
     tokenRoutes,
     studioRoutes,

@@ -1,7 +1,10 @@
 import { type Authenticate, createClientSide, createOriginJudge } from '../../http/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { version } from '../../kit/files/paths.ts';
+import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Resources } from '../define-daemon.ts';
+import { nativeRule } from './domain/access/access-rules.ts';
+import { requireAccess } from './domain/access/require-access.ts';
 import { actingNamespace } from './domain/identity/acting-namespace.ts';
 import type { Principal } from './domain/identity/authenticator.ts';
 import { createMergedDescription } from './domain/merged-description.ts';
@@ -30,14 +33,13 @@ export function proxyServices(
 ) {
   const { upstreamTimeoutMs, bodyLimitBytes, publicPluginRoutes } = config.gateway;
   const { internalSecret } = keys;
-  const { revocations } = identity;
   const upstreamClient = stack.adopt(createUpstreamClient(upstreamTimeoutMs), (made) => made.close());
   const limitRequests = createRequestLimits(config, createLimiter);
   const upstreams = createUpstreams(config.gateway.upstreams, peers);
   const count = upstreamRequestCounter(metrics);
   const clientSideOf = createClientSide(config.gateway.trustedProxies);
   return {
-    authenticate: limited(identity, limitRequests),
+    authenticate: limited(identity, limitRequests, logger),
     limitRequests,
     judgeOrigin: createOriginJudge(config.gateway.cors.origins),
     isPublicRoute: publicPluginRoutes ? createPublicRoutes(routes) : null,
@@ -57,7 +59,14 @@ export function proxyServices(
       count,
     }),
     proxySocket: new SocketProxy({
-      ...{ internalSecret, timeoutMs: upstreamTimeoutMs, revocations, count, clock, clientSideOf },
+      ...{
+        internalSecret,
+        timeoutMs: upstreamTimeoutMs,
+        revocations: identity.socketCutOff,
+        count,
+        clock,
+        clientSideOf,
+      },
     }),
     clientSideOf,
     ownSockets: new Map<string, UpgradeHandler>(),
@@ -66,18 +75,23 @@ export function proxyServices(
 
 /**
  * Returns a function that authenticates callers of the gateway's own endpoints. Rate limits and response headers are
- * the same as for proxied calls.
+ * the same as for proxied calls. Roles and scopes are checked for the route.
  */
 function limited(
   { authenticator, admins }: Pick<IdentityServices, 'authenticator' | 'admins'>,
   limitRequests: LimitRequests | null,
+  logger: Logger,
 ): Authenticate {
   return async (request, reply) => {
     const caller = await authenticator.authenticate(subjectOf(request));
     refuseContainers(caller);
     const headers = (await limitRequests?.(countedOf(request.headers, caller, request.ip))) ?? [];
     for (let i = 0; i < headers.length; i += 2) reply?.header(headers[i]!, headers[i + 1]);
-    return actingNamespace(request.headers, caller, admins);
+    const acting = actingNamespace(request.headers, caller, admins);
+    const { method, id: requestId, traceId, routeOptions } = request;
+    const route = routeOptions.url ?? '';
+    requireAccess(acting, nativeRule(method, route), { method, route, requestId, traceId }, logger);
+    return acting;
   };
 }
 

@@ -16,6 +16,8 @@ import { createIssuerKeys } from './issuer-keys.ts';
 export interface OAuthBearer extends Caller {
   /** Expiry in epoch ms. */
   expiresAt: number;
+  /** Claims of the token that are texts or lists of texts. Roles refer to them. */
+  claims: Readonly<Record<string, string | readonly string[]>>;
 }
 
 /** Reason for rejecting a token, logged as the `reasonCode` of a diagnostic event. */
@@ -127,5 +129,13 @@ function bearerOf(payload: JWTPayload, namespaceClaim: string): OAuthBearer {
   if (!hostId.success)
     throw new OAuthRefusal('JWT_CLAIMS_INVALID', 'its subject is not a valid header value');
   const expiresAt = (payload.exp! + LIMITS.jwtClockToleranceSeconds) * 1000;
-  return { hostId: hostId.data, namespaceId: namespaceId.data, expiresAt };
+  return { hostId: hostId.data, namespaceId: namespaceId.data, expiresAt, claims: textsOf(payload) };
+}
+
+function textsOf(payload: JWTPayload): OAuthBearer['claims'] {
+  const isText = (value: unknown) => typeof value === 'string';
+  const texts = Object.entries(payload).filter(
+    ([, value]) => isText(value) || (Array.isArray(value) && value.every(isText)),
+  );
+  return Object.fromEntries(texts) as OAuthBearer['claims'];
 }

@@ -63,3 +63,12 @@ export function isLongerThan(value: unknown, chars: number): boolean {
 }
 
 const QUOTES = 2;
+
+/** Serializes JSON with sorted keys, so that equal values have equal text. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, item) =>
+    typeof item === 'object' && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+}

@@ -1,7 +1,7 @@
 import type { SecretKey } from './webhook-secrets.ts';
 
 /** Kinds of data that one process caches and other processes can change. */
-export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'hosts';
+export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'hosts' | 'access';
 
 /**
  * Scopes of the platform cache whose changes are added to the feed, with their topics. Each change adds the entry's key

@@ -1,4 +1,6 @@
 import type { Random } from '../../kit/security/random.ts';
+import type { AccessStore } from './access.ts';
+import type { AuditStore } from './audit.ts';
 import type { ClientStore } from './clients.ts';
 import type { FeedStore } from './feed.ts';
 import type { HostStore } from './hosts.ts';
@@ -14,6 +16,8 @@ import type { VectorStore } from './vectors.ts';
 import type { WebhookInbox } from './webhook-inbox.ts';
 import type { WebhookSecretStore } from './webhook-secrets.ts';
 
+export * from './access.ts';
+export * from './audit.ts';
 export * from './clients.ts';
 export * from './feed.ts';
 export * from './hosts.ts';
@@ -45,6 +49,8 @@ export interface GatewayStore {
   refreshTokens: RefreshTokenStore;
   hosts: HostStore;
   mintedTokens: MintedTokenStore;
+  access: AccessStore;
+  audit: AuditStore;
   revocations: RevocationStore;
   members: MemberStore;
   feed: FeedStore;

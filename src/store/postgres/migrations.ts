@@ -1,3 +1,5 @@
+import { ACCESS } from './gateway/access.ts';
+import { AUDIT } from './gateway/audit.ts';
 import { FEED } from './gateway/feed.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
@@ -40,6 +42,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: SCHEDULE_RELEASES, minVersion: 1 },
   { sql: KILLED_BY, minVersion: 1 },
   { sql: RUN_WRITE_FUNCTIONS, minVersion: 1 },
+  { sql: `${ACCESS} ${AUDIT}`, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

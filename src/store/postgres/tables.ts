@@ -1,10 +1,13 @@
 import type { Generated } from 'kysely';
+import type { AuditEntry } from '../../contracts/index.ts';
+import type { SignedHead } from '../../kit/security/audit-chain.ts';
 import type {
   ClientRecord,
   HostRecord,
   MintedTokenRecord,
   RefreshTokenRecord,
   Revocation,
+  RoleRecord,
   SecretRecord,
 } from '../ports/index.ts';
 
@@ -36,6 +39,11 @@ export interface Tables {
   };
   mintedToken: MintedTokenRecord;
   revocation: Omit<Revocation, 'sequence'> & { sequence: Generated<number> };
+  accessRole: RoleRecord;
+  /** `scopes` is stored as JSON. */
+  clientScopes: { clientId: string; hostId: string; scopes: string };
+  auditEntry: AuditEntry;
+  auditHead: SignedHead & { id: number };
   webhookSecret: Omit<SecretRecord, 'lapsed'>;
   schemaVersion: { version: number; minVersion: number; appliedAt: Generated<Date> };
 }

@@ -15,6 +15,8 @@ import { entryQuotas } from './state/key-value-quota.ts';
 import { fileObjects } from './state/object-store.ts';
 import { STATE_MIGRATIONS } from './state/schema.ts';
 import { threadedVectorStore } from './state/vectors-thread.ts';
+import { sqliteAccess } from './svc/access.ts';
+import { auditWriter, sqliteAudit } from './svc/audit.ts';
 import { sqliteClients } from './svc/clients.ts';
 import { type AddToFeed, feedWriter, sqliteFeed } from './svc/feed.ts';
 import { sqliteHosts } from './svc/hosts.ts';
@@ -97,6 +99,8 @@ export async function sqliteGatewayStore({
     refreshTokens: sqliteRefreshTokens(db, clock),
     hosts: sqliteHosts(db, addToFeed),
     mintedTokens: sqliteMintedTokens(db),
+    access: sqliteAccess(db, addToFeed, auditWriter(db)),
+    audit: sqliteAudit(db),
     revocations: sqliteRevocations(db, addToFeed),
     members: sqliteMembers(db, clock),
     feed: sqliteFeed(db, clock),

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { startRun, submitJob } from '../../../src/contracts/index.ts';
-import { canonicalJson } from '../../../src/daemons/workflow/domain/definition/compile-common.ts';
+import { canonicalJson } from '../../../src/kit/data/json.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startWorkflow, type TestWorkflow } from './support/workflow.ts';

@@ -18,6 +18,7 @@ import { atEnd } from '../../support/at-end.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { delivery } from '../../support/new-delivery.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
+import { describeAccessAndAudit } from '../suites/access-and-audit.ts';
 import { describeClients } from '../suites/clients.ts';
 import { type OpenDriver, openFresh } from '../suites/driver.ts';
 import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
@@ -90,6 +91,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
     'postgres',
     statePart(({ vectors }) => vectors),
   );
+  describeAccessAndAudit('postgres', opened(gateway));
   describeWebhookSecrets('postgres', gatewayPart('secrets'));
   describeWebhookInbox('postgres', gatewayPart('inbox'), { shared: true });
   describeWorkflow('postgres', opened(postgresWorkflowStore));

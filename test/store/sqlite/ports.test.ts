@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import type { GatewayStore } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore, sqliteStateStore } from '../../../src/store/sqlite/index.ts';
+import { describeAccessAndAudit } from '../suites/access-and-audit.ts';
 import { describeClients } from '../suites/clients.ts';
 import type { OpenDriver } from '../suites/driver.ts';
 import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
@@ -42,6 +43,7 @@ const wholeStore: OpenDriver<GatewayStore> = async ({ dataDir, clock }) => {
   return { port: store, close: () => store.close() };
 };
 describeHosts('sqlite', wholeStore);
+describeAccessAndAudit('sqlite', wholeStore);
 
 /** In another process: POSIX locks do not exclude connections of one process through two SQLite libraries. */
 const addUncommitted: AddUncommitted = async ({ dataDir, clock }, { topic, key }) => {

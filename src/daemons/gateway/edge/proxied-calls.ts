@@ -3,6 +3,10 @@ import { ANONYMOUS_HOST, type Caller } from '../../../contracts/index.ts';
 import { type ClientSideOf, type HttpKit, idsOf, pathOf, requireValidRequest } from '../../../http/index.ts';
 import type { MaybePromise } from '../../../kit/data/maybe-promise.ts';
 import { toPlatformError } from '../../../kit/errors/errors.ts';
+import { AccessRules, type FoundRule } from '../domain/access/access-rules.ts';
+import { requireAccess } from '../domain/access/require-access.ts';
+import type { AuditLog } from '../domain/audit/audit-log.ts';
+import { recordCall } from '../domain/audit/call-audit.ts';
 import { actingNamespace } from '../domain/identity/acting-namespace.ts';
 import type { Admins } from '../domain/identity/admins.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
@@ -10,12 +14,14 @@ import { authorizationOf } from '../domain/identity/bearer.ts';
 import type { IsPublicRoute } from '../domain/public-routes.ts';
 import { countedOf, type LimitHeaders, type LimitRequests } from '../domain/request-limits.ts';
 import type { Forward } from '../proxy/forward.ts';
+import type { RecordEnd } from '../proxy/held-answer.ts';
 import { answerError, type ProxiedCall } from '../proxy/proxied-call.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
 
 export interface ProxiedCallsServices {
   authenticator: Authenticator;
   admins: Admins;
+  audit: AuditLog;
   limitRequests: LimitRequests | null;
   forward: Forward;
   /** Returns whether a route can be called without a token. Null unless `gateway.publicPluginRoutes` is enabled. */
@@ -36,6 +42,7 @@ const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
 export class ProxiedCalls {
   readonly #kit: HttpKit;
   readonly #services: ProxiedCallsServices;
+  readonly #rules = new AccessRules();
 
   constructor(kit: HttpKit, services: ProxiedCallsServices) {
     this.#kit = kit;
@@ -109,8 +116,24 @@ export class ProxiedCalls {
   #forward(call: ProxiedCall, caller: Caller, limits: LimitHeaders | null): void {
     const { forward, admins } = this.#services;
     const acting = actingNamespace(call.request.headers, caller, admins);
+    const found = this.#ruleOf(call, acting);
+    if (found) requireAccess(acting, found.rule, { ...call, method: call.request.method! }, this.#kit.logger);
+    const record = found?.rule.audit ? this.#recorderOf(call, acting, found) : undefined;
     const extra = joined(call.corsHeaders, limits);
-    forward(call, acting, call.upstream.name === 'rest' ? joined(extra, SANDBOX) : extra);
+    forward(call, acting, call.upstream.name === 'rest' ? joined(extra, SANDBOX) : extra, record);
+  }
+
+  /** Returns the rule of a call. Reads by callers without restrictions need none. */
+  #ruleOf({ request, upstream }: ProxiedCall, { access }: Caller): FoundRule | undefined {
+    const method = request.method!;
+    if (!access && (method === 'GET' || method === 'HEAD')) return undefined;
+    return this.#rules.find(method, upstream.basePath + request.url!);
+  }
+
+  #recorderOf(call: ProxiedCall, caller: Caller, { rule, params }: FoundRule): RecordEnd {
+    const { requestId, traceId, request } = call;
+    const open = { caller, rule, params, path: request.url!, requestId, traceId };
+    return (end) => recordCall(this.#services.audit, open, end, this.#kit.logger);
   }
 
   #refuse(call: ProxiedCall, thrown: unknown): void {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { SOCKET_ACCESS } from '../../../contracts/index.ts';
 import {
   afterPendingResponses,
   type ClientSideOf,
@@ -13,6 +14,7 @@ import {
   requireValidRequest,
 } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors/errors.ts';
+import { requireAccess } from '../domain/access/require-access.ts';
 import { actingNamespace } from '../domain/identity/acting-namespace.ts';
 import type { Admins } from '../domain/identity/admins.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
@@ -94,6 +96,8 @@ export class Upgrades {
     arrival.tenantId = caller.namespaceId;
     await limitRequests?.(countedOf(headers, caller, ip));
     const acting = actingNamespace(headers, caller, admins);
+    const call = { method: 'GET', route: target.route, requestId, traceId };
+    requireAccess(acting, SOCKET_ACCESS, call, this.#kit.logger);
     return target.handle({ request, socket, head, caller: acting, requestId, traceId, spanId, ip });
   }
 

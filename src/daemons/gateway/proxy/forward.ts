@@ -7,6 +7,7 @@ import { traceparentOf } from '../../../kit/telemetry/trace.ts';
 import { atTurnEnd } from '../../../kit/time/turn-end.ts';
 import type { TimeoutFor } from '../domain/route-timeouts.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
+import { HeldAnswer, type RecordEnd } from './held-answer.ts';
 import { account, answerError, type ProxiedCall } from './proxied-call.ts';
 import { createRequestHeaders } from './request-headers.ts';
 import { type ResponseHead, responseHead } from './response-headers.ts';
@@ -27,15 +28,20 @@ export interface ForwarderDeps {
 
 /**
  * Forwards an authenticated call and sends the response or an error. Never throws. `extra` is a flat list of names and
- * values of additional response headers.
+ * values of additional response headers. With `record`, the answer waits until the call is recorded.
  */
-export type Forward = (call: ProxiedCall, acting: Caller, extra: readonly string[] | null) => void;
+export type Forward = (
+  call: ProxiedCall,
+  acting: Caller,
+  extra: readonly string[] | null,
+  record?: RecordEnd,
+) => void;
 
 export function createForwarder(deps: ForwarderDeps): Forward {
   const { client, internalSecret, bodyLimitBytes, timeoutFor, count } = deps;
   const headersFor = createRequestHeaders(internalSecret);
 
-  return (call, caller, extra) => {
+  return (call, caller, extra, record) => {
     const { request, upstream, requestId, traceId, spanId } = call;
     const answer = new Answer(call, count, extra);
     try {
@@ -55,12 +61,20 @@ export function createForwarder(deps: ForwarderDeps): Forward {
       const origin = upstream.origin();
       const path = upstream.basePath + request.url!;
       let body: Readable | null = null;
-      if (contentLength !== null) body = request;
+      const hold = record && heldBy(answer, record, call);
+      if (hold && (contentLength !== null || chunked))
+        body = metered(request, bodyLimitBytes, answer, hold.chunks);
+      else if (contentLength !== null) body = request;
       else if (chunked) body = metered(request, bodyLimitBytes, answer);
       if (body) continueIfExpected(request, call.response);
       const method = request.method!;
       const timeoutMs = timeoutFor(method, request.url!);
-      answer.begin(client.send({ origin, method, path, headers, body, contentLength, timeoutMs }, answer));
+      answer.begin(
+        client.send(
+          { origin, method, path, headers, body, contentLength, timeoutMs },
+          hold?.handler ?? answer,
+        ),
+      );
     } catch (error) {
       answer.fail(toPlatformError(error));
     }
@@ -219,14 +233,32 @@ function framingOf({ headers }: IncomingMessage, limit: number): Framing {
   return { contentLength, chunked: false };
 }
 
-/** Returns a stream of a chunked request body. The call fails when the body exceeds `limit` bytes. */
-function metered(raw: IncomingMessage, limit: number, answer: Answer): Readable {
+/** Holds an answer back until the call is recorded. `chunks` must receive the request body. */
+function heldBy(
+  answer: Answer,
+  record: RecordEnd,
+  { response }: ProxiedCall,
+): { handler: HeldAnswer; chunks: Buffer[] } {
+  const chunks: Buffer[] = [];
+  const handler = new HeldAnswer(answer, record, chunks);
+  response.on('close', () => handler.onClientGone());
+  return { handler, chunks };
+}
+
+/**
+ * Returns a stream of a request body. The call fails when the body exceeds `limit` bytes. `copies` receives the chunks
+ * of the body.
+ */
+function metered(raw: IncomingMessage, limit: number, answer: Answer, copies?: Buffer[]): Readable {
   let seen = 0;
   const meter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       seen += chunk.length;
       if (seen > limit) answer.fail(tooLarge(limit));
-      else done(null, chunk);
+      else {
+        copies?.push(chunk);
+        done(null, chunk);
+      }
     },
   });
   raw.on('close', () => {

@@ -6,8 +6,8 @@ import { createFairShares, type FairShares } from '../../../kit/limits/fair-shar
 import { traceparentOf } from '../../../kit/telemetry/trace.ts';
 import { type Clock, every } from '../../../kit/time/clock.ts';
 import { minutes } from '../../../kit/time/duration.ts';
+import type { SocketCutOff } from '../domain/access/socket-access.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
-import type { Revocations } from '../domain/identity/revocations.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
 import type { ClientUpgrade } from './client-upgrade.ts';
 import { createRequestHeaders } from './request-headers.ts';
@@ -19,7 +19,7 @@ import type { Upstream } from './upstreams.ts';
 export interface SocketProxyDeps {
   internalSecret: string;
   timeoutMs: number;
-  revocations: Pick<Revocations, 'isRevoked' | 'onRevoked'>;
+  revocations: SocketCutOff;
   count: CountUpstreamRequest;
   clock: Clock;
   clientSideOf: ClientSideOf;

@@ -1,5 +1,6 @@
-import { exchangeToken, refreshToken, whoAmI } from '../../../contracts/index.ts';
+import { type Caller, exchangeToken, refreshToken, whoAmI } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
+import { roleIn } from '../domain/access/access-rights.ts';
 import type { Admins } from '../domain/identity/admins.ts';
 import type { AttemptLimits } from '../domain/identity/attempt-limits.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
@@ -30,6 +31,15 @@ export function authRoutes(
     const caller = await authenticator.authenticate(subjectOf(request));
     const { hostId, namespaceId, kind, expiresAt } = caller;
     const admin = admins.is(caller);
-    return { hostId, namespaceId, kind, admin, expiresAt: Number.isFinite(expiresAt) ? expiresAt : null };
+    const shown = Number.isFinite(expiresAt) ? expiresAt : null;
+    return { hostId, namespaceId, kind, admin, expiresAt: shown, ...restrictionsOf(caller) };
   });
+}
+
+/** Returns the role and the scopes of a caller. Both are absent for a caller without restrictions. */
+function restrictionsOf({ access, namespaceId }: Caller) {
+  return {
+    ...(access?.roles ? { role: roleIn(access.roles, namespaceId) } : {}),
+    ...(access?.scopes ? { scopes: [...access.scopes] } : {}),
+  };
 }

@@ -8,10 +8,10 @@ import { createTokenBucket, type PlatformServices } from '../../../plugins/index
 import type { HostStore } from '../../../store/ports/index.ts';
 import type { ChangeFeed } from '../../membership/change-feed.ts';
 import type { Fence } from '../../membership/membership.ts';
+import type { SocketCutOff } from '../domain/access/socket-access.ts';
 import { HostSession, type Wire } from '../domain/hosts/session.ts';
 import type { HostSessions } from '../domain/hosts/sessions.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
-import type { Revocations } from '../domain/identity/revocations.ts';
 import type { ClientUpgrade, UpgradeHandler } from '../proxy/client-upgrade.ts';
 import { FrameBoundary } from '../proxy/frame-boundary.ts';
 
@@ -23,7 +23,7 @@ export interface HostSocketServices {
   feed: Pick<ChangeFeed, 'spread'>;
   platformServices: PlatformServices;
   authenticator: Authenticator;
-  revocations: Revocations;
+  socketCutOff: SocketCutOff;
 }
 
 const CLOSE_TIMEOUT_MS = 1000;
@@ -40,11 +40,11 @@ const TIME = { msPerSecond: 250, ms: 500 };
  * @spec Authentication 8
  */
 export function hostSocketRoutes(http: Http, services: HostSocketServices): void {
-  const { ownSockets, hostSessions, revocations } = services;
+  const { ownSockets, hostSessions, socketCutOff } = services;
   const hostSocket = new HostSocket(http.kit, services);
   ownSockets.set(HOST_SOCKET.path, hostSocket.accept);
   refusePlainRequests(http);
-  revocations.onRevoked(() => hostSessions.checkLimits());
+  socketCutOff.onRevoked(() => hostSessions.checkLimits());
   http.addHook('preClose', async () => {
     hostSocket.refuseUpgrades();
     await hostSessions.drain();
@@ -107,7 +107,7 @@ class HostSocket {
   }
 
   #sessionOf({ caller, requestId, traceId, ip }: ClientUpgrade, socket: WebSocket): HostSession {
-    const { hostStore, membership, feed, platformServices, authenticator, revocations, hostSessions } =
+    const { hostStore, membership, feed, platformServices, authenticator, socketCutOff, hostSessions } =
       this.#services;
     const { random, clock, logger } = this.#kit;
     return new HostSession({
@@ -127,7 +127,7 @@ class HostSocket {
           traceId,
           ip,
         }),
-      isRevoked: revocations.isRevoked,
+      isRevoked: socketCutOff.isRevoked,
       onOpen: (opened) => hostSessions.adopt(opened),
       onClosed: (closed) => hostSessions.remove(closed),
     });

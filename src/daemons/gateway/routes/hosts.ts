@@ -8,6 +8,8 @@ import {
   revokeHost,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
+import { nativeRule } from '../domain/access/access-rules.ts';
+import { requireAccess } from '../domain/access/require-access.ts';
 import type { Enrolments } from '../domain/hosts/enrolments.ts';
 import type { Hosts } from '../domain/hosts/hosts.ts';
 import { actingNamespace } from '../domain/identity/acting-namespace.ts';
@@ -29,9 +31,9 @@ export interface HostRoutesServices {
 export function hostRoutes(http: Http, services: HostRoutesServices): void {
   const { hosts, enrolments, admins, attempts } = services;
   mount(http, registerHost, { auth: 'open' }, async ({ body, request, reply }) => {
-    const namespaceId = await attempts.guard(request.ip, null, () => registrantNamespace(request, services));
+    request.caller = await attempts.guard(request.ip, null, () => registrantOf(request, services));
     reply.header('cache-control', 'no-store');
-    return hosts.register(namespaceId, body);
+    return hosts.register(request.caller.namespaceId, body);
   });
   mount(http, inviteHost, { auth: 'caller' }, ({ body, caller, reply }) => {
     admins.require(caller);
@@ -46,19 +48,26 @@ export function hostRoutes(http: Http, services: HostRoutesServices): void {
   });
 }
 
+/** Host id of callers with an enrolment token, in the audit log. */
+const ENROLMENT = 'enrolment';
+
 /**
- * Returns the namespace of the enrolment token. Without an enrolment token, the caller must be an administrator of the
- * namespace.
+ * Returns the caller with the namespace of the enrolment token. Without an enrolment token, the caller must be an
+ * administrator of the namespace.
  */
-async function registrantNamespace(request: FastifyRequest, services: HostRoutesServices): Promise<string> {
+async function registrantOf(request: FastifyRequest, services: HostRoutesServices): Promise<Caller> {
   const { enrolments, authenticator, admins } = services;
   const header = authorizationOf(request.raw.rawHeaders);
   const token = typeof header === 'string' ? bearerToken(header) : undefined;
   if (token && enrolments.looksLikeOne(token)) {
     const namespaceId = await enrolments.redeem(token);
-    if (namespaceId !== undefined) return namespaceId;
+    if (namespaceId !== undefined) return { hostId: ENROLMENT, namespaceId };
   }
+  const { method, path } = registerHost;
+  const checked = { method, route: path, requestId: request.id, traceId: request.traceId };
   const caller: Caller = await authenticator.authenticate(subjectOf(request));
   admins.require(caller);
-  return actingNamespace(request.headers, caller, admins).namespaceId;
+  const acting = actingNamespace(request.headers, caller, admins);
+  requireAccess(acting, nativeRule(method, path), checked, request.server.kit.logger);
+  return acting;
 }

@@ -3,6 +3,8 @@ import { streamDeliveries } from '../../../contracts/index.ts';
 import { createEventStreams, type EndpointContext, type Http, mount } from '../../../http/index.ts';
 import type { ServerSentEvent } from '../../../kit/streams/server-sent-events.ts';
 import type { DeliveryRecord, WebhookInbox } from '../../../store/ports/index.ts';
+import { nativeRule } from '../domain/access/access-rules.ts';
+import { requireAccess } from '../domain/access/require-access.ts';
 import type { Authenticator } from '../domain/identity/authenticator.ts';
 import { textOf, viewOf } from '../domain/webhooks/admin/delivery-view.ts';
 import { formatCursor, parseCursor, readTail, type TailCursor } from '../domain/webhooks/admin/tail.ts';
@@ -43,8 +45,8 @@ async function* follow(
   const start = formatCursor(cursor);
   yield [{ comment: `from ${start}`, id: start, event: 'hello', data: '{}' }];
   for (;;) {
-    // The token is verified at each poll, so that the stream ends when the token expires or is revoked.
-    await services.authenticator.authenticate(subjectOf(call.request));
+    // The token is verified at each poll, so that the stream ends when the token or its role is revoked, or expires.
+    await requireAllowed(services, call);
     const events = await readTail(services.tailedInbox, namespaceId, cursor);
     for (const { kind, record, cursor: reached } of events) {
       cursor = reached;
@@ -54,6 +56,19 @@ async function* follow(
     }
     if (events.length === 0) await sleep(POLL_INTERVAL_MS, undefined, { signal });
   }
+}
+
+/** Throws if the token is not valid any more, or if its role or scopes no longer allow the stream. */
+async function requireAllowed(
+  { authenticator }: WebhookStreamServices,
+  { request, caller }: Call,
+): Promise<void> {
+  const principal = await authenticator.authenticate(subjectOf(request));
+  const { method, path } = streamDeliveries;
+  const { id: requestId, traceId } = request;
+  const { namespaceId } = caller;
+  const checked = { method, route: path, requestId, traceId };
+  requireAccess({ ...principal, namespaceId }, nativeRule(method, path), checked, request.server.kit.logger);
 }
 
 /** Returns the cursor at which the stream starts. This is the client's cursor, or else the latest position. */

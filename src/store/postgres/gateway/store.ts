@@ -5,6 +5,8 @@ import type { PostgresDatabase } from '../database.ts';
 import { PostgresMonitor } from '../database-health.ts';
 import { PostgresMembers } from '../members.ts';
 import { type AnnounceChange, PostgresKeyValue } from '../state/key-value.ts';
+import { postgresAccess } from './access.ts';
+import { postgresAudit } from './audit.ts';
 import { postgresClients } from './clients.ts';
 import { PostgresFeed } from './feed.ts';
 import { postgresHosts } from './hosts.ts';
@@ -40,6 +42,8 @@ export function postgresGatewayStore(
     refreshTokens: postgresRefreshTokens(database, clock),
     hosts: postgresHosts(database, feed),
     mintedTokens: postgresMintedTokens(database),
+    access: postgresAccess(database, feed),
+    audit: postgresAudit(database),
     revocations: postgresRevocations(database, feed),
     members: new PostgresMembers(database.reserved, leaseClock),
     feed,

@@ -1,6 +1,8 @@
 import { DRAINING_MEMBERS, MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE } from '../state/schema.ts';
+import { ACCESS } from './access.ts';
+import { AUDIT } from './audit.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
 
@@ -229,4 +231,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   OWNERS,
   FEED,
   DRAINING_MEMBERS,
+  `${ACCESS} ${AUDIT}`,
 ];

@@ -1,4 +1,4 @@
-import { type Caller, ChosenHostId } from '../../../../contracts/index.ts';
+import { ALL_NAMESPACES, type Caller, type CallerAccess, ChosenHostId } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 
 /**
@@ -21,9 +21,18 @@ export interface Admins {
   listScope(caller: Caller, asked: string | undefined): string | undefined;
 }
 
+/**
+ * Returns whether roles and scopes let the caller act outside its own namespace. Roles for single namespaces and scopes
+ * do not.
+ */
+function actsEverywhere(access: CallerAccess | undefined): boolean {
+  if (!access) return true;
+  return access.scopes === null && (access.roles === null || access.roles.has(ALL_NAMESPACES));
+}
+
 export function createAdmins(hostIds: readonly string[]): Admins {
   const known = new Set(hostIds.filter((hostId) => ChosenHostId.safeParse(hostId).success));
-  const is = ({ hostId }: Caller): boolean => known.has(hostId);
+  const is = ({ hostId, access }: Caller): boolean => known.has(hostId) && actsEverywhere(access);
 
   function require(caller: Caller): void {
     if (!is(caller))

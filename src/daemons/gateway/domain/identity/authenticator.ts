@@ -1,11 +1,11 @@
-import type { Caller } from '../../../../contracts/index.ts';
-import { LIMITS } from '../../../../contracts/index.ts';
+import { type Caller, type CallerAccess, LIMITS } from '../../../../contracts/index.ts';
 import { createBoundedCache } from '../../../../kit/data/bounded-cache.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../../kit/time/duration.ts';
 import { OAuthRefusal, type VerifyOAuth } from '../../../oauth/verifier.ts';
+import type { AccessSubject } from '../access/access-rights.ts';
 import { REPEATED } from '../raw-headers.ts';
 import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './bearer.ts';
 import type { Claims, Jwts } from './jwt.ts';
@@ -21,6 +21,8 @@ export interface Principal extends Caller {
   sid?: string | undefined;
   /** Expiry in epoch ms, or `Infinity` for static tokens. */
   expiresAt: number;
+  /** Claims of a token of the identity provider. */
+  claims?: AccessSubject['claims'];
 }
 
 /** Request data that authentication uses. */
@@ -45,6 +47,8 @@ export interface AuthenticatorDeps {
   staticTokens: StaticTokens;
   jwts: Jwts;
   revocations: { isRevoked(principal: Principal): boolean };
+  /** Roles and scopes. Synchronous, because they are cached in memory. */
+  rights: { of(principal: Principal): CallerAccess | undefined };
   /** Throws SERVICE_UNAVAILABLE while revocations by other processes cannot be read. */
   requireFresh(): void;
   /** Verifies tokens of the issuer in `gateway.oauth`. Undefined if no issuer is configured. */
@@ -72,7 +76,8 @@ interface Remembered {
  * no signature check. Cache hits check the expiry, and revocations clear the cache. @spec Authentication 1
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
-  const { staticTokens, jwts, revocations, requireFresh, verifyOAuth, sessionCookie, clock, logger } = deps;
+  const { staticTokens, jwts, revocations, rights, requireFresh, verifyOAuth, sessionCookie, clock, logger } =
+    deps;
   const remembered = createBoundedCache<Remembered>(REMEMBERED_TOKENS);
 
   async function resolve(token: string): Promise<Principal | AuthFault> {
@@ -89,10 +94,13 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   async function verify(header: string, subject: Subject): Promise<Principal> {
     const token = bearerToken(header);
     if (token === undefined) throw refused('MALFORMED_AUTHORIZATION', subject);
-    const principal = await resolve(token);
-    if (typeof principal === 'string') throw refused(principal, subject);
-    // There must be no `await` between this check and the caching. Otherwise, a revocation in between would be missed.
-    if (revocations.isRevoked(principal)) throw refused('TOKEN_REVOKED', subject, principal);
+    const found = await resolve(token);
+    if (typeof found === 'string') throw refused(found, subject);
+    // There must be no `await` between here and the caching. Otherwise, a revocation or a change of roles in between
+    // would be missed.
+    if (revocations.isRevoked(found)) throw refused('TOKEN_REVOKED', subject, found);
+    const access = rights.of(found);
+    const principal = access ? { ...found, access } : found;
     const recheckMs = RECHECK_MS[isStaticLogin(principal.sid) ? 'static' : principal.kind];
     const recheckAt = recheckMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + recheckMs;
     remembered.set(header, { principal, recheckAt });

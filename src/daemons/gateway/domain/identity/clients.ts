@@ -4,6 +4,8 @@ import type { Random } from '../../../../kit/security/random.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type { ClientRecord, ClientStore } from '../../../../store/ports/index.ts';
+import type { AccessRights } from '../access/access-rights.ts';
+import type { Roles } from '../access/roles.ts';
 import { pageOf } from '../page.ts';
 import type { Admins } from './admins.ts';
 import type { ClientRegistry } from './client-registry.ts';
@@ -14,6 +16,8 @@ export interface ClientsDeps {
   registry: ClientRegistry;
   revocations: Revocations;
   admins: Admins;
+  roles: Pick<Roles, 'scopeNewClient'>;
+  rights: Pick<AccessRights, 'scopesOfClient'>;
   random: Random;
   logger: Logger;
   /**
@@ -24,6 +28,12 @@ export interface ClientsDeps {
   clock: Clock;
 }
 
+export interface NewClient {
+  name: string;
+  namespaceId?: string | undefined;
+  scopes?: string[] | undefined;
+}
+
 export type Clients = ReturnType<typeof createClients>;
 
 /** Creates the service that creates, lists and revokes client credentials. @spec docs/gateway.md "Who may call" */
@@ -32,20 +42,29 @@ export function createClients({
   registry,
   revocations,
   admins,
+  roles,
+  rights,
   random,
   logger,
   operator,
   clock,
 }: ClientsDeps) {
+  const scopesOf = ({ clientId }: ClientRecord): string[] | null => {
+    const scopes = rights.scopesOfClient(clientId);
+    return scopes && [...scopes];
+  };
   return {
-    async create(caller: Caller, asked: { namespaceId?: string | undefined; name: string }) {
+    async create(caller: Caller, asked: NewClient) {
       admins.require(caller);
       const namespaceId = admins.scope(caller, asked.namespaceId);
       // Each client gets its own host id, because revocations apply to a host id.
       const hostId = `client:${random.uuid()}`;
       const { client, clientSecret } = await registry.draft({ hostId, namespaceId, name: asked.name });
+      const { clientId } = client;
+      const { scopes } = asked;
+      if (scopes) await roles.scopeNewClient(client, scopes);
       await store.create(client);
-      return { clientId: client.clientId, clientSecret, hostId, namespaceId };
+      return { clientId, clientSecret, hostId, namespaceId, ...(scopes ? { scopes } : {}) };
     },
     async list(
       caller: Caller,
@@ -58,7 +77,7 @@ export function createClients({
         records.slice(start, start + query.limit + 1),
         query.limit,
         ({ clientId }) => clientId,
-        clientOf,
+        (record) => ({ ...clientOf(record), scopes: scopesOf(record) }),
       );
     },
     async revoke(caller: Caller, clientId: string): Promise<void> {

@@ -4,6 +4,7 @@ import type {
   WebhookTrigger,
   WorkflowDefinition,
 } from '../../../../contracts/index.ts';
+import { canonicalJson } from '../../../../kit/data/json.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { repeatedIds } from '../cron/schedule-ids.ts';
 import { scheduleFault } from '../cron/schedule-times.ts';
@@ -85,15 +86,6 @@ export function invalidInput(
   return new PlatformError('VALIDATION_ERROR', `${told[0]!.path}: ${told[0]!.message}`, {
     details: { issues: told },
   });
-}
-
-/** Serializes JSON with sorted keys, so that equal definitions have equal text. */
-export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, item) =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : item,
-  );
 }
 
 /** Returns the canonical text of a definition, and its hash. Each run is pinned to this text. */

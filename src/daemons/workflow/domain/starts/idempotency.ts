@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../../../kit/data/json.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue, KeyedRun, RunRecord } from '../../../../store/ports/index.ts';
-import { canonicalJson } from '../definition/compile-common.ts';
 
 /**
  * Start request as sent by the client. Changed definitions thus do not affect the comparison with a repeat. `retry` and

@@ -1,0 +1,174 @@
+import type { Role } from './access.ts';
+
+/** Access rule of an endpoint. @spec docs/gateway.md "Roles" */
+export interface AccessRule {
+  /**
+   * The role that the endpoint needs. `caller` allows every authenticated caller, `open` needs no token, and `service`
+   * needs the secret of the platform.
+   */
+  readonly needs: Role | 'caller' | 'open' | 'service';
+  /** Whether the call acts beyond one namespace. The role must then be given for all namespaces. */
+  readonly isGlobal?: boolean;
+  /** The scope that allows a client with scopes to call the endpoint. Without it, such clients are refused. */
+  readonly scope?: string;
+  /** Action in the audit log. Calls without an action are not recorded. */
+  readonly audit?: string;
+  /**
+   * Object in the audit log. `{name}` is replaced by a path parameter, or else by a field of the body, the query
+   * or the reply. `{a|b}` takes the first that is present.
+   */
+  readonly object?: string;
+}
+
+const OPEN: AccessRule = { needs: 'open' };
+const SERVICE: AccessRule = { needs: 'service' };
+const CALLER: AccessRule = { needs: 'caller' };
+const VIEWER: AccessRule = { needs: 'viewer' };
+const EDITOR: AccessRule = { needs: 'editor' };
+const DELIVERIES: AccessRule = { needs: 'viewer', scope: 'deliveries:read' };
+
+const edits = (audit: string, object: string): AccessRule => ({ needs: 'editor', audit, object });
+const administers = (audit: string, object: string): AccessRule => ({ needs: 'admin', audit, object });
+const governs = (audit: string, object: string): AccessRule => ({
+  ...administers(audit, object),
+  isGlobal: true,
+});
+
+const WEBHOOK = 'webhook:{pluginId}/{event}/{instanceId}';
+const ROLE = 'role:{subject}';
+const PLUGIN = 'plugin:{pluginId|id|source|folder}';
+const RUN = 'run:{runId}';
+
+/** Access rule of every endpoint, by method and path. A test compares the table with the endpoints. */
+export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
+  'GET /health': OPEN,
+  'GET /api/v1/health': OPEN,
+  'GET /ready': OPEN,
+  'GET /api/v1/ready': OPEN,
+  'POST /auth/token': OPEN,
+  'POST /auth/refresh': OPEN,
+  'POST /webhooks/:pluginId/:event': OPEN,
+  'POST /webhooks/:pluginId/:event/:instanceId': OPEN,
+  'GET /api/v1/whoami': CALLER,
+
+  'POST /internal/dispatch': SERVICE,
+  'POST /internal/plugins/reread': SERVICE,
+  'GET /internal/plugins/:pluginId/webhooks': SERVICE,
+  'POST /internal/deliveries/attempts': SERVICE,
+  'POST /internal/deliveries/scheduler': SERVICE,
+  'POST /internal/deliveries/notice': SERVICE,
+  'POST /internal/processes/reread': SERVICE,
+  'GET /internal/processes/metrics': SERVICE,
+  'GET /internal/workflows/triggers': SERVICE,
+  'POST /internal/workflows/deliveries': SERVICE,
+  'POST /internal/workflows/notices': SERVICE,
+  'POST /internal/workflows/steps/enter': SERVICE,
+  'POST /internal/workflows/steps/recall': SERVICE,
+  'POST /internal/workflows/steps/settle': SERVICE,
+  'POST /internal/workflows/steps/begin': SERVICE,
+  'POST /internal/workflows/steps/watch': SERVICE,
+
+  'GET /api/v1/access/roles': VIEWER,
+  'PUT /api/v1/access/roles': governs('role.grant', ROLE),
+  'DELETE /api/v1/access/roles': governs('role.revoke', ROLE),
+  'GET /api/v1/clients': VIEWER,
+  'POST /api/v1/clients': governs('client.create', 'client:{clientId}'),
+  'DELETE /api/v1/clients/:clientId': governs('client.revoke', 'client:{clientId}'),
+  'PUT /api/v1/clients/:clientId/scopes': governs('client.scopes', 'client:{clientId}'),
+  'GET /api/v1/tokens': VIEWER,
+  'POST /api/v1/tokens': governs('token.mint', 'token:{jti}'),
+  'DELETE /api/v1/tokens/:jti': governs('token.revoke', 'token:{jti}'),
+  'POST /hosts/register': governs('host.register', 'host:{hostId}'),
+  'POST /api/v1/hosts/invite': governs('host.invite', 'namespace:{namespaceId}'),
+  'GET /api/v1/hosts': VIEWER,
+  'GET /api/v1/hosts/:hostId': VIEWER,
+  'DELETE /api/v1/hosts/:hostId': governs('host.revoke', 'host:{hostId}'),
+  'GET /api/v1/audit': VIEWER,
+  'GET /api/v1/audit/verify': { needs: 'admin', isGlobal: true },
+
+  'GET /api/v1/webhooks': VIEWER,
+  'POST /api/v1/webhooks/provision': administers('webhook.provision', WEBHOOK),
+  'DELETE /api/v1/webhooks/:pluginId/:event': administers('webhook.revoke', WEBHOOK),
+  'DELETE /api/v1/webhooks/:pluginId/:event/:instanceId': administers('webhook.revoke', WEBHOOK),
+  'POST /api/v1/webhooks/pause': edits('webhook.pause', WEBHOOK),
+  'POST /api/v1/webhooks/resume': edits('webhook.resume', WEBHOOK),
+  'POST /api/v1/webhooks/send': edits('webhook.send', WEBHOOK),
+  'GET /api/v1/webhooks/deliveries': DELIVERIES,
+  'GET /api/v1/webhooks/deliveries/:webhookId': DELIVERIES,
+  'GET /api/v1/webhooks/deliveries/stream': DELIVERIES,
+  'POST /api/v1/webhooks/deliveries/replay': edits('delivery.replay', 'deliveries'),
+  'POST /api/v1/webhooks/deliveries/:webhookId/replay': edits('delivery.replay', 'delivery:{webhookId}'),
+
+  'GET /api/v1/workflows': VIEWER,
+  'GET /api/v1/workflows/runs': VIEWER,
+  'POST /api/v1/workflows/runs': EDITOR,
+  'GET /api/v1/workflows/runs/:runId': VIEWER,
+  'DELETE /api/v1/workflows/runs/:runId': edits('run.cancel', RUN),
+  'POST /workflows/runs/:runId/cancel': edits('run.cancel', RUN),
+  'POST /api/v1/workflows/runs/:runId/cancel': edits('run.cancel', RUN),
+  'POST /api/v1/workflows/runs/:runId/rerun': edits('run.rerun', RUN),
+  'GET /api/v1/workflows/runs/:runId/logs': VIEWER,
+  'GET /api/v1/workflows/runs/:runId/events': VIEWER,
+  'GET /api/v1/workflows/runs/:runId/steps': VIEWER,
+  'POST /api/v1/workflows/runs/:runId/approvals/:stepId': edits('run.approve', 'run:{runId}/{stepId}'),
+  'POST /api/v1/workflows/runs/:runId/signals/:name': EDITOR,
+  'POST /api/v1/workflows/runs/:runId/steps/:stepId/decision': edits('run.decide', 'run:{runId}/{stepId}'),
+  'POST /api/v1/workflows/decisions': edits('run.decide', 'runs'),
+  'GET /api/v1/workflows/schedules': VIEWER,
+  'POST /api/v1/workflows/schedules/:scheduleId/pause': edits('schedule.pause', 'schedule:{scheduleId}'),
+  'POST /api/v1/workflows/schedules/:scheduleId/resume': edits('schedule.resume', 'schedule:{scheduleId}'),
+  'POST /api/v1/workflows/schedules/:scheduleId/trigger': edits('schedule.trigger', 'schedule:{scheduleId}'),
+  'POST /api/v1/jobs': EDITOR,
+  'GET /api/v1/jobs': VIEWER,
+  'GET /api/v1/jobs/:jobId': VIEWER,
+  'DELETE /api/v1/jobs/:jobId': edits('job.cancel', 'job:{jobId}'),
+  'GET /api/v1/commands': VIEWER,
+  'GET /api/v1/commands/:pluginId/:commandId': VIEWER,
+  'POST /api/v1/commands/:pluginId/:commandId': EDITOR,
+
+  'GET /api/v1/marketplace/plugins': VIEWER,
+  'GET /api/v1/marketplace/plugins/:pluginId': VIEWER,
+  'GET /api/v1/marketplace/plugins/:pluginId/package': VIEWER,
+  'POST /api/v1/marketplace/plans': { needs: 'admin', isGlobal: true },
+  'POST /api/v1/marketplace/plugins': governs('plugin.install', PLUGIN),
+  'DELETE /api/v1/marketplace/plugins/:pluginId': governs('plugin.uninstall', PLUGIN),
+  'POST /api/v1/marketplace/plugins/:pluginId/update': governs('plugin.update', PLUGIN),
+  'POST /api/v1/marketplace/plugins/:pluginId/enable': governs('plugin.enable', PLUGIN),
+  'POST /api/v1/marketplace/plugins/:pluginId/disable': governs('plugin.disable', PLUGIN),
+  'POST /api/v1/marketplace/links': governs('plugin.link', PLUGIN),
+  'DELETE /api/v1/marketplace/links/:pluginId': governs('plugin.unlink', PLUGIN),
+  'POST /api/v1/marketplace/reload': governs('plugin.reload', 'plugins'),
+
+  'GET /api/v1/routes': VIEWER,
+  'GET /api/v1/logs': VIEWER,
+  'GET /api/v1/analytics/events': VIEWER,
+  'GET /api/v1/analytics/stats': VIEWER,
+  'GET /api/v1/analytics/daily': VIEWER,
+  'GET /api/v1/analytics/stats/daily': VIEWER,
+
+  'GET /api/v1/state/:namespace/:key': SERVICE,
+  'PUT /api/v1/state/:namespace/:key': SERVICE,
+  'DELETE /api/v1/state/:namespace/:key': SERVICE,
+  'POST /api/v1/state/:namespace/:key/increment': SERVICE,
+  'GET /api/v1/state/:namespace': SERVICE,
+  'GET /api/v1/storage/:namespace/:key': SERVICE,
+  'PUT /api/v1/storage/:namespace/:key': SERVICE,
+  'DELETE /api/v1/storage/:namespace/:key': SERVICE,
+  'GET /api/v1/storage/:namespace/:key/stat': SERVICE,
+  'GET /api/v1/storage/:namespace': SERVICE,
+  'PUT /api/v1/vectors/:namespace/:collection': SERVICE,
+  'POST /api/v1/vectors/:namespace/:collection/search': SERVICE,
+  'POST /api/v1/vectors/:namespace/:collection/delete': SERVICE,
+};
+
+/** Rule of a WebSocket, which can carry calls of any kind. */
+export const SOCKET_ACCESS: AccessRule = EDITOR;
+
+/**
+ * Returns the rule of a route without an endpoint. Plugin routes need an editor if they can change data. Unknown routes
+ * need an administrator for that.
+ */
+export function undeclaredAccess(method: string, isPluginRoute: boolean): AccessRule {
+  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return VIEWER;
+  return isPluginRoute ? EDITOR : { needs: 'admin', isGlobal: true };
+}

@@ -1,0 +1,23 @@
+import { SOCKET_ACCESS } from '../../../../contracts/index.ts';
+import type { Principal } from '../identity/authenticator.ts';
+import type { Revocations } from '../identity/revocations.ts';
+import type { AccessRights } from './access-rights.ts';
+import { allowsAccess } from './require-access.ts';
+
+/** Decides which open WebSockets must be closed because of a revocation or a change of roles or scopes. */
+export interface SocketCutOff {
+  isRevoked(principal: Principal): boolean;
+  onRevoked(listener: () => void): void;
+}
+
+export function createSocketCutOff(revocations: Revocations, rights: AccessRights): SocketCutOff {
+  return {
+    isRevoked: (principal) =>
+      revocations.isRevoked(principal) ||
+      !allowsAccess({ ...principal, access: rights.of(principal) }, SOCKET_ACCESS),
+    onRevoked(listener) {
+      revocations.onRevoked(listener);
+      rights.onChanged(listener);
+    },
+  };
+}

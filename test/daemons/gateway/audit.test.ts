@@ -1,0 +1,356 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import pg from 'pg';
+import { describe, expect, test } from 'vitest';
+import {
+  type AuditEntry,
+  createClientCredentials,
+  ENDPOINT_ACCESS,
+  grantRole,
+  listAudit,
+  listDeliveries,
+  mintToken,
+  pauseWebhook,
+  provisionWebhook,
+  resumeWebhook,
+  revokeRole,
+  setClientScopes,
+  verifyAudit,
+} from '../../../src/contracts/index.ts';
+import { createPeers } from '../../../src/daemons/peers.ts';
+import { TEST_KEYS, TEST_OPERATOR, type TestDaemonOptions } from '../../support/daemon.ts';
+import { ADMIN_TOKEN, deliver, MEMBER_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { migratedPostgres } from '../../support/migrated-postgres.ts';
+import { POSTGRES_PROGRAMS } from '../../support/postgres.ts';
+import { type EchoUpstream, startUpstream } from './support/echo-upstream.ts';
+
+interface Bench {
+  gateway: TestGateway;
+  upstream: EchoUpstream;
+  /** Runs SQL on the database behind the gateway's back. */
+  sql(text: string): Promise<void>;
+}
+
+async function onSqlite(options: TestDaemonOptions = {}): Promise<Bench> {
+  const bench = await start(options);
+  return {
+    ...bench,
+    async sql(text) {
+      // In another process: POSIX locks do not exclude connections of one process through two SQLite libraries.
+      const program = `const db = new (require('node:sqlite').DatabaseSync)(process.argv[1]);
+        db.exec(process.argv[2]); db.close();`;
+      const unlocked = `drop trigger if exists audit_entry_update; drop trigger if exists audit_entry_delete; ${text}`;
+      execFileSync(process.execPath, ['-e', program, join(bench.gateway.dataDir, 'svc.db'), unlocked]);
+    },
+  };
+}
+
+async function onPostgres(options: TestDaemonOptions = {}): Promise<Bench> {
+  const url = await migratedPostgres();
+  const bench = await start({ ...options, config: { ...options.config, store: { url } } });
+  return {
+    ...bench,
+    async sql(text) {
+      const client = new pg.Client(url);
+      await client.connect();
+      await client.query(`set search_path to svc; alter table audit_entry disable trigger all; ${text}`);
+      await client.end();
+    },
+  };
+}
+
+async function start(options: TestDaemonOptions) {
+  const upstream = await startUpstream((request, response) => {
+    const status = Number(request.headers['x-answer'] ?? 200);
+    if (status === 0) return void request.socket.destroy();
+    response.writeHead(status, { 'content-type': 'application/json' }).end('{"id":"toy"}');
+  });
+  const gateway = await startGateway({
+    peers: createPeers({ rest: upstream.url, workflow: upstream.url }),
+    operator: { ...TEST_OPERATOR, hostId: 'root' },
+    ...options,
+    config: { ...options.config, gateway: { admins: ['operator'] } },
+  });
+  return { gateway, upstream };
+}
+
+const entries = async (gateway: TestGateway): Promise<AuditEntry[]> =>
+  (await gateway.call(listAudit, { query: { limit: 500 } })).items.reverse();
+
+async function send(
+  gateway: TestGateway,
+  name: string,
+  { params = {}, body, headers = {} }: { params?: Record<string, string>; body?: unknown; headers?: object },
+) {
+  const [method, path] = name.split(' ');
+  const url = path!.replace(/:(\w+)/g, (_, param: string) => encodeURIComponent(params[param] ?? 'x'));
+  return gateway.fetch(url, {
+    method: method!,
+    headers: {
+      authorization: `Bearer ${ADMIN_TOKEN}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+const HOOK = { pluginId: '@acme/orders', event: 'created' };
+const MULTI = { pluginId: '@acme/orders', event: 'shop', instanceId: 'one' };
+const HOST = { name: 'x', publicKey: Buffer.alloc(32, 1).toString('base64') };
+
+/** What the endpoints of the gateway need to succeed; the upstream answers 200 to everything else. */
+async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
+  const client = await gateway.call(createClientCredentials, { body: { name: 'ci' } });
+  const { jti } = await gateway.call(mintToken, { body: { hostId: 'ci' } });
+  await gateway.call(provisionWebhook, { body: MULTI as never });
+  const { secret } = await gateway.call(provisionWebhook, { body: HOOK as never });
+  const host = await (await send(gateway, 'POST /hosts/register', { body: HOST })).json();
+  const delivered = await deliver(gateway, { event: 'created', secret, payload: { delivery: { id: '1' } } });
+  expect(delivered.status).toBe(200);
+  const { items } = await gateway.call(listDeliveries);
+  const { webhookId } = items[0]!;
+  const { clientId } = client;
+  const { hostId } = host as { hostId: string };
+  return {
+    'PUT /api/v1/access/roles': { body: { subject: 'host:x', role: 'viewer' } },
+    'POST /api/v1/clients': { body: { name: 'x' } },
+    'PUT /api/v1/clients/:clientId/scopes': { params: { clientId }, body: { scopes: ['messages:send'] } },
+    'DELETE /api/v1/clients/:clientId': { params: { clientId } },
+    'POST /api/v1/tokens': { body: { hostId: 'ci' } },
+    'DELETE /api/v1/tokens/:jti': { params: { jti } },
+    'POST /hosts/register': { body: HOST },
+    'POST /api/v1/hosts/invite': { body: { namespaceId: 'default' } },
+    'DELETE /api/v1/hosts/:hostId': { params: { hostId } },
+    'POST /api/v1/webhooks/provision': { body: HOOK },
+    'POST /api/v1/webhooks/pause': { body: HOOK },
+    'POST /api/v1/webhooks/resume': { body: HOOK },
+    'POST /api/v1/webhooks/send': { body: { ...HOOK, data: '{}' } },
+    'POST /api/v1/webhooks/deliveries/replay': { body: { since: 0 } },
+    'POST /api/v1/webhooks/deliveries/:webhookId/replay': { params: { webhookId } },
+    'DELETE /api/v1/webhooks/:pluginId/:event': { params: HOOK },
+    'DELETE /api/v1/webhooks/:pluginId/:event/:instanceId': { params: MULTI },
+  };
+}
+
+const DRIVERS: Array<[string, (options?: TestDaemonOptions) => Promise<Bench>]> = [
+  ['SQLite', onSqlite],
+  ...(POSTGRES_PROGRAMS ? [['PostgreSQL', onPostgres] as (typeof DRIVERS)[0]] : []),
+];
+
+describe.each(DRIVERS)('the audit log on %s', (_driver, open) => {
+  test('every endpoint with an action writes exactly one entry', async () => {
+    const { gateway } = await open();
+    const given = await inputs(gateway);
+    const audited = Object.entries(ENDPOINT_ACCESS).filter(([, { audit }]) => audit !== undefined);
+    // Objects are deleted last.
+    audited.sort(([a], [b]) => Number(a.startsWith('DELETE')) - Number(b.startsWith('DELETE')));
+    expect(audited.length).toBeGreaterThan(35);
+    for (const [name, { audit }] of audited) {
+      const before = (await entries(gateway)).length;
+      const query = name.startsWith('DELETE /api/v1/access') ? '?subject=host%3Ax' : '';
+      const response = await send(gateway, name + query, {
+        body: name.startsWith('DELETE') ? undefined : {},
+        ...given[name],
+      });
+      const written = (await entries(gateway)).slice(before);
+      expect([name, response.status < 300, written.length]).toEqual([name, true, 1]);
+      expect(written[0]).toMatchObject({
+        action: audit,
+        actor: 'operator',
+        actorKind: 'static',
+        namespaceId: 'default',
+        outcome: 'succeeded',
+        status: response.status,
+        requestId: response.headers.get('x-request-id'),
+        anchored: true,
+      });
+      expect(written[0]!.object).not.toMatch(/^$|[{}]|:$/);
+    }
+    const verified = await gateway.call(verifyAudit);
+    expect(verified).toMatchObject({ intact: true, fault: null, warnings: [] });
+    expect(verified.entries).toBe((await entries(gateway)).length);
+  });
+
+  test('an entry names object and role, and contains no secret', async () => {
+    const { gateway } = await open();
+    const { clientSecret, clientId } = await gateway.call(createClientCredentials, { body: { name: 'ci' } });
+    const secret = 'a-given-secret-of-more-than-thirty-two-characters';
+    await gateway.call(provisionWebhook, { body: { ...HOOK, secret } as never });
+    await gateway.call(grantRole, { body: { subject: 'host:member', role: 'admin' } });
+    await gateway.call(pauseWebhook, { body: HOOK as never }, MEMBER_TOKEN);
+    await send(gateway, 'POST /api/v1/marketplace/plugins', {
+      body: { source: 'https://user:hunter2@example.com/toy.tgz' },
+      headers: { 'x-answer': '500' },
+    });
+    const all = await entries(gateway);
+    expect(all.map(({ action, object, role, outcome }) => [action, object, role, outcome])).toEqual([
+      ['client.create', `client:${clientId}`, null, 'succeeded'],
+      ['webhook.provision', 'webhook:@acme/orders/created', null, 'succeeded'],
+      ['role.grant', 'role:host:member', null, 'succeeded'],
+      ['webhook.pause', 'webhook:@acme/orders/created', 'admin', 'succeeded'],
+      ['plugin.install', 'plugin:toy', null, 'failed'],
+    ]);
+    for (const text of [clientSecret, secret, 'hunter2']) expect(JSON.stringify(all)).not.toContain(text);
+  });
+
+  test('refused and invalid calls change nothing and are not recorded; an interrupted one is', async () => {
+    const { gateway } = await open();
+    await expect(gateway.call(revokeRole, { query: { subject: 'host:x' } })).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+    });
+    await expect(gateway.call(createClientCredentials, { body: { name: '' } })).rejects.toThrow();
+    await expect(gateway.call(mintToken, { body: { hostId: 'a' } }, MEMBER_TOKEN)).rejects.toThrow();
+    await send(gateway, 'POST /api/v1/marketplace/reload', { headers: { 'x-answer': '409' } });
+    expect(await entries(gateway)).toEqual([]);
+    const cut = await send(gateway, 'POST /api/v1/marketplace/reload', { headers: { 'x-answer': '0' } });
+    expect(cut.status).toBe(502);
+    expect(await entries(gateway)).toMatchObject([
+      { action: 'plugin.reload', outcome: 'unknown', status: 502 },
+    ]);
+  });
+
+  const tampered: Array<[string, string, object]> = [
+    [
+      'changes an entry',
+      "update audit_entry set actor = 'mallory' where sequence = 3",
+      { kind: 'changed', sequence: 3 },
+    ],
+    ['removes an entry', 'delete from audit_entry where sequence = 3', { kind: 'removed', sequence: 3 }],
+    [
+      'removes the first entry',
+      'delete from audit_entry where sequence = 1',
+      { kind: 'removed', sequence: 1 },
+    ],
+    [
+      'swaps two entries',
+      'update audit_entry set sequence = 99 where sequence = 3; update audit_entry set sequence = 3 where sequence = 4; update audit_entry set sequence = 4 where sequence = 99',
+      { kind: 'unlinked', sequence: 3 },
+    ],
+    [
+      'closes the gap after a removal',
+      'delete from audit_entry where sequence = 3; update audit_entry set sequence = 3 where sequence = 4; update audit_entry set sequence = 4 where sequence = 5; update audit_entry set sequence = 5 where sequence = 6',
+      { kind: 'unlinked', sequence: 3 },
+    ],
+    ['cuts off the end', 'delete from audit_entry where sequence > 4', { kind: 'truncated', sequence: 5 }],
+    ['empties the log', 'delete from audit_entry', { kind: 'truncated', sequence: 1 }],
+    [
+      'cuts off the end and sets the head back',
+      'delete from audit_entry where sequence > 4; update audit_head set sequence = 4, hash = (select hash from audit_entry where sequence = 4)',
+      { kind: 'unsigned', sequence: 4 },
+    ],
+    ['deletes the head', 'delete from audit_head', { kind: 'unsigned', sequence: 6 }],
+  ];
+
+  test('verification finds where someone changed, removed or moved entries', async () => {
+    const { gateway, sql } = await open();
+    for (let i = 0; i < 3; i++) {
+      await gateway.call(pauseWebhook, { body: HOOK as never });
+      await gateway.call(resumeWebhook, { body: HOOK as never });
+    }
+    await sql(
+      'create table kept_entry as select * from audit_entry; create table kept_head as select * from audit_head',
+    );
+    for (const [what, change, fault] of tampered) {
+      await sql(change);
+      const { intact, fault: found } = await gateway.call(verifyAudit);
+      expect([what, intact, found]).toMatchObject([what, false, fault]);
+      await sql(`delete from audit_entry; delete from audit_head;
+        insert into audit_entry select * from kept_entry; insert into audit_head select * from kept_head`);
+      expect(await gateway.call(verifyAudit)).toMatchObject({ intact: true, entries: 6 });
+    }
+  });
+
+  test('a former head proves that the log was not set back', async () => {
+    const { gateway, sql } = await open();
+    await gateway.call(pauseWebhook, { body: HOOK as never });
+    const { head: first } = await gateway.call(verifyAudit);
+    await sql('create table kept as select * from audit_head');
+    await gateway.call(resumeWebhook, { body: HOOK as never });
+    const { head } = await gateway.call(verifyAudit);
+    const expecting = ({ sequence, hash }: NonNullable<typeof head>) =>
+      gateway.call(verifyAudit, { query: { expect: `${sequence}:${hash}` } });
+    expect([(await expecting(first!)).intact, (await expecting(head!)).intact]).toEqual([true, true]);
+    await sql(
+      'delete from audit_entry where sequence = 2; delete from audit_head; insert into audit_head select * from kept',
+    );
+    expect((await gateway.call(verifyAudit)).intact).toBe(true);
+    expect(await expecting(head!)).toMatchObject({
+      intact: false,
+      fault: { kind: 'truncated', sequence: 2 },
+    });
+    await gateway.call(pauseWebhook, { body: HOOK as never });
+    expect(await expecting(head!)).toMatchObject({
+      intact: false,
+      fault: { kind: 'unexpected', sequence: 2 },
+    });
+  });
+
+  test('an entry behind a head without a valid signature leaves a warning for ever', async () => {
+    const { gateway, sql } = await open();
+    await gateway.call(pauseWebhook, { body: HOOK as never });
+    await gateway.call(resumeWebhook, { body: HOOK as never });
+    await sql(
+      'delete from audit_entry where sequence = 2; update audit_head set sequence = 1, hash = (select hash from audit_entry)',
+    );
+    await gateway.call(pauseWebhook, { body: HOOK as never });
+    expect(await gateway.call(verifyAudit)).toMatchObject({
+      intact: true,
+      warnings: [expect.stringContaining('entry 2')],
+    });
+  });
+
+  test('a change that cannot be recorded is not answered as a success', async () => {
+    const { gateway, sql } = await open();
+    await sql('alter table audit_head rename to hidden_head');
+    const failing = [
+      await send(gateway, 'POST /api/v1/webhooks/pause', { body: HOOK }),
+      await send(gateway, 'POST /api/v1/marketplace/reload', {}),
+    ];
+    for (const response of failing) {
+      expect(response.status).toBe(500);
+      expect(await response.json()).toMatchObject({
+        error: {
+          code: 'INTERNAL_ERROR',
+          message: expect.stringContaining('audit log'),
+          details: { status: 200 },
+        },
+      });
+    }
+    await expect(
+      gateway.call(grantRole, { body: { subject: 'host:member', role: 'viewer' } }),
+    ).rejects.toThrow();
+    await sql('alter table hidden_head rename to audit_head');
+    await gateway.call(pauseWebhook, { body: HOOK as never }, MEMBER_TOKEN);
+    const failures = gateway.logs.lines.filter(({ reasonCode }) => reasonCode === 'AUDIT_WRITE_FAILED');
+    expect(failures.length).toBeGreaterThanOrEqual(2);
+  });
+});
+
+test('callers see the changes of their own namespace, administrators all', async () => {
+  const { gateway } = await onSqlite();
+  const { clientId } = await gateway.call(createClientCredentials, { body: { name: 'a' } });
+  await gateway.call(setClientScopes, { params: { clientId }, body: { scopes: ['queue:a'] } });
+  await gateway.call(pauseWebhook, { body: HOOK as never }, ADMIN_TOKEN, { 'x-svc-namespace': 'other' });
+  const actions = async (token: string, query = {}) =>
+    (await gateway.call(listAudit, { query }, token)).items.map(({ action }) => action);
+  expect(await actions(ADMIN_TOKEN)).toEqual(['webhook.pause', 'client.scopes', 'client.create']);
+  expect(await actions(MEMBER_TOKEN)).toEqual(['client.scopes', 'client.create']);
+  expect(await actions(ADMIN_TOKEN, { action: 'client.' })).toEqual(['client.scopes', 'client.create']);
+  await expect(actions(MEMBER_TOKEN, { namespaceId: 'other' })).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  await expect(gateway.call(verifyAudit, {}, MEMBER_TOKEN)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  const first = await gateway.call(listAudit, { query: { limit: 2 } });
+  const second = await gateway.call(listAudit, { query: { limit: 2, cursor: first.nextCursor! } });
+  expect([first.items.length, second.items.length, second.nextCursor]).toEqual([2, 1, null]);
+});
+
+test('another internal secret does not verify the head', async () => {
+  const { gateway } = await onSqlite();
+  await gateway.call(pauseWebhook, { body: HOOK as never });
+  await gateway.close();
+  const keys = { ...TEST_KEYS, internalSecret: 'another-internal-test-secret-of-length' };
+  const { gateway: again } = await start({ dataDir: gateway.dataDir, keys });
+  expect(await again.call(verifyAudit)).toMatchObject({ intact: false, fault: { kind: 'unsigned' } });
+  await again.call(resumeWebhook, { body: HOOK as never });
+  expect(await again.call(verifyAudit)).toMatchObject({ intact: true, warnings: [expect.any(String)] });
+});
