@@ -239,6 +239,11 @@ describe.each(DRIVERS)('the audit log on %s', (_driver, open) => {
       'delete from audit_entry where sequence > 4; update audit_head set sequence = 4, hash = (select hash from audit_entry where sequence = 4)',
       { kind: 'unsigned', sequence: 4 },
     ],
+    [
+      'adds an entry',
+      'create table one as select * from audit_entry where sequence = 6; update one set sequence = 7; insert into audit_entry select * from one; drop table one',
+      { kind: 'unsigned', sequence: 7 },
+    ],
     ['deletes the head', 'delete from audit_head', { kind: 'unsigned', sequence: 6 }],
   ];
 

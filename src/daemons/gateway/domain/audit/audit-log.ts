@@ -91,6 +91,7 @@ export class AuditLog {
     }
     const { last } = check;
     fault ??= endFault(last, head, head !== undefined && chain.isSigned(head)) ?? missing(last, expected);
+    fault ??= await this.#beyondHead(check.entries);
     return {
       intact: fault === undefined,
       entries: check.entries,
@@ -101,6 +102,14 @@ export class AuditLog {
           `The head before entry ${sequence} had no valid signature: GATEWAY_INTERNAL_SECRET was replaced, or entries before it were removed.`,
       ),
     };
+  }
+
+  /** Returns a fault if there is an entry that no signed head covers. */
+  async #beyondHead(sequence: number): Promise<AuditFault | undefined> {
+    const [next] = await this.#deps.store.after(sequence, 1);
+    if (!next || next.sequence <= ((await this.#deps.store.head())?.sequence ?? 0)) return undefined;
+    const message = `Entry ${next.sequence} was added without a signature.`;
+    return { kind: 'unsigned', sequence: next.sequence, message };
   }
 }
 
