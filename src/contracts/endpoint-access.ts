@@ -50,6 +50,10 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /webhooks/:pluginId/:event': OPEN,
   'POST /webhooks/:pluginId/:event/:instanceId': OPEN,
   'GET /api/v1/whoami': CALLER,
+  'POST /api/v1/studio/links': CALLER,
+  'POST /studio/session': OPEN,
+  'GET /studio/session': OPEN,
+  'DELETE /studio/session': CALLER,
 
   'POST /internal/dispatch': SERVICE,
   'POST /internal/plugins/reread': SERVICE,

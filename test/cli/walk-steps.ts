@@ -177,6 +177,7 @@ export const STEPS: Record<string, Step[]> = {
     },
     { args: ({ client, gateway }) => ['login', client, '--url', gateway], stdin: () => 'wrong', code: 4 },
   ],
+  studio: [step('studio')],
   whoami: [step('whoami'), { args: ({ gateway }) => ['whoami', '--url', gateway] }],
   logout: [{ args: ({ gateway }) => ['logout', '--url', gateway] }, fails(2, 'logout')],
   'clients revoke': [{ args: ({ client }) => ['clients', 'revoke', client] }],

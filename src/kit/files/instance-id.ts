@@ -1,5 +1,5 @@
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Environment } from '../config/secret-ref.ts';
 import { codeOf } from '../errors/errors.ts';
 import type { Random } from '../security/random.ts';
@@ -40,6 +40,7 @@ export function isOfNode(instance: string, node: string): boolean {
 /** Creates the file by linking a complete temporary file. Services that start at the same time thus use the same id. */
 function create(file: string, id: string): string {
   const draft = `${file}.${id}`;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   writeFileSync(draft, `${id}\n`, { mode: 0o600 });
   try {
     linkSync(draft, file);

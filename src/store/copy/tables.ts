@@ -41,7 +41,7 @@ const EVENT_COUNTS = `(
 
 /** Tables with columns that only shared runs need. */
 const BOOTS = '(select *, null as member, null as instance from boot)';
-const RUNS = '(select *, 0 as notices, 0 as notices_read from run)';
+const RUNS = `(select *, 0 as notices, 0 as notices_read, '{}' as killed_by from run)`;
 const SCHEDULES = '(select *, null as claimed_by from schedule)';
 
 /** Tables in the order of copying. */

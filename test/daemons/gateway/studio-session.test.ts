@@ -1,13 +1,17 @@
 import { expect, test } from 'vitest';
 import {
   createClientCredentials,
+  grantRole,
   listTokens,
+  type Role,
   revokeClient,
   revokeToken,
 } from '../../../src/contracts/index.ts';
+import { manualClock } from '../../../src/kit/time/clock.ts';
 import { minutes, seconds } from '../../../src/kit/time/duration.ts';
 import type { AnyJson } from '../../support/any-json.ts';
 import { ADMIN_TOKEN, MEMBER_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startIssuer } from '../../support/oauth-issuer.ts';
 
 interface Browser {
   cookie: string;
@@ -166,4 +170,46 @@ test('a sign-out revokes the session and deletes the cookie', async () => {
   expect(response.status).toBe(200);
   expect(response.headers.getSetCookie()[0]).toMatch(/^svc-session-\d+=; Max-Age=0; /);
   expect(await statusOf(gateway, { cookie, csrf })).toBe(401);
+});
+
+test('a session has the role of its client, also if the role changes later', async () => {
+  const gateway = await startGateway();
+  const { clientId, clientSecret } = await gateway.call(createClientCredentials, {
+    body: { name: 'viewer' },
+  });
+  const give = (role: Role) =>
+    gateway.call(grantRole, {
+      body: { subject: `client:${clientId}`, role, namespaceId: 'default' } as never,
+    });
+  await give('viewer');
+  const session = await signIn(gateway, { clientId, clientSecret });
+  const pause = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
+  const headers = { cookie: session.cookie, 'x-svc-csrf': session.csrf, 'content-type': 'application/json' };
+  const statusOfPause = async () =>
+    (await fetch(`${gateway.url}/api/v1/webhooks/pause`, { ...pause, headers })).status;
+  expect(await statusOf(gateway, session, '/api/v1/webhooks')).toBe(200);
+  expect(await statusOfPause()).toBe(403);
+  await give('editor');
+  expect(await statusOfPause()).toBe(400);
+});
+
+test('a session of an identity provider keeps the claims that decide its role', async () => {
+  const clock = manualClock();
+  const issuer = await startIssuer(() => clock.now());
+  const gateway = await startGateway({ clock, config: { gateway: { oauth: issuer.config } } });
+  await gateway.call(grantRole, {
+    body: { subject: 'claim:groups=guests', role: 'viewer', namespaceId: 'acme' } as never,
+  });
+  const token = await issuer.sign({ groups: ['guests'] });
+  const { cookie, csrf } = await signIn(gateway, { token });
+  const headers = { cookie, 'x-svc-csrf': csrf, 'content-type': 'application/json' };
+  const response = await fetch(`${gateway.url}/api/v1/webhooks/pause`, {
+    method: 'POST',
+    headers,
+    body: '{}',
+  });
+  expect(response.status).toBe(403);
+  expect(await statusOf(gateway, { cookie, csrf }, '/api/v1/webhooks')).toBe(200);
+  const large = await issuer.sign({ groups: ['guests'], note: 'x'.repeat(4000) });
+  expect((await start(gateway, { token: large })).status).toBe(400);
 });

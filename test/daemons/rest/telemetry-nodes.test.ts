@@ -197,8 +197,8 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'two nodes on PostgreSQL
     const server = await PostgresServer.start();
     atEnd(() => server.remove());
     await migrateDatabase(server.url());
-    await server.stop();
     const node = await startNode(server.url());
+    await server.stop();
     const refused = await node.rest.fetch('/api/v1/logs', { headers: asCaller('ci', 'acme') });
     expect(refused.status).toBe(503);
 

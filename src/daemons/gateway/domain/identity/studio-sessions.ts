@@ -15,6 +15,8 @@ import { loginOf, PLATFORM_SCOPE } from './static-tokens.ts';
 const LINK_MS = seconds(60);
 const SESSION_MS = hours(12);
 const LINK_PREFIX = 'svcl_';
+/** Browsers drop cookies above 4096 bytes. */
+const MAX_COOKIE_TOKEN_CHARS = 3800;
 
 /** Proof with which a person signs in. */
 export type SignIn = { link: string } | { token: string } | Credentials;
@@ -56,7 +58,10 @@ export class StudioSessions {
     const caller = await this.#identify(proof, subject);
     const left = caller.expiresAt - clock.now();
     const ttlSeconds = Math.max(1, Math.floor(Math.min(SESSION_MS, left) / 1000));
-    const { token, expiresAt } = await mintedTokens.mintSession(caller, ttlSeconds);
+    const { token, expiresAt } =
+      caller.kind === 'oauth' && 'token' in proof
+        ? { token: requireCookieSize(proof.token), expiresAt: caller.expiresAt }
+        : await mintedTokens.mintSession(caller, ttlSeconds);
     return { session: this.#describe(caller, token, expiresAt), setCookie: cookie.start(token, ttlSeconds) };
   }
 
@@ -71,7 +76,7 @@ export class StudioSessions {
   async #identify(
     proof: SignIn,
     subject: Subject,
-  ): Promise<Caller & { expiresAt: number; sid?: string | undefined }> {
+  ): Promise<Caller & Partial<Principal> & { expiresAt: number }> {
     if ('link' in proof) return this.#redeem(proof.link);
     if ('token' in proof) return this.#fromToken(proof.token, subject);
     const client = await this.#deps.clients.verify(proof);
@@ -107,6 +112,18 @@ export class StudioSessions {
     const { admins, cookie } = this.#deps;
     return { hostId, namespaceId, admin: admins.is(caller), csrfToken: cookie.csrfToken(token), expiresAt };
   }
+}
+
+/**
+ * Returns the token of an identity provider, which is itself the token of the session: its claims decide the roles of
+ * the person. Throws VALIDATION_ERROR if it does not fit into a cookie.
+ */
+function requireCookieSize(token: string): string {
+  if (token.length <= MAX_COOKIE_TOKEN_CHARS) return token;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `The token has ${token.length} characters, but a session holds at most ${MAX_COOKIE_TOKEN_CHARS}. Configure the identity provider to send fewer claims.`,
+  );
 }
 
 /** The store holds only digests, so that read access to the database does not allow a sign-in. */
