@@ -35,6 +35,7 @@ const fails = (code: number, ...args: string[]): Step => ({ args: () => args, co
  */
 export const STEPS: Record<string, Step[]> = {
   up: [step('up', '-d')],
+  studio: [step('studio')],
   status: [
     step('status'),
     {
@@ -177,7 +178,6 @@ export const STEPS: Record<string, Step[]> = {
     },
     { args: ({ client, gateway }) => ['login', client, '--url', gateway], stdin: () => 'wrong', code: 4 },
   ],
-  studio: [step('studio')],
   whoami: [step('whoami'), { args: ({ gateway }) => ['whoami', '--url', gateway] }],
   logout: [{ args: ({ gateway }) => ['logout', '--url', gateway] }, fails(2, 'logout')],
   'clients revoke': [{ args: ({ client }) => ['clients', 'revoke', client] }],

@@ -19,8 +19,9 @@ export function requireGateway(request: FastifyRequest, internalSecret: string):
   const shown = request.headers[HEADERS.internalSecret];
   const isOurs = typeof shown === 'string' && safeEqual(shown, internalSecret);
   if (isOurs && isService(request, internalSecret)) return;
+  const isMissing = shown === undefined;
   reportRefusal(request, {
-    reasonCode: shown === undefined ? 'MISSING_SECRET' : 'WRONG_SECRET',
+    reasonCode: isMissing ? 'MISSING_SECRET' : 'WRONG_SECRET',
     message: `A request from ${request.ip} in the name of a gateway was refused`,
   });
   throw new PlatformError(
