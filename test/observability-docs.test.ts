@@ -29,9 +29,7 @@ const COMPUTED: Record<string, () => string[]> = {
     [...read('daemons/gateway/domain/identity/token-exchange.ts').matchAll(/refused\(\s*'([A-Z_]+)'/g)].map(
       ([, c]) => c!,
     ),
-  // `reportRefusal` gets the codes from its callers.
-  'daemons/gateway/routes/service-caller.ts: reasonCode': () => [],
-  'daemons/gateway/routes/internal-dispatch.ts: reasonCode': () =>
+  'daemons/gateway/routes/service-caller.ts: reasonCode': () =>
     [...read('daemons/gateway/routes/internal-dispatch.ts').matchAll(/refuse\(request, '([A-Z_]+)'/g)].map(
       ([, c]) => c!,
     ),
