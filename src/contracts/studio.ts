@@ -23,6 +23,10 @@ export const createStudioLink = endpoint({
   status: 201,
   reply: z.object({
     path: z.string().describe('Path and fragment of the link, relative to the gateway'),
+    publicUrl: z
+      .string()
+      .nullable()
+      .describe('`gateway.publicUrl`, to which the link is relative if it is set'),
     expiresAt: z.number().describe('Epoch milliseconds'),
   }),
   errors: ['UNAUTHORIZED', 'FORBIDDEN'],

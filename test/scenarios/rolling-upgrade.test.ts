@@ -31,22 +31,20 @@ const AFTER: ReleaseOptions = {
   edits: {
     'src/store/postgres/migrations.ts': [
       [
-        '  { sql: SCHEDULE_RELEASES, minVersion: 1 },\n',
-        `  { sql: SCHEDULE_RELEASES, minVersion: 1 },
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: The text of a source file.
+        '  { sql: `${ACCESS} ${AUDIT}`, minVersion: 1 },\n',
+        `  { sql: \`\${ACCESS} \${AUDIT}\`, minVersion: 1 },
   { sql: 'alter table svc.run add column built_by text; create table svc.run_note (run_seq bigint primary key);', minVersion: 1 },
   { sql: "update svc.run set built_by = 'unknown' where built_by is null; alter table svc.run alter column built_by set not null;", minVersion: ${EXPANDED} },
 `,
       ],
     ],
-    'src/store/postgres/workflow/run-rows.ts': [
+    'src/store/postgres/workflow/run-inserts.ts': [
+      ['trigger_kind,\n  parent_id,', 'trigger_kind, built_by,\n  parent_id,'],
+      ['    trigger_kind: run.trigger,', "    trigger_kind: run.trigger,\n    built_by: '0.2.0',"],
       [
-        'trigger_kind, parent_id, parent_step, rerun_of,',
-        'built_by, trigger_kind, parent_id, parent_step, rerun_of,',
-      ],
-      [':trigger, :parentId, :parentStep, :rerunOf,', "'0.2.0', :trigger, :parentId, :parentStep, :rerunOf,"],
-      [
-        '  return { ...run, seq: row!.seq };',
-        "  await sql('insert into svc.run_note (run_seq) values (:seq)', { seq: row!.seq });\n  return { ...run, seq: row!.seq };",
+        '  ), queued as (',
+        '  ), noted as (insert into svc.run_note (run_seq) select seq from inserted\n  ), queued as (',
       ],
     ],
     'src/store/postgres/gateway/feed.ts': [

@@ -1,4 +1,7 @@
 import { spawn } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { createStudioLink } from '../../contracts/index.ts';
 import { defineCommand, ok } from '../define-command.ts';
@@ -16,24 +19,27 @@ export const studio = defineCommand({
   example: 'svc studio',
   args: z.object({}),
   async run(_args, context) {
-    const { client, globals, ui } = context;
-    const { path, expiresAt } = await client.call(createStudioLink, {});
-    const url = new URL(path, await gatewayUrl(context)).href;
-    const isAttended = !globals.json && process.stdout.isTTY === true;
-    if (isAttended && !(await openBrowser(url)))
-      ui.warn('No browser could be opened. Open the link yourself.');
+    const { client, globals } = context;
+    const { path, publicUrl, expiresAt } = await client.call(createStudioLink, {});
+    // Behind https, browsers keep the cookie only on the public address.
+    const url = new URL(path, publicUrl ?? (await gatewayUrl(context))).href;
+    if (!globals.json && process.stdout.isTTY) openBrowser(url);
     return ok({ url, expiresAt });
   },
-  text: ({ url }: Result, style) => `${url}\n${style.dim('The link works once, within 60 seconds.')}`,
+  text: ({ url }: Result, style) =>
+    `${url}\n${style.dim('The link works once, within 60 seconds. Open it if no browser window appears.')}`,
 });
 
-/** Opens a URL in the person's browser. Returns false if that is not possible. */
-function openBrowser(url: string): Promise<boolean> {
+/**
+ * Opens a URL in the person's browser, if there is one. Other users of the machine can read the arguments of a program,
+ * so the program gets a private file that leads to the URL.
+ */
+function openBrowser(url: string): void {
+  const file = join(mkdtempSync(join(tmpdir(), 'svc-studio-')), 'open.html');
+  writeFileSync(file, `<meta http-equiv="refresh" content="0; url=${url}">`, { mode: 0o600 });
   const program = process.platform === 'darwin' ? 'open' : 'xdg-open';
-  return new Promise((resolve) => {
-    const child = spawn(program, [url], { stdio: 'ignore', detached: true });
-    child.once('error', () => resolve(false));
-    child.once('exit', (code) => resolve(code === 0));
-    child.unref();
-  });
+  const child = spawn(program, [file], { stdio: 'ignore', detached: true });
+  // Without the program, the printed link is enough.
+  child.once('error', () => {});
+  child.unref();
 }

@@ -1,4 +1,5 @@
 import { AuditChain } from '../../kit/security/audit-chain.ts';
+import { minutes } from '../../kit/time/duration.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ChangeFeed } from '../membership/change-feed.ts';
@@ -88,6 +89,8 @@ export async function identityServices(
     studioSessions: new StudioSessions({
       ...{ authenticator, cookie: sessionCookie, clients: registry, mintedTokens, admins },
       ...{ cache: store.cache, clock, random },
+      publicUrl: config.gateway.publicUrl,
+      limiter: resources.createLimiter('studio sign-ins', { windowMs: minutes(1) }),
     }),
   };
 }

@@ -181,7 +181,12 @@ export class PluginRuntime {
       if (this.#reloading) continue;
       if (now === this.#stamp) return;
       this.#stamp = now;
-      await this.reload().catch((error) => logger.error('The plugins could not be reloaded', { error }));
+      await this.reload().catch((error) => {
+        // The next call tries again.
+        this.#stamp = undefined;
+        logger.error('The plugins could not be reloaded', { error });
+      });
+      if (this.#stamp === undefined) return;
     }
   }
 

@@ -72,15 +72,16 @@ export class BatchWriter<Item, Result> {
       const results = await this.#options.write(batch.map(({ item }) => item));
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
     } catch (error) {
-      // One invalid item fails the whole transaction, so the items are then written one by one.
+      // One invalid item, or one whose row is locked for long, fails the whole transaction. The items are then written
+      // one by one.
       if (batch.length > 1 && isFaultOfOneItem(error)) for (const each of batch) await this.#write([each]);
       else for (const { reject } of batch) reject(error);
     }
   }
 }
 
-/** Returns whether the SQLSTATE class of an error stands for invalid data or a violated constraint. */
+/** Returns whether the SQLSTATE of an error stands for invalid data, a violated constraint or a lock timeout. */
 function isFaultOfOneItem(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' && /^(?:22|23|54)/.test(code);
+  return typeof code === 'string' && /^(?:22|23|54|55P03)/.test(code);
 }

@@ -14,7 +14,7 @@ export interface PostgresOptions {
   /** Name of the connections in `pg_stat_activity`. */
   applicationName: string;
   maxConnections?: number;
-  /** Time limit of the server per statement. By default, only the process limits its wait. */
+  /** Time limit of the server per statement. By default, it is shorter than `queryTimeoutMs`. */
   statementTimeoutMs?: number;
   /** Time for which the process waits for a statement. The default is 30 s. */
   queryTimeoutMs?: number;
@@ -32,7 +32,9 @@ const QUERY_TIMEOUT_MS = 30_000;
 /** Time limit for waiting for a free connection while the server answers. */
 const MAX_WAIT_MS = 30_000;
 /** Time limit for idle transactions. A transaction that stays open keeps PostgreSQL from removing dead rows. */
-const IDLE_TRANSACTION_TIMEOUT_MS = 60_000;
+const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
+/** The server cancels a statement before this process stops waiting for it, so that no unconfirmed statement commits. */
+const SERVER_TIMEOUT_RATIO = 0.8;
 const MAX_ATTEMPTS = 5;
 
 const INT8_OID = 20;
@@ -81,7 +83,7 @@ export class PostgresDatabase {
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: queryTimeoutMs,
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
-      ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
+      statement_timeout: statementTimeoutMs ?? Math.round(queryTimeoutMs * SERVER_TIMEOUT_RATIO),
       keepAlive: true,
       types: types as pg.CustomTypesConfig,
     });
@@ -112,7 +114,6 @@ export class PostgresDatabase {
       ...this.#options,
       applicationName: `${this.#options.applicationName}-lists`,
       maxConnections: LIST_CONNECTIONS,
-      statementTimeoutMs: QUERY_TIMEOUT_MS,
     });
     return this.#lists;
   }

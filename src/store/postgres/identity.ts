@@ -52,7 +52,7 @@ export async function requireOriginal(database: PostgresDatabase): Promise<void>
   if (!(await isCopy(database))) return;
   throw new PlatformError(
     'CONFLICT',
-    `The database at ${database.server} is a copy of another one, such as a restored dump. Its waiting deliveries, runs and schedules would run here too. Stop the original platform for good, then run \`svc migrate --adopt --yes\`.`,
+    `The database at ${database.server} is a copy of another one, such as a restored dump, or was moved by pg_upgrade. Its waiting deliveries, runs and schedules would run here too. Stop the original platform, if there is one, for good. Then run \`svc migrate --adopt --yes\`.`,
     { details: { server: database.server, reason: 'DATABASE_IS_COPY' } },
   );
 }
@@ -65,6 +65,8 @@ export async function adoptDatabase(database: PostgresDatabase): Promise<void> {
     await sql('lock table svc.home_database in exclusive mode');
     await sql(RAISE_POSITIONS);
     await sql(`update svc.member set ended_at = ${DATABASE_TIME} where ended_at is null`);
+    // Copies of vectors on the disks of nodes belong to the history of the original.
+    await sql('update svc.vector_collection set instance = gen_random_uuid()');
     await sql('update svc.home_database set identity = svc.database_identity()');
   });
 }

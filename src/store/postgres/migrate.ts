@@ -30,10 +30,13 @@ export interface Migrated {
 /** Key of the advisory lock for migrations. Consists of the bytes of `svc` and a 1. */
 const LOCK_KEY = 0x73766301;
 
-/** Time limit to lock a table. Requests of running nodes that use the table wait behind the migration. */
-const LOCK_TIMEOUT_MS = 1000;
+/**
+ * Time limit to lock a table. Requests of running nodes that use the table wait behind the migration. The limit is above
+ * `deadlock_timeout`, after which PostgreSQL cancels an autovacuum that holds the lock.
+ */
+const LOCK_TIMEOUT_MS = 3000;
 const LOCK_TIMEOUT_CODE = '55P03';
-const MAX_LOCK_ATTEMPTS = 60;
+const MAX_LOCK_ATTEMPTS = 30;
 const LOCK_PAUSE_MS = 500;
 
 /** SQL for the version and the minimum version of the schema. */

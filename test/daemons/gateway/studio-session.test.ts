@@ -3,6 +3,7 @@ import {
   createClientCredentials,
   grantRole,
   listTokens,
+  mintToken,
   type Role,
   revokeClient,
   revokeToken,
@@ -55,7 +56,7 @@ test('a session cookie is HttpOnly and SameSite=Strict, and its session has the 
 test('the cookie is Secure behind a public https URL', async () => {
   const gateway = await startGateway({ config: { gateway: { publicUrl: 'https://svc.example.com' } } });
   const [setCookie] = (await start(gateway, { token: ADMIN_TOKEN })).headers.getSetCookie();
-  expect(setCookie).toMatch(/^svc-session-443=.*; Secure$/);
+  expect(setCookie).toMatch(/^__Host-svc-session-443=.*; Secure$/);
 });
 
 test('a call with the cookie needs the CSRF token of its session', async () => {
@@ -212,4 +213,26 @@ test('a session of an identity provider keeps the claims that decide its role', 
   expect(await statusOf(gateway, { cookie, csrf }, '/api/v1/webhooks')).toBe(200);
   const large = await issuer.sign({ groups: ['guests'], note: 'x'.repeat(4000) });
   expect((await start(gateway, { token: large })).status).toBe(400);
+});
+
+test('a session of a link ends with the token that created the link', async () => {
+  const gateway = await startGateway();
+  const mint = await gateway.call(mintToken, { body: { hostId: 'operator', ttlSeconds: 3600 } });
+  const headers = { authorization: `Bearer ${mint.token}` };
+  const response = await fetch(`${gateway.url}/api/v1/studio/links`, { method: 'POST', headers });
+  const { path } = (await response.json()) as AnyJson;
+  const session = await signIn(gateway, { link: path.split('=')[1] });
+  expect(await statusOf(gateway, session)).toBe(200);
+  await gateway.call(revokeToken, { params: { jti: mint.jti } });
+  expect(await statusOf(gateway, session)).toBe(401);
+});
+
+test('the token of a session starts no further session, and sign-ins are limited per caller', async () => {
+  const gateway = await startGateway();
+  const { cookie } = await signIn(gateway, { token: MEMBER_TOKEN });
+  expect((await start(gateway, { token: cookie.split('=')[1] })).status).toBe(403);
+  const statuses = await Promise.all(
+    Array.from({ length: 30 }, async () => (await start(gateway, { token: MEMBER_TOKEN })).status),
+  );
+  expect(statuses.filter((status) => status === 429)).toHaveLength(1);
 });

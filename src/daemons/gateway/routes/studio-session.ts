@@ -21,9 +21,9 @@ export interface StudioSessionServices {
 /** Routes with which people sign in to the studio and out of it. @spec docs/studio.md */
 export function studioSessionRoutes(http: Http, services: StudioSessionServices): void {
   const { studioSessions, sessionCookie, mintedTokens, attempts } = services;
-  mount(http, createStudioLink, { auth: 'caller' }, ({ caller, reply }) => {
+  mount(http, createStudioLink, { auth: 'caller' }, ({ request, reply }) => {
     reply.header('cache-control', 'no-store');
-    return studioSessions.createLink(caller);
+    return studioSessions.createLink(subjectOf(request));
   });
   mount(http, startStudioSession, { auth: 'open' }, async ({ body, request, reply }) => {
     const clientId = 'clientId' in body ? body.clientId : null;

@@ -56,7 +56,10 @@ class StudioFiles {
 
   async send(name: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     this.#files ??= readFiles();
-    const file = (await this.#files).get(name);
+    const files = await this.#files.finally(() => {});
+    // A later build is found at the next request.
+    if (files.size === 0) this.#files = undefined;
+    const file = files.get(name);
     if (!file) throw missing(name);
     reply.type(TYPES[extname(name)] ?? 'application/octet-stream').header('vary', 'accept-encoding');
     if (!file.brotli || !acceptsBrotli(request.headers['accept-encoding'])) return reply.send(file.plain);

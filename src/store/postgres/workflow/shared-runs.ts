@@ -154,14 +154,16 @@ export class PostgresSharedRuns implements SharedRunStore {
 
   async read(fence: number, notices: Parameters<SharedRunStore['read']>[1]): Promise<void> {
     const values = { seqs: notices.map(({ seq }) => seq), counts: notices.map(({ count }) => count) };
-    await this.#database.read((sql) =>
-      sql(
+    await this.#database.transact(async (sql) => {
+      // All statements lock runs in this order.
+      await sql('select from svc.run where seq = any(:seqs::bigint[]) order by seq desc for update', values);
+      await sql(
         `update svc.run set notices_read = greatest(notices_read, count)
          from unnest(:seqs::bigint[], :counts::integer[]) as notice (run_seq, count)
          where seq = run_seq and fence = :fence`,
         { fence, ...values },
-      ),
-    );
+      );
+    });
   }
 
   ownerOf(fence: number): Promise<RunOwner | undefined> {

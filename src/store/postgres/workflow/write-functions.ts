@@ -4,6 +4,9 @@ import { FINAL, HOLDS_KEY, LIVE, PARKED, WAITS_FOR_KEY } from './schema.ts';
 const INDEX_PLANS = `set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
   set plan_cache_mode = force_generic_plan`;
 
+/** A batch gives up after this time, so that one locked run does not hold up the others. */
+const LOCK_TIMEOUT_MS = 1000;
+
 /** Writes jobs, steps, attempts, events and log lines of the runs in `runs`. */
 const PUT_PARTS = `
   create function svc.put_run_parts(runs bigint[], jobs json, steps json, attempts json, events json, logs json)
@@ -85,7 +88,7 @@ const WRITE_RUNS = `
   create function svc.write_runs(
     writes json, jobs json, steps json, attempts json, events json, logs json, taken json, out applied bigint[],
     out promoted bigint[]
-  ) language plpgsql ${INDEX_PLANS} as $$
+  ) language plpgsql ${INDEX_PLANS} set lock_timeout = ${LOCK_TIMEOUT_MS} as $$
   declare
     all_writes svc.run_write[] := array(select w from json_populate_recordset(null::svc.run_write, writes) as w);
     ended bigint[] := array(select seq from unnest(all_writes) where ${FINAL});
@@ -99,8 +102,8 @@ const WRITE_RUNS = `
       keys := array(select distinct concurrency_key from svc.run
         where seq = any(ended) and concurrency_key is not null order by 1);
       perform pg_advisory_xact_lock(hashtextextended('key ' || key, 0)) from unnest(keys) as key;
-      parents := array(select run.seq from unnest(all_writes) as w join svc.run on run.id = w.wake_parent
-        where run.fence is null or run.fence is distinct from coalesce(w.expected_fence, w.fence));
+      -- Parents of the writer are locked too: another batch of the writer may park them at the same time.
+      parents := array(select run.seq from unnest(all_writes) as w join svc.run on run.id = w.wake_parent);
     end if;
     perform from (select seq from svc.run
       where seq = any(parents || array(select seq from unnest(all_writes))) order by seq desc for update) as locked;

@@ -4,6 +4,8 @@ import { deriveKey, safeEqual } from '../../../../kit/security/keys.ts';
 import { REPEATED, singleHeader } from '../raw-headers.ts';
 
 const SESSION_COOKIE_PREFIX = 'svc-session-';
+/** Browsers accept this prefix only over HTTPS and from this very host, so no subdomain can plant the cookie. */
+const SECURE_PREFIX = '__Host-';
 
 /**
  * Name of the cookie that holds the token of a studio session. Browsers send a cookie to every port of a host, so the
@@ -19,13 +21,19 @@ export function withoutSessionCookies(header: string): string {
   return header
     .split(';')
     .map((pair) => pair.trim())
-    .filter((pair) => !pair.startsWith(SESSION_COOKIE_PREFIX))
+    .filter((pair) => !isSessionCookie(pair))
     .join('; ');
 }
 
 /** Returns whether a `Set-Cookie` value sets a session cookie, which only the gateway may do. */
 export function setsSessionCookie(value: string): boolean {
-  return value.trimStart().startsWith(SESSION_COOKIE_PREFIX);
+  return isSessionCookie(value);
+}
+
+function isSessionCookie(pair: string): boolean {
+  // Browsers ignore spaces and an empty name before the first `=`.
+  const name = pair.replace(/^[\s=]+/, '');
+  return name.startsWith(SESSION_COOKIE_PREFIX) || name.startsWith(SECURE_PREFIX + SESSION_COOKIE_PREFIX);
 }
 
 /** Token of a session cookie, or the reason why the cookie does not count. */
@@ -41,7 +49,7 @@ export class SessionCookie {
   readonly #key: string;
 
   constructor(options: { name: string; isSecure: boolean; secret: string }) {
-    this.#name = options.name;
+    this.#name = options.isSecure ? SECURE_PREFIX + options.name : options.name;
     this.#isSecure = options.isSecure;
     this.#key = deriveKey(options.secret, 'studio-csrf');
   }

@@ -1,20 +1,24 @@
 import { createHash } from 'node:crypto';
 import type { Caller } from '../../../../contracts/index.ts';
+import { rateLimited } from '../../../../http/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
+import type { SharedLimiter } from '../../../../kit/limits/rate-limiter.ts';
 import type { Random } from '../../../../kit/security/random.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { hours, seconds } from '../../../../kit/time/duration.ts';
 import type { KeyValueStore } from '../../../../store/ports/index.ts';
 import type { Admins } from './admins.ts';
 import type { Authenticator, Principal, Subject } from './authenticator.ts';
+import { authorizationOf, bearerToken } from './bearer.ts';
 import type { ClientRegistry, Credentials } from './client-registry.ts';
-import type { MintedTokens } from './minted-tokens.ts';
+import { type MintedTokens, SESSION_ID_PREFIX, type SessionOwner } from './minted-tokens.ts';
 import type { SessionCookie } from './session-cookie.ts';
 import { loginOf, PLATFORM_SCOPE } from './static-tokens.ts';
 
 const LINK_MS = seconds(60);
 const SESSION_MS = hours(12);
 const LINK_PREFIX = 'svcl_';
+const MAX_SIGN_INS_PER_MINUTE = 30;
 /** Browsers drop cookies above 4096 bytes. */
 const MAX_COOKIE_TOKEN_CHARS = 3800;
 
@@ -28,6 +32,8 @@ export interface StudioSessionsDeps {
   mintedTokens: Pick<MintedTokens, 'mintSession'>;
   admins: Admins;
   cache: KeyValueStore;
+  limiter: SharedLimiter;
+  publicUrl: string | null;
   clock: Clock;
   random: Random;
 }
@@ -41,21 +47,27 @@ export class StudioSessions {
   }
 
   /** Creates a one-time link for the identity of the caller, who must be an administrator. */
-  async createLink(caller: Caller): Promise<{ path: string; expiresAt: number }> {
-    const { admins, cache, clock, random } = this.#deps;
+  async createLink(subject: Subject): Promise<{ path: string; publicUrl: string | null; expiresAt: number }> {
+    const { admins, cache, clock, random, authenticator, publicUrl } = this.#deps;
+    const caller = await authenticator.authenticate(subject);
     admins.require(caller);
+    if (caller.kind === 'oauth')
+      throw new PlatformError(
+        'FORBIDDEN',
+        'A link cannot carry the claims of a token. Sign in with the token itself.',
+      );
     const link = LINK_PREFIX + random.secret(32);
-    const { hostId, namespaceId } = caller;
     const expiresAt = clock.now() + LINK_MS;
-    await cache.set(PLATFORM_SCOPE, linkKey(link), { hostId, namespaceId, expiresAt }, LINK_MS);
+    await cache.set(PLATFORM_SCOPE, linkKey(link), { ...ownerOf(caller, subject) }, LINK_MS);
     // Browsers do not send the fragment, so the link appears in no log and in no Referer header.
-    return { path: `/studio/sign-in#link=${link}`, expiresAt };
+    return { path: `/studio/sign-in#link=${link}`, publicUrl, expiresAt };
   }
 
   /** Starts a session. Throws UNAUTHORIZED if the proof is not valid. */
   async start(proof: SignIn, subject: Subject) {
     const { cookie, mintedTokens, clock } = this.#deps;
     const caller = await this.#identify(proof, subject);
+    await this.#limit(caller);
     const left = caller.expiresAt - clock.now();
     const ttlSeconds = Math.max(1, Math.floor(Math.min(SESSION_MS, left) / 1000));
     const { token, expiresAt } =
@@ -73,6 +85,12 @@ export class StudioSessions {
     return { caller, session: this.#describe(caller, token, caller.expiresAt) };
   }
 
+  /** Limits the rows of sessions that one caller can create. */
+  async #limit({ hostId }: Caller): Promise<void> {
+    const { allowed, resetMs } = await this.#deps.limiter.take(hostId, MAX_SIGN_INS_PER_MINUTE);
+    if (!allowed) throw rateLimited(MAX_SIGN_INS_PER_MINUTE, resetMs);
+  }
+
   async #identify(
     proof: SignIn,
     subject: Subject,
@@ -84,20 +102,21 @@ export class StudioSessions {
     return { hostId: client.hostId, namespaceId: client.namespaceId, expiresAt: Number.POSITIVE_INFINITY };
   }
 
-  async #redeem(link: string): Promise<Caller & { expiresAt: number }> {
+  async #redeem(link: string): Promise<SessionOwner & { expiresAt: number }> {
     const { cache } = this.#deps;
     const key = linkKey(link);
     const entry = await cache.get(PLATFORM_SCOPE, key);
     if (!entry || !(await cache.delete(PLATFORM_SCOPE, key)))
       throw signedOut('This link has expired or was used before. Create a new one with `svc studio`.');
-    const { hostId, namespaceId } = entry.value as { hostId: string; namespaceId: string };
-    return { hostId, namespaceId, expiresAt: Number.POSITIVE_INFINITY };
+    return requireTimeLeft(entry.value as unknown as LinkOwner, this.#deps.clock.now());
   }
 
   async #fromToken(token: string, subject: Subject): Promise<Principal> {
     const caller = await this.#authenticate(token, subject);
     if (caller.kind === 'container')
       throw new PlatformError('FORBIDDEN', 'A token of a container cannot open the studio.');
+    if (caller.jti?.startsWith(SESSION_ID_PREFIX))
+      throw new PlatformError('FORBIDDEN', 'The token of a session cannot start another session.');
     return caller.kind === 'static' ? { ...caller, sid: loginOf(token) } : caller;
   }
 
@@ -124,6 +143,34 @@ function requireCookieSize(token: string): string {
     'VALIDATION_ERROR',
     `The token has ${token.length} characters, but a session holds at most ${MAX_COOKIE_TOKEN_CHARS}. Configure the identity provider to send fewer claims.`,
   );
+}
+
+/** Identity of a link. JSON has no `Infinity`, so null stands for no expiry. */
+interface LinkOwner {
+  hostId: string;
+  namespaceId: string;
+  sid: string | null;
+  expiresAt: number | null;
+}
+
+/**
+ * Returns the identity for the session of a link. Revoking the login or token of the caller also revokes the session.
+ * The tokens of a login expire after minutes and are renewed, so they do not limit the session.
+ */
+function ownerOf({ hostId, namespaceId, kind, jti, sid, expiresAt }: Principal, subject: Subject): LinkOwner {
+  if (kind !== 'static') {
+    const isRenewed = sid !== undefined;
+    return { hostId, namespaceId, sid: sid ?? jti, expiresAt: isRenewed ? null : expiresAt };
+  }
+  const header = authorizationOf(subject.rawHeaders);
+  const token = typeof header === 'string' ? bearerToken(header) : undefined;
+  return { hostId, namespaceId, sid: token === undefined ? (sid ?? null) : loginOf(token), expiresAt: null };
+}
+
+function requireTimeLeft({ sid, expiresAt, ...caller }: LinkOwner, now: number) {
+  if (expiresAt !== null && expiresAt <= now)
+    throw signedOut('The token that created this link has expired.');
+  return { ...caller, sid: sid ?? undefined, expiresAt: expiresAt ?? Number.POSITIVE_INFINITY };
 }
 
 /** The store holds only digests, so that read access to the database does not allow a sign-in. */

@@ -66,7 +66,6 @@ export class Sweeper {
     this.#idleLooks = 0;
     const isAnyRecovered = await recover(this.#deps);
     if (isAnyRecovered) this.#host.requestTick();
-    if (ended === 0) return;
     // The dead processes may not have completed these cancellations.
     for (const id of await store.boots.leftToCancel()) void this.#host.cancelById(id);
   }

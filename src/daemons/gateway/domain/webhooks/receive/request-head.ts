@@ -1,4 +1,5 @@
 import type { WebhookRequest } from '../../../../../contracts/index.ts';
+import { withoutSessionCookies } from '../../identity/session-cookie.ts';
 import type { VerificationKeys } from '../verify/verification-key.ts';
 
 /** Names of the pseudo-headers that store the request line among the headers, as in HTTP/2. */
@@ -101,11 +102,16 @@ export function requestOf(recorded: string): WebhookRequest {
   return { method: firstOf(METHOD) || 'POST', ...targetOf(firstOf(PATH)), headers: joined(sent) };
 }
 
-/** Returns the complete request for a plugin's validator, with no header masked. */
+/**
+ * Returns the complete request for a plugin's validator, with no header masked. Plugins get no session of the studio.
+ */
 export function wholeRequestOf(rawHeaders: readonly string[], url: string): WebhookRequest {
   const pairs: Array<[string, string]> = [];
-  for (let i = 0; i < rawHeaders.length; i += 2)
-    pairs.push([rawHeaders[i]!.toLowerCase(), rawHeaders[i + 1]!]);
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!.toLowerCase();
+    const value = rawHeaders[i + 1]!;
+    pairs.push([name, name === 'cookie' ? withoutSessionCookies(value) : value]);
+  }
   return { method: 'POST', ...targetOf(url), headers: joined(pairs) };
 }
 
