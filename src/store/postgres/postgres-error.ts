@@ -25,11 +25,6 @@ const FAULTS: Array<[codes: RegExp, says: (server: string) => string]> = [
       `PostgreSQL at ${server} is read-only, as standbys are. Point store.url to the primary, or promote this server.`,
   ],
   [
-    /^55P03$/,
-    (server) =>
-      `A table at ${server} stayed locked by a long transaction. End that transaction, which pg_stat_activity shows, and try again.`,
-  ],
-  [
     /^(?:08|57P0[1-5]|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOENT|EACCES)/,
     (server) => `PostgreSQL at ${server} cannot be reached. Start the server, or check store.url.`,
   ],

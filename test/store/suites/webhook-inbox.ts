@@ -376,9 +376,12 @@ export function describeWebhookInbox(
       while ((await port.shrink({ maxBytes: 4_000_000, limit: 30 })) > 0);
       expect(await left()).toEqual([...Array(103).fill(false), ...Array(97).fill(true)]);
       for (const { webhookId } of handled) expect((await port.find(webhookId))?.body).toHaveLength(20_000);
-      expect(await port.shrink({ maxBytes: 500_000, limit: 1000 })).toBe(85);
+      // A tenth of 500 kB is room for some of them. How many depends on the size of an empty database.
+      const further = await port.shrink({ maxBytes: 500_000, limit: 1000 });
+      expect(further).toBeGreaterThan(80);
+      expect(further).toBeLessThan(97);
       // Full, and too small for a share.
-      expect(await port.shrink({ maxBytes: 100_000, limit: 1000 })).toBe(12);
+      expect(await port.shrink({ maxBytes: 100_000, limit: 1000 })).toBe(97 - further);
       for (const { webhookId } of handled) expect((await port.find(webhookId))?.body).toHaveLength(20_000);
     });
 
