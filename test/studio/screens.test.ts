@@ -18,6 +18,16 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
       `/studio/deliveries/${items[0].webhookId}`,
       '/studio/runs',
       `/studio/runs/${run.id}`,
+      '/studio/inbox',
+      '/studio/plugins',
+      `/studio/plugins/${encodeURIComponent('@acme/orders')}`,
+      '/studio/webhooks',
+      '/studio/schedules',
+      '/studio/jobs',
+      '/studio/hosts',
+      '/studio/access',
+      '/studio/logs',
+      '/studio/audit',
       '/studio/nothing-here',
     ];
   });
@@ -61,6 +71,45 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
     await page.reload();
     await page.getByRole('heading', { name: 'Sign in to svc' }).waitFor();
     expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a person approves a waiting run in the inbox', async () => {
+    const run = await studio.svc('workflows', 'run', 'ship', '--input', '{"order":2}');
+    const { page, problems, context } = await studio.open('/studio/inbox', { width: 390 });
+    const card = page.locator('.card', { has: page.locator(`a[href="/studio/runs/${run.id}"]`) });
+    await card.getByRole('button', { name: 'Approve' }).click();
+    await expect
+      .poll(async () => (await studio.svc('workflows', 'show', run.id)).run.status)
+      .toBe('succeeded');
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a delivery is opened and replayed by keyboard alone', async () => {
+    const { page, problems, context } = await studio.open('/studio/deliveries');
+    await page.getByRole('listbox', { name: 'Deliveries' }).focus();
+    await page.keyboard.press('k');
+    await page.keyboard.press('r');
+    await expect.poll(() => page.getByRole('status').first().textContent()).toContain('is replayed');
+    await expect.poll(() => page.locator('.row').count()).toBe(2);
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/studio\/deliveries\/[\w-]+$/);
+    await page.getByRole('heading', { name: '@acme/orders/created', level: 1 }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a viewer sees everything and can change nothing', async () => {
+    const client = await studio.svc('clients', 'create', 'watcher');
+    await studio.svc('roles', 'grant', `client:${client.clientId}`, 'viewer');
+    const { page, context } = await studio.open('/studio/webhooks', { isSignedIn: false });
+    await page.getByLabel('Client id').fill(client.clientId);
+    await page.getByLabel('Client secret').fill(client.clientSecret);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Rotate secret' }).first().click();
+    await expect.poll(() => page.getByRole('alert').textContent()).toContain('role');
     await context.close();
   });
 });

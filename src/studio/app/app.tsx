@@ -13,6 +13,16 @@ const Deliveries = lazy(() => import('../screens/deliveries/deliveries.tsx'));
 const Delivery = lazy(() => import('../screens/deliveries/delivery.tsx'));
 const Runs = lazy(() => import('../screens/runs/runs.tsx'));
 const Run = lazy(() => import('../screens/runs/run.tsx'));
+const Inbox = lazy(() => import('../screens/inbox/inbox.tsx'));
+const Plugins = lazy(() => import('../screens/plugins/plugins.tsx'));
+const Plugin = lazy(() => import('../screens/plugins/plugin.tsx'));
+const Webhooks = lazy(() => import('../screens/webhooks/webhooks.tsx'));
+const Schedules = lazy(() => import('../screens/schedules/schedules.tsx'));
+const Jobs = lazy(() => import('../screens/jobs/jobs.tsx'));
+const Hosts = lazy(() => import('../screens/hosts/hosts.tsx'));
+const Access = lazy(() => import('../screens/access/access.tsx'));
+const Logs = lazy(() => import('../screens/logs/logs.tsx'));
+const Audit = lazy(() => import('../screens/audit/audit.tsx'));
 
 export function App() {
   const [error, setError] = useState<Error>();
@@ -32,6 +42,16 @@ export function App() {
             <Route path="/studio/deliveries/:webhookId" component={Delivery} />
             <Route path="/studio/runs" component={Runs} />
             <Route path="/studio/runs/:runId" component={Run} />
+            <Route path="/studio/inbox" component={Inbox} />
+            <Route path="/studio/plugins" component={Plugins} />
+            <Route path="/studio/plugins/:pluginId" component={Plugin} />
+            <Route path="/studio/webhooks" component={Webhooks} />
+            <Route path="/studio/schedules" component={Schedules} />
+            <Route path="/studio/jobs" component={Jobs} />
+            <Route path="/studio/hosts" component={Hosts} />
+            <Route path="/studio/access" component={Access} />
+            <Route path="/studio/logs" component={Logs} />
+            <Route path="/studio/audit" component={Audit} />
             <Route default component={NotFound} />
           </Router>
         </Shell>

@@ -11,6 +11,25 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { path: '/studio/', label: 'Overview' },
       { path: '/studio/deliveries', label: 'Deliveries' },
       { path: '/studio/runs', label: 'Runs' },
+      { path: '/studio/inbox', label: 'Inbox' },
+      { path: '/studio/logs', label: 'Logs' },
+    ],
+  },
+  {
+    title: 'Automation',
+    items: [
+      { path: '/studio/plugins', label: 'Plugins' },
+      { path: '/studio/webhooks', label: 'Webhooks' },
+      { path: '/studio/schedules', label: 'Schedules' },
+      { path: '/studio/jobs', label: 'Jobs' },
+    ],
+  },
+  {
+    title: 'Administration',
+    items: [
+      { path: '/studio/hosts', label: 'Hosts' },
+      { path: '/studio/access', label: 'Access' },
+      { path: '/studio/audit', label: 'Audit log' },
     ],
   },
 ];

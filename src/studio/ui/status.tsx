@@ -4,8 +4,11 @@ type Kind = 'good' | 'bad' | 'busy' | 'waiting' | 'idle';
 const KINDS: Record<string, Kind> = {
   succeeded: 'good',
   ready: 'good',
+  loaded: 'good',
+  online: 'good',
   connected: 'good',
   active: 'good',
+  broken: 'bad',
   refused: 'bad',
   failed: 'bad',
   dead: 'bad',

@@ -8,15 +8,12 @@ import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
+import { RUN_STATUSES } from './statuses.ts';
 import { whyWaiting } from './why.ts';
 
-const STATUSES = [
-  ...['queued', 'running', 'waiting', 'interrupted', 'cancelling'],
-  ...['succeeded', 'failed', 'timed_out', 'cancelled'],
-];
 const FILTERS = [
   { name: 'workflowId', label: 'Workflow' },
-  { name: 'status', label: 'Status', options: STATUSES },
+  { name: 'status', label: 'Status', options: RUN_STATUSES },
 ] as const;
 const NAMES = FILTERS.map(({ name }) => name);
 const ROW_HEIGHT = 44;

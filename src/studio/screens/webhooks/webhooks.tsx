@@ -1,0 +1,103 @@
+import { useState } from 'preact/hooks';
+import type { WebhookListItem } from '../../../contracts/webhook-admin.ts';
+import { call, type Reply } from '../../api/call.ts';
+import { outdate, useQuery } from '../../api/query.ts';
+import { Command } from '../../ui/command.tsx';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Section } from '../../ui/section.tsx';
+import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { Status } from '../../ui/status.tsx';
+import { Time } from '../../ui/time.tsx';
+import { type Action, useAction } from '../../ui/use-action.ts';
+
+type Provisioned = Reply<'provisionWebhook'> & { name: string };
+
+export default function Webhooks() {
+  const { data, error, reload } = useQuery('listWebhooks', {}, { everyMs: 10_000 });
+  const action = useAction();
+  const [provisioned, setProvisioned] = useState<Provisioned>();
+  return (
+    <Page title="Webhooks" command="svc webhooks list">
+      <Notice action={action} />
+      {provisioned && <NewSecret provisioned={provisioned} />}
+      {error && <Failure error={error} onRetry={reload} />}
+      {!data && !error && <Loading what="webhooks" />}
+      {data?.items.length === 0 && (
+        <Empty command="svc plugins create">No plugin declares a webhook. Create one that does:</Empty>
+      )}
+      {data && data.items.length > 0 && (
+        <DataTable
+          label="Webhooks"
+          columns={columns(action, setProvisioned)}
+          items={data.items}
+          keyOf={({ pluginId, event }) => `${pluginId}/${event}`}
+        />
+      )}
+    </Page>
+  );
+}
+
+/** A new secret. It is shown this once. */
+function NewSecret({ provisioned: { name, url, secret } }: { provisioned: Provisioned }) {
+  return (
+    <Section title={`Secret of ${name}`}>
+      <p>Copy the secret now. It is not shown again.</p>
+      <p>
+        URL: <Command text={url} />
+      </p>
+      <p>Secret: {secret === '' ? 'the one you gave' : <Command text={secret} />}</p>
+    </Section>
+  );
+}
+
+const columns = (
+  action: Action,
+  onProvisioned: (provisioned: Provisioned) => void,
+): ReadonlyArray<Column<WebhookListItem>> => [
+  { name: 'Webhook', value: ({ pluginId, event }) => `${pluginId}/${event}` },
+  { name: 'State', value: (webhook) => <Status value={stateOf(webhook)} /> },
+  { name: 'Authentication', value: ({ provider, auth }) => provider ?? auth },
+  { name: 'URL', value: ({ url, provisioned }) => (provisioned ? <code>{url}</code> : '–') },
+  {
+    name: 'Old secret last used',
+    value: ({ previousExpiresAt, previousUsedAt }) => {
+      if (previousExpiresAt === null) return '–';
+      return previousUsedAt === null ? 'not since the rotation' : <Time ms={previousUsedAt} />;
+    },
+  },
+  {
+    name: 'Actions',
+    value: ({ pluginId, event, provisioned, multi, paused }) => {
+      const name = `${pluginId}/${event}`;
+      const target = { pluginId: pluginId as never, event: event as never };
+      const provision = async (): Promise<string> => {
+        const reply = await call('provisionWebhook', { body: target });
+        onProvisioned({ ...reply, name });
+        outdate('listWebhooks');
+        return reply.rotated ? `The secret of ${name} was rotated.` : `${name} has a secret.`;
+      };
+      const toggle = async (): Promise<string> => {
+        await call(paused ? 'resumeWebhook' : 'pauseWebhook', { body: target } as never);
+        outdate('listWebhooks');
+        return paused ? `${name} runs handlers again.` : `${name} stores deliveries and runs no handler.`;
+      };
+      return (
+        <span class="actions">
+          <button type="button" disabled={multi || action.isBusy} onClick={() => action.run(provision)}>
+            {provisioned ? 'Rotate secret' : 'Create secret'}
+          </button>
+          <button type="button" disabled={!provisioned || action.isBusy} onClick={() => action.run(toggle)}>
+            {paused ? 'Resume' : 'Pause'}
+          </button>
+        </span>
+      );
+    },
+  },
+];
+
+function stateOf({ paused, provisioned, instances }: WebhookListItem): string {
+  if (paused) return 'paused';
+  return provisioned || instances.some((instance) => instance.provisioned) ? 'ready' : 'no secret';
+}
