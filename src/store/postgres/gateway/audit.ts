@@ -1,7 +1,8 @@
 import { sql as kyselySql, type Transaction } from 'kysely';
 import type { AuditEntry } from '../../../contracts/index.ts';
-import type { AppendLink } from '../../../kit/security/audit-chain.ts';
+import type { AppendLink, SignedHead } from '../../../kit/security/audit-chain.ts';
 import type { AuditStore } from '../../ports/index.ts';
+import { BatchWriter } from '../batch-writer.ts';
 import type { PostgresDatabase } from '../database.ts';
 import type { Tables } from '../tables.ts';
 
@@ -42,26 +43,47 @@ export const AUDIT = `
 /** Key of the advisory lock that lets one transaction at a time add an entry: the bytes of `svc` and a 3. */
 const LOCK_KEY = 0x73766303;
 
+/** Entries of one transaction. Calls that end while a transaction commits share the next one. */
+const MAX_BATCH_ENTRIES = 256;
+
 /** Adds an entry as the last statement of a transaction. The lock is held until the commit. */
 export async function appendAudit(query: Transaction<Tables>, link: AppendLink): Promise<AuditEntry> {
+  const [entry] = await appendAll(query, [link]);
+  return entry!;
+}
+
+async function appendAll(query: Transaction<Tables>, links: readonly AppendLink[]): Promise<AuditEntry[]> {
   await kyselySql`select pg_advisory_xact_lock(${LOCK_KEY})`.execute(query);
-  const last = await query
+  let last: SignedHead | undefined = await query
     .selectFrom('auditHead')
     .select(['sequence', 'hash', 'signature'])
     .executeTakeFirst();
-  const { entry, head } = link(last);
-  await query.insertInto('auditEntry').values(entry).execute();
+  const entries: AuditEntry[] = [];
+  for (const link of links) {
+    const { entry, head } = link(last);
+    entries.push(entry);
+    last = head;
+  }
+  await query.insertInto('auditEntry').values(entries).execute();
+  const { sequence, hash, signature } = last!;
   await query
     .insertInto('auditHead')
-    .values({ id: 1, ...head })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet({ ...head }))
+    .values({ id: 1, sequence, hash, signature })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ sequence, hash, signature }))
     .execute();
-  return entry;
+  return entries;
 }
 
 export function postgresAudit(database: PostgresDatabase): AuditStore {
+  const writer = new BatchWriter<AppendLink, AuditEntry>({
+    write: (links) => database.transaction((query) => appendAll(query, links)),
+    sizeOf: () => 1,
+    maxRunning: 1,
+    maxItems: MAX_BATCH_ENTRIES,
+    maxBytes: MAX_BATCH_ENTRIES,
+  });
   return {
-    append: (link) => database.transaction((query) => appendAudit(query, link)),
+    append: (link) => writer.add(link),
     list: ({ limit, before, namespaceId, actor, action, object, since, until }) =>
       database.run((query) => {
         let found = query.selectFrom('auditEntry').selectAll();
