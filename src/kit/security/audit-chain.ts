@@ -51,7 +51,7 @@ export class AuditChain {
     return safeEqual(signature, this.#sign(head));
   }
 
-  /** Returns a keyed digest. Without the key, nobody can find out short secrets in the value by trying them. */
+  /** Returns a keyed digest. Without the key, an attacker cannot guess short secrets in the value by brute force. */
   digest(value: unknown): string {
     return createHmac('sha256', this.#key).update(canonicalJson(value)).digest('hex');
   }
