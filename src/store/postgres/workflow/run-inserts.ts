@@ -1,3 +1,4 @@
+import { DEFINITION_USE_MS, NEW_PROGRESS } from '../../new-run.ts';
 import type { NewRun, RunRecord, StartOptions } from '../../ports/index.ts';
 import type { Sql } from '../named-sql.ts';
 import { historyBodies } from './history-rows.ts';
@@ -9,29 +10,6 @@ export interface RunInsert {
   options: Pick<StartOptions, 'definition' | 'idempotency' | 'day'>;
   hasRoom: boolean;
 }
-
-/**
- * Minimum time between two updates of a definition's `used_at`. An update at each start would double the number of
- * writes.
- */
-const DEFINITION_USE_MS = 3600_000;
-
-/** Initial column values of a run that has not started. */
-const NEW_PROGRESS = {
-  status: 'queued',
-  fence: null,
-  resumeCount: 0,
-  crashes: 0,
-  kills: 0,
-  inFlight: false,
-  ending: null,
-  endingAt: null,
-  endingHeldAt: null,
-  output: null,
-  error: null,
-  startedAt: null,
-  finishedAt: null,
-} as const;
 
 const COLUMNS = `id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at, wake_at,
   deadline_at, concurrency_key, concurrency_limit, gives_way, fence, resume_count, crashes, kills, in_flight, trigger_kind,

@@ -1,30 +1,9 @@
+import { DEFINITION_USE_MS, NEW_PROGRESS } from '../../new-run.ts';
 import type { KeyedRun, NewRun, RunRecord, StartOptions, StartResult } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { LIVE } from './conditions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import type { WorkflowTables } from './tables.ts';
-
-/**
- * Minimum time between two updates of `definition.used_at`. An update at each start would double the number of writes.
- */
-const DEFINITION_USE_MS = 3600_000;
-
-/** Initial values of the fields that change after a run has started. */
-const NEW_PROGRESS = {
-  status: 'queued',
-  fence: null,
-  resumeCount: 0,
-  crashes: 0,
-  kills: 0,
-  inFlight: false,
-  ending: null,
-  endingAt: null,
-  endingHeldAt: null,
-  output: null,
-  error: null,
-  startedAt: null,
-  finishedAt: null,
-} as const;
 
 /** Starts runs, and finds runs by idempotency key. Methods must run inside `db.write` or `db.read`. */
 export class RunStarts {

@@ -10,7 +10,7 @@ import { messageOf, PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../kit/security/random.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
-import { minutes, seconds } from '../../../../kit/time/duration.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import type {
   RunRecord,
   RunStore,
@@ -19,28 +19,21 @@ import type {
   ScheduleStore,
 } from '../../../../store/ports/index.ts';
 import { scheduleIds } from '../cron/schedule-ids.ts';
-import { nextTime, previousTime } from '../cron/schedule-times.ts';
+import { nextTime } from '../cron/schedule-times.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import { viewRun } from '../run/views.ts';
 import { isFinal } from '../states.ts';
+import { MAX_CATCH_UP_RUNS, slotsToServe } from './due-slots.ts';
 import type { Starter } from './run-admission.ts';
 import type { RunStarter } from './run-starter.ts';
 
 /** Tenant of schedules that files and plugins declare. */
 const TENANT = 'default';
 /**
- * Maximum delay of a scheduled run with `catchUp: none`. A run with a longer delay is skipped. Shorter delays can occur
- * in a busy service.
- */
-const ON_TIME_MS = minutes(1);
-/**
  * Minimum backward jump of the wall clock that triggers a new sync of all schedules. Smaller jumps are ordinary clock
  * corrections.
  */
 const SET_BACK_MS = seconds(1);
-/** Maximum number of runs that `catchUp: all` starts for one schedule. */
-const MAX_CATCH_UP_RUNS = 100;
-
 /** Schedules from the manifests of loaded plugins. */
 export interface PluginSchedules {
   found: readonly FoundSchedule[];
@@ -277,29 +270,6 @@ function system(random: Random): Starter {
     requestId: random.uuid(),
     traceId: random.uuid().replaceAll('-', ''),
   };
-}
-
-/**
- * Returns the due times for which runs must start, oldest first. The previous run blocked the schedule until
- * `blockedUntil`.
- */
-function slotsToServe(schedule: ScheduleRecord, now: number, blockedUntil: number): number[] {
-  const { nextAt, catchUp } = schedule;
-  if (nextAt === null) return [];
-  const slots: number[] = [];
-  let latest = nextAt;
-  for (let slot: number | null = nextAt; slot !== null && slot <= now; slot = nextTime(schedule, slot)) {
-    latest = slot;
-    slots.push(slot);
-    if (slots.length > MAX_CATCH_UP_RUNS) {
-      // The loop stops here, because a schedule can have millions of missed times after a long downtime.
-      latest = previousTime(schedule, now) ?? slot;
-      break;
-    }
-  }
-  if (catchUp === 'all') return slots.slice(0, MAX_CATCH_UP_RUNS);
-  const isOnTime = now - Math.max(latest, blockedUntil) <= ON_TIME_MS;
-  return catchUp === 'latest' || isOnTime ? [latest] : [];
 }
 
 function viewSchedule({ input: _, tenantId: __, ...schedule }: ScheduleRecord): Schedule {
