@@ -31,12 +31,12 @@ const AFTER: ReleaseOptions = {
   edits: {
     'src/store/postgres/migrations.ts': [
       [
-        // biome-ignore lint/suspicious/noTemplateCurlyInString: The text of a source file.
-        '  { sql: `${ACCESS} ${AUDIT}`, minVersion: 1 },\n',
-        `  { sql: \`\${ACCESS} \${AUDIT}\`, minVersion: 1 },
-  { sql: 'alter table svc.run add column built_by text; create table svc.run_note (run_seq bigint primary key);', minVersion: 1 },
+        '];\n\n/** Newest schema version',
+        `  { sql: 'alter table svc.run add column built_by text; create table svc.run_note (run_seq bigint primary key);', minVersion: 1 },
   { sql: "update svc.run set built_by = 'unknown' where built_by is null; alter table svc.run alter column built_by set not null;", minVersion: ${EXPANDED} },
-`,
+];
+
+/** Newest schema version`,
       ],
     ],
     'src/store/postgres/workflow/run-inserts.ts': [

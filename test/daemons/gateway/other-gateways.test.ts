@@ -34,7 +34,7 @@ async function start({ concurrency = 8 } = {}) {
     fence: { fence: own, require: () => own },
     calls: { attempt, announce },
     inbox: store.inbox,
-    own: { running: (webhookId) => ownAttempts.get(webhookId) },
+    own: { running: (webhookId) => ownAttempts.get(webhookId), follow: () => [...ownAttempts.keys()] },
     ...{ concurrency, clock, logger: silentLogger },
   });
   onTestFinished(async () => {
@@ -188,11 +188,47 @@ test('a new leader waits for each gateway, and sends what still runs there to th
 test('what this gateway still runs for the former leader is awaited, not started again', async () => {
   const { store, others, ownAttempts, attempt } = await start();
   const item = await accepted(store);
-  await others.refresh();
   const running = Promise.withResolvers<AttemptEnd | undefined>();
   ownAttempts.set(item.delivery.webhookId, running.promise);
+  await others.takeOver();
   const end = others.attempt(item, BUSY);
   running.resolve({ nextAttemptAt: 7000, isUnread: false });
   expect(await end).toEqual({ nextAttemptAt: 7000, isUnread: false });
   expect(attempt).not.toHaveBeenCalled();
+});
+
+test('an attempt of the former leader that ended here since the takeover is read from the store', async () => {
+  const { store, others, ownAttempts, attempt } = await start();
+  const item = await accepted(store);
+  const { webhookId } = item.delivery;
+  ownAttempts.set(webhookId, Promise.resolve(undefined));
+  await others.takeOver();
+  ownAttempts.delete(webhookId);
+  expect(await others.attempt(item, IDLE)).toEqual({ nextAttemptAt: undefined, isUnread: true });
+  expect(attempt).not.toHaveBeenCalled();
+  // The copy that was read again is up to date, so its attempt can run here.
+  expect(await others.attempt(item, IDLE)).toBeUndefined();
+});
+
+test.each<[string, (parts: Awaited<ReturnType<typeof start>>) => Promise<void>]>([
+  [
+    'refuses calls, because it is stopping',
+    async ({ attempt }) => void attempt.mockResolvedValueOnce(undefined),
+  ],
+  [
+    'has left',
+    async ({ store, others, c }) => {
+      await store.members.leave(c);
+      await others.refresh();
+    },
+  ],
+])('an attempt of the former leader is read from the store if its gateway %s', async (_, change) => {
+  const parts = await start();
+  const { store, others, announce } = parts;
+  const item = await accepted(store);
+  announce.mockImplementation(async (url) => (url === 'http://c' ? [item.delivery.webhookId] : []));
+  await others.takeOver();
+  await change(parts);
+  expect(await others.attempt(item, IDLE)).toEqual({ nextAttemptAt: undefined, isUnread: true });
+  expect(await others.attempt(item, IDLE)).toBeUndefined();
 });

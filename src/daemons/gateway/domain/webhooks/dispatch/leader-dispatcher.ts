@@ -52,8 +52,9 @@ export class LeaderDispatcher implements WebhookDispatcher {
     else this.#deps.dispatcher.enqueue(delivery, target, payload, marker);
   }
 
+  /** Applies to every node, because this node can become the leader before it has sent the response. */
   expectAnswer(webhookId: string): void {
-    if (this.#isLeader) this.#deps.dispatcher.expectAnswer(webhookId);
+    this.#deps.dispatcher.expectAnswer(webhookId);
   }
 
   answered(webhookId: string): void {

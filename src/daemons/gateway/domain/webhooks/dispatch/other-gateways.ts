@@ -18,7 +18,7 @@ export interface OtherGatewaysDeps {
    * Attempts that this gateway runs for an earlier scheduler. The scheduler is the gateway that assigns deliveries to
    * all gateways.
    */
-  own: Pick<RequestedAttempts, 'running'>;
+  own: Pick<RequestedAttempts, 'running' | 'follow'>;
   /** Maximum concurrent attempts per gateway. */
   concurrency: number;
   clock: Clock;
@@ -51,10 +51,10 @@ export class OtherGateways {
   readonly #deps: OtherGatewaysDeps;
   readonly #gateways = new Map<number, Gateway>();
   /**
-   * Maps a webhook id to the gateway that runs the delivery's attempt. Contains only attempts that started before this
-   * gateway became the scheduler.
+   * Maps the webhook id of each attempt that was running when this gateway became the scheduler to the fence token of
+   * the gateway that ran it. A copy of such a delivery in memory can be older than the outcome of the attempt.
    */
-  readonly #startedEarlier = new Map<string, Gateway>();
+  readonly #startedEarlier = new Map<string, number>();
   /**
    * End of the pause after a refusal, in monotonic ms. The key consists of the gateway's fence token and the plugin id.
    */
@@ -84,6 +84,8 @@ export class OtherGateways {
    * No attempt can then run twice at the same time.
    */
   async takeOver(): Promise<void> {
+    const { fence, own } = this.#deps;
+    for (const id of own.follow(fence.require())) this.#startedEarlier.set(id, fence.fence);
     const announced = new Set<number>();
     while (!this.#isClosed) {
       await this.refresh();
@@ -98,34 +100,40 @@ export class OtherGateways {
 
   /**
    * Runs the attempt on another gateway if that gateway is less busy than this gateway. Otherwise, or if the chosen
-   * gateway refuses the attempt, resolves with undefined. If the attempt already runs for an earlier scheduler,
-   * resolves with the outcome of that attempt.
+   * gateway refuses the attempt, resolves with undefined. If an attempt was running for an earlier scheduler, waits for
+   * its end and never resolves with undefined, because the given copy of the delivery might be outdated.
    */
   async attempt(
     item: QueuedDelivery,
     { ownRunning, ownLimit }: { ownRunning: number; ownLimit: number },
   ): Promise<AttemptEnd | undefined> {
     const { webhookId } = item.delivery;
-    const running = this.#deps.own.running(webhookId);
-    if (running) return (await running) ?? UNREAD;
     const earlier = this.#startedEarlier.get(webhookId);
-    this.#startedEarlier.delete(webhookId);
-    const chosen = earlier ?? this.#leastBusy(item, ownRunning < ownLimit ? ownRunning : Infinity);
-    if (!chosen) return undefined;
-    chosen.running++;
-    try {
-      const end = await this.#run(chosen, item);
-      if (end === undefined)
-        this.#refusals.set(refusalKey(chosen, item), this.#deps.clock.monotonic() + REFUSED_MS);
-      return end;
-    } finally {
-      chosen.running--;
+    if (earlier !== undefined) {
+      this.#startedEarlier.delete(webhookId);
+      return (await this.#endOfEarlier(earlier, item)) ?? UNREAD;
     }
+    const chosen = this.#leastBusy(item, ownRunning < ownLimit ? ownRunning : Infinity);
+    if (!chosen) return undefined;
+    const end = await this.#run(chosen, item);
+    if (end === undefined)
+      this.#refusals.set(refusalKey(chosen, item), this.#deps.clock.monotonic() + REFUSED_MS);
+    return end;
   }
 
   close(): void {
     this.#isClosed = true;
     for (const gateway of this.#gateways.values()) gateway.ended.abort();
+  }
+
+  /**
+   * Resolves with the outcome of an attempt that was running when this gateway became the scheduler. Resolves with
+   * undefined if the attempt has ended or its gateway has left.
+   */
+  async #endOfEarlier(fence: number, item: QueuedDelivery): Promise<AttemptEnd | undefined> {
+    if (fence === this.#deps.fence.fence) return this.#deps.own.running(item.delivery.webhookId);
+    const gateway = this.#gateways.get(fence);
+    return gateway && this.#run(gateway, item);
   }
 
   #update({ fence, url, isDraining }: MemberRecord): void {
@@ -138,7 +146,6 @@ export class OtherGateways {
   #remove(gateway: Gateway): void {
     this.#gateways.delete(gateway.fence);
     gateway.ended.abort();
-    for (const [id, on] of this.#startedEarlier) if (on === gateway) this.#startedEarlier.delete(id);
     for (const key of this.#refusals.keys())
       if (key.startsWith(`${gateway.fence} `)) this.#refusals.delete(key);
   }
@@ -150,7 +157,7 @@ export class OtherGateways {
   async #announceTo(gateway: Gateway): Promise<boolean> {
     try {
       const running = await this.#deps.calls.announce(gateway.url, this.#deps.fence.require());
-      for (const id of running) this.#startedEarlier.set(id, gateway);
+      for (const id of running) this.#startedEarlier.set(id, gateway.fence);
       return true;
     } catch (error) {
       this.#deps.logger.warn(
@@ -175,6 +182,7 @@ export class OtherGateways {
   async #run(gateway: Gateway, { delivery, attempts }: QueuedDelivery): Promise<AttemptEnd | undefined> {
     const { calls, fence, logger } = this.#deps;
     const { webhookId } = delivery;
+    gateway.running++;
     try {
       const request = { scheduler: fence.require(), webhookId, attempts };
       return await calls.attempt(gateway.url, request, gateway.ended.signal);
@@ -184,7 +192,9 @@ export class OtherGateways {
           error,
           meta: { webhookId },
         });
-      return this.#outcome(gateway, webhookId, attempts);
+      return await this.#outcome(gateway, webhookId, attempts);
+    } finally {
+      gateway.running--;
     }
   }
 
