@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { median } from '../result.ts';
 import { deliver } from './deliveries.ts';
 import type { Node, Webhook } from './nodes.ts';
 import type { PostgresServer } from './postgres-server.ts';
+import { medianRate } from './window-rates.ts';
 
 const WINDOWS = 3;
 const WINDOW_MS = 2500;
@@ -22,25 +21,14 @@ export async function startBacklog({ port, svc }: Node, webhook: Webhook): Promi
 
 /** Median of completed deliveries per second in consecutive windows, while the backlog lasts. */
 export async function completedPerSecond(postgres: PostgresServer, { event }: Webhook): Promise<number> {
-  const completed = async (): Promise<{ at: number; count: number }> => {
+  const read = async (): Promise<{ count: number; hasBacklog: boolean }> => {
     const { rows } = await postgres.run(
       `select count(*) filter (where status = 'succeeded')::int as count,
-         count(*) filter (where status = 'accepted')::int as waiting
+         count(*) filter (where status = 'accepted') > 0 as "hasBacklog"
        from svc.delivery where event = $1`,
       [event],
     );
-    const { count, waiting } = rows[0] as { count: number; waiting: number };
-    if (waiting === 0) throw new Error('The backlog ended before the measurement.');
-    return { at: performance.now(), count };
+    return rows[0] as { count: number; hasBacklog: boolean };
   };
-  await sleep(WARM_UP_MS);
-  const rates: number[] = [];
-  let before = await completed();
-  for (let window = 0; window < WINDOWS; window++) {
-    await sleep(WINDOW_MS);
-    const after = await completed();
-    rates.push((after.count - before.count) / ((after.at - before.at) / 1000));
-    before = after;
-  }
-  return median(rates);
+  return medianRate(read, { warmUpMs: WARM_UP_MS, windows: WINDOWS, windowMs: WINDOW_MS });
 }

@@ -1,11 +1,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { median } from '../result.ts';
 import { startWorkflowDaemon, type WorkflowDaemon } from '../workflow-daemon.ts';
 import { CleanUps } from './clean-ups.ts';
 import { HANDLER_MS } from './nodes.ts';
 import type { PostgresServer } from './postgres-server.ts';
+import { medianRate } from './window-rates.ts';
 
 export const SERVICES = 4;
 export const SLOTS = 8;
@@ -71,23 +70,12 @@ async function addBacklog(postgres: PostgresServer): Promise<void> {
 
 /** Median of the completed steps per second in consecutive windows, while the backlog lasts. */
 async function completedPerSecond(postgres: PostgresServer): Promise<number> {
-  const completed = async (): Promise<{ at: number; count: number }> => {
+  const read = async (): Promise<{ count: number; hasBacklog: boolean }> => {
     const { rows } = await postgres.run(
       `select (select count(*) from svc.step where status = 'succeeded')::int as count,
-         exists (select from svc.run where status = 'queued' and fence is null) as "isBusy"`,
+         exists (select from svc.run where status = 'queued' and fence is null) as "hasBacklog"`,
     );
-    const { count, isBusy } = rows[0] as { count: number; isBusy: boolean };
-    if (!isBusy) throw new Error('The backlog ended before the measurement.');
-    return { at: performance.now(), count };
+    return rows[0] as { count: number; hasBacklog: boolean };
   };
-  await sleep(WARM_UP_MS);
-  const rates: number[] = [];
-  let before = await completed();
-  for (let window = 0; window < WINDOWS; window++) {
-    await sleep(WINDOW_MS);
-    const after = await completed();
-    rates.push((after.count - before.count) / ((after.at - before.at) / 1000));
-    before = after;
-  }
-  return median(rates);
+  return medianRate(read, { warmUpMs: WARM_UP_MS, windows: WINDOWS, windowMs: WINDOW_MS });
 }
