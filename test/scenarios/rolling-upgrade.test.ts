@@ -136,7 +136,7 @@ describe.skipIf(!POSTGRES_PROGRAMS || !HAS_HAPROXY)(
       const pending = async () =>
         (await database.query("select webhook_id, status from svc.delivery where status <> 'succeeded'"))
           .rows;
-      await expect.poll(pending, { timeout: 60_000, interval: 500 }).toEqual([]);
+      await expect.poll(pending, { timeout: 120_000, interval: 500 }).toEqual([]);
       const effects = await readEffects(project);
       expect(effects.deliveries).toEqual(new Map([...load.deliveries].map((id) => [id, 1])));
       const started = [...load.runs.short, ...load.runs.long];

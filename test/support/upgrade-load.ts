@@ -39,7 +39,8 @@ export class UpgradeLoad {
       ...[20, 150].map((pauseMs) => this.#repeat(pauseMs, () => this.#deliver('sync', 200))),
       ...[20, 150].map((pauseMs) => this.#repeat(pauseMs, () => this.#deliver('async', 202))),
       this.#repeat(50, () => this.#deliver('sync', 200, 2500)),
-      this.#repeat(50, () => this.#deliver('async', 202, 2500)),
+      // The plugin processes of two nodes run at most 1.6 handlers of this duration per second.
+      this.#repeat(1000, () => this.#deliver('async', 202, 2500)),
       this.#repeat(50, () => this.#stream()),
       this.#repeat(250, async () => void (await this.start('short'))),
     ]);
