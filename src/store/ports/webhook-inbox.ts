@@ -44,6 +44,12 @@ export interface DeliveryRecord extends NewDelivery {
   marker: Uint8Array | null;
 }
 
+/** A delivery that the dispatcher has to run. */
+export interface UnfinishedDelivery extends DeliveryRecord {
+  /** Whether a running transaction can still add deliveries before this position. */
+  isProvisional?: boolean;
+}
+
 /** Outcome of one attempt to run a delivery. */
 export interface DeliveryEnd {
   status: DeliveryStatus;
@@ -139,8 +145,11 @@ export interface WebhookInbox {
    * record.
    */
   note(delivery: NewDelivery, end: DeliveryEnd): void;
-  /** Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. */
-  unfinished(limit: number, afterPosition?: number): Promise<DeliveryRecord[]>;
+  /**
+   * Returns `accepted` and `retrying` deliveries in write order, for the dispatcher. A delivery with an order key is
+   * returned when no earlier one can be added any more.
+   */
+  unfinished(limit: number, afterPosition?: number): Promise<UnfinishedDelivery[]>;
   /**
    * Marks sync deliveries that ended processes left `running` as interrupted, and releases their markers. The first
    * process of a store must call this method before it receives deliveries.

@@ -1,6 +1,7 @@
 import type { ServiceName } from '../../contracts/index.ts';
 import type { PostgresDatabase } from './database.ts';
 import { DATABASE_TIME } from './database-clock.ts';
+import { isIn } from './transaction-ids.ts';
 
 /** State of one service process, as shown to operators. */
 export interface MemberOverview {
@@ -21,15 +22,20 @@ export interface MemberOverview {
   feedLagMs: number | null;
 }
 
+/** SQL for a column that does not exist before `svc migrate`. The value is null until then. */
+const columnOf = (name: string): string => `(to_jsonb(m) ->> '${name}')`;
+
+const READ_SNAPSHOT = `${columnOf('read_snapshot')}::pg_snapshot`;
+
 /** Returns the members that have not ended, including members with an expired lease. */
 export async function memberOverview(database: PostgresDatabase): Promise<MemberOverview[]> {
   const { rows } = await database.sql<MemberOverview & object>(
-    // Read as JSON, because the column does not exist before `svc migrate`.
-    `select m.instance, m.kind, m.url, m.version, (to_jsonb(m) ->> 'schema')::integer as schema, m.release,
+    `select m.instance, m.kind, m.url, m.version, ${columnOf('schema')}::integer as schema, m.release,
         m.lease_until - ${DATABASE_TIME} as "leaseLeftMs",
        case when m.read_xact is not null then coalesce((
          select greatest(0, ${DATABASE_TIME} - min(f.added_at)) from svc.feed f
-         where (f.xact, f.n) > (m.read_xact, m.read_n)), 0) end as "feedLagMs"
+         where (f.xact, f.n) > (m.read_xact, m.read_n)
+           and not coalesce(${isIn(READ_SNAPSHOT, 'f.xact')}, false)), 0) end as "feedLagMs"
      from svc.member m where m.ended_at is null order by m.instance, m.kind, m.fence`,
   );
   return rows;

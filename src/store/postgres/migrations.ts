@@ -1,6 +1,6 @@
 import { ACCESS } from './gateway/access.ts';
 import { AUDIT } from './gateway/audit.ts';
-import { FEED } from './gateway/feed.ts';
+import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { DATABASE_IDENTITY } from './identity.ts';
@@ -43,6 +43,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: KILLED_BY, minVersion: 1 },
   { sql: RUN_WRITE_FUNCTIONS, minVersion: 1 },
   { sql: `${ACCESS} ${AUDIT}`, minVersion: 1 },
+  { sql: FEED_SNAPSHOTS, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

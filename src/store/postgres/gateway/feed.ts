@@ -4,12 +4,9 @@ import type { FeedChange, FeedCursor, FeedPage, FeedStore, FeedTopic } from '../
 import type { PostgresDatabase } from '../database.ts';
 import { DATABASE_TIME, NOW } from '../database-clock.ts';
 import type { Tables } from '../tables.ts';
-import { OLDEST_RUNNING, TRANSACTION_ID } from '../transaction-ids.ts';
+import { isIn, OLDEST_RUNNING, oldestRunningIn, TRANSACTION_ID } from '../transaction-ids.ts';
 
-/**
- * Table of the change feed. A position starts with the transaction id, so that readers can stop before changes of
- * transactions that can still commit.
- */
+/** Tables of the change feed. A change has the id of its transaction and a number within the transaction. */
 export const FEED = `
   create table svc.feed (
     xact bigint not null,
@@ -23,14 +20,29 @@ export const FEED = `
   insert into svc.feed_pruned (xact, n) values (0, 0);
   alter table svc.member add column read_xact bigint, add column read_n bigint;`;
 
+/**
+ * Snapshot that contains all changes that a member has read. The older columns remain for members of earlier versions,
+ * which compare positions.
+ */
+export const FEED_SNAPSHOTS = 'alter table svc.member add column read_snapshot pg_snapshot;';
+
 interface Position {
   xact: number;
   n: number;
 }
 
-type Row = { horizon: number; isPruned: boolean } & ({ xact: null } | (Position & FeedChange));
+interface Bounds {
+  /** Snapshot of the first page. Further pages belong to the same snapshot. */
+  upper: string;
+  isPruned: boolean;
+}
 
-/** The change feed. A cursor is a transaction id with a number within the transaction. */
+type Row = Bounds & ({ xact: null } | (Position & FeedChange));
+
+/**
+ * The change feed. A cursor is the snapshot whose changes are read. Between two pages of a read, the cursor also contains
+ * the snapshot of that read and the position of the last change.
+ */
 export class PostgresFeed implements FeedStore {
   readonly #database: PostgresDatabase;
   readonly #clock: Clock | undefined;
@@ -49,45 +61,42 @@ export class PostgresFeed implements FeedStore {
   }
 
   async begin(): Promise<FeedCursor> {
-    const [row] = await this.#run<{ xact: number }>(`select ${OLDEST_RUNNING} as xact`);
-    return cursorOf({ xact: row!.xact, n: 0 });
+    return this.latest();
   }
 
   async read(after: FeedCursor, limit: number): Promise<FeedPage> {
-    const rows = await this.#run<Row>(READ, { ...positionOf(after), limit });
-    const { horizon, isPruned } = rows[0]!;
-    if (isPruned) return { changes: [], cursor: cursorOf({ xact: horizon, n: 0 }), isComplete: false };
+    const { read, upper, last } = partsOf(after);
+    const rows = await this.#run<Row>(READ, { read, upper, ...last, limit });
     const found = rows.filter((row) => row.xact !== null);
-    const last = found.at(-1);
+    const bounds = rows[0]!;
+    const now = cursorOf({ read: bounds.upper });
+    if (bounds.isPruned) return { changes: [], cursor: now, isComplete: false };
+    const isPage = found.length === limit;
+    const next = isPage ? cursorOf({ read, upper: bounds.upper, last: found.at(-1)! }) : now;
     return {
       changes: found.map(({ topic, key }) => ({ topic, key })),
-      cursor: last ? cursorOf(last) : after,
+      // The cursor stays the same without changes, so that members need not note a new one.
+      cursor: found.length > 0 || upper !== null ? next : after,
       isComplete: true,
     };
   }
 
   async latest(): Promise<FeedCursor> {
-    const [row] = await this.#run<Position>(
-      `(select xact, n from svc.feed order by xact desc, n desc limit 1) union all select xact, n from svc.feed_pruned
-       order by xact desc, n desc limit 1`,
-    );
+    const [row] = await this.#run<{ read: string }>('select pg_current_snapshot()::text as read');
     return cursorOf(row!);
   }
 
   async noteRead(fence: number, cursor: FeedCursor): Promise<void> {
-    await this.#run('update svc.member set read_xact = :xact, read_n = :n where fence = :fence', {
-      fence,
-      ...positionOf(cursor),
-    });
+    await this.#run(
+      `update svc.member set read_snapshot = :read::pg_snapshot, read_xact = ${oldestRunningIn(':read::pg_snapshot')},
+         read_n = 0
+       where fence = :fence`,
+      { fence, read: partsOf(cursor).read },
+    );
   }
 
   async behind(cursor: FeedCursor): Promise<number[]> {
-    const rows = await this.#run<{ fence: number }>(
-      `select fence from svc.member
-       where kind = 'gateway' and ended_at is null and (lease_until is null or lease_until > ${NOW})
-         and coalesce((read_xact, read_n) < (:xact::bigint, :n::bigint), true) order by fence`,
-      positionOf(cursor),
-    );
+    const rows = await this.#run<{ fence: number }>(BEHIND, { mark: partsOf(cursor).read });
     return rows.map(({ fence }) => fence);
   }
 
@@ -105,23 +114,51 @@ export class PostgresFeed implements FeedStore {
   }
 }
 
-const cursorOf = ({ xact, n }: Position): FeedCursor => `${xact}.${n}` as FeedCursor;
-
-function positionOf(cursor: FeedCursor): Position {
-  const [xact, n] = cursor.split('.');
-  return { xact: Number(xact), n: Number(n) };
+interface CursorParts {
+  /** Snapshot whose changes are read. */
+  read: string;
+  /** Snapshot up to which the current read goes. */
+  upper?: string;
+  /** Last change of the previous page. */
+  last?: Position;
 }
 
-/** Reads changes in a single statement, so that the changes and positions belong to one snapshot. */
+const cursorOf = ({ read, upper, last }: CursorParts): FeedCursor =>
+  (upper === undefined ? read : `${read} ${upper} ${last!.xact} ${last!.n}`) as FeedCursor;
+
+function partsOf(cursor: FeedCursor): { read: string; upper: string | null; last: Position } {
+  const [read, upper = null, xact = 0, n = 0] = cursor.split(' ') as [string, string?, string?, string?];
+  return { read, upper, last: { xact: Number(xact), n: Number(n) } };
+}
+
+/** Reads changes in a single statement, so that the changes and the bounds belong to one snapshot. */
 const READ = `
   with bounds as materialized (
-    select ${OLDEST_RUNNING} as horizon, (xact, n) > (:xact::bigint, :n::bigint) as is_pruned from svc.feed_pruned
+    select coalesce(:upper::pg_snapshot, pg_current_snapshot()) as upper,
+      xact >= ${oldestRunningIn(':read::pg_snapshot')} as is_pruned from svc.feed_pruned
   )
-  select b.horizon, b.is_pruned as "isPruned", f.* from bounds b left join lateral (
+  select b.upper::text as upper, b.is_pruned as "isPruned", f.* from bounds b left join lateral (
     select xact, n, topic, key from svc.feed
-    where not b.is_pruned and (xact, n) > (:xact::bigint, :n::bigint) and xact < b.horizon
+    where not b.is_pruned and xact >= ${oldestRunningIn(':read::pg_snapshot')}
+      and (xact, n) > (:xact::bigint, :n::bigint)
+      and not ${isIn(':read::pg_snapshot', 'xact')} and ${isIn('b.upper', 'xact')}
     order by xact, n limit :limit
   ) f on true order by f.xact, f.n`;
+
+/** Selects the members that have not read a change of the snapshot `:mark`. */
+const BEHIND = `
+  select m.fence from svc.member m
+  where m.kind = 'gateway' and m.ended_at is null and (m.lease_until is null or m.lease_until > ${NOW})
+    and case
+      when m.read_snapshot is not null then exists (
+        select from svc.feed f where f.xact >= ${oldestRunningIn('m.read_snapshot')}
+          and not ${isIn('m.read_snapshot', 'f.xact')} and ${isIn(':mark::pg_snapshot', 'f.xact')})
+      when m.read_xact is not null then exists (
+        select from svc.feed f where (f.xact, f.n) > (m.read_xact, m.read_n)
+          and ${isIn(':mark::pg_snapshot', 'f.xact')})
+      else true
+    end
+  order by m.fence`;
 
 /**
  * Deletes all changes before the first recent change. Deleting by time alone could leave gaps between changes if the

@@ -9,6 +9,7 @@ import type {
   MarkerClaim,
   MarkerState,
   NewDelivery,
+  UnfinishedDelivery,
   WebhookInbox,
 } from '../../../ports/index.ts';
 import { type BufferedDelivery, WriteBuffer } from '../../../write-buffer.ts';
@@ -103,16 +104,19 @@ export class PostgresWebhookInbox implements WebhookInbox {
     this.#notes.add({ delivery, end });
   }
 
-  async unfinished(limit: number, afterPosition = 0): Promise<DeliveryRecord[]> {
-    const { rows } = await this.#database.sql<DeliveryRecord>(
+  async unfinished(limit: number, afterPosition = 0): Promise<UnfinishedDelivery[]> {
+    const { rows } = await this.#database.sql<UnfinishedDelivery & object>(
       `with open as (
          select position, body_bytes from svc.delivery
-         where ${IS_OPEN} and status <> 'running' and position > $1 and position < ${POSITION_HORIZON}
+         where ${IS_OPEN} and status <> 'running' and position > $1
+           and (order_key is null or position < ${POSITION_HORIZON})
          order by position limit $2
        ), summed as (
          select position, sum(body_bytes) over (order by position) - body_bytes as before from open
        )
-       ${SELECT_WHOLE} where d.position in (select position from summed where before <= $3) order by d.position`,
+       select w.*, w.position >= ${POSITION_HORIZON} as "isProvisional" from (
+         ${SELECT_WHOLE} where d.position in (select position from summed where before <= $3)
+       ) w order by w.position`,
       [afterPosition, limit, MAX_READ_BYTES],
     );
     // The caller runs the handlers only after the standby has these deliveries. If a failover lost a delivery, the

@@ -23,8 +23,8 @@ export class DeliveryBacklog {
   readonly #deps: DeliveryBacklogDeps;
   #isPending = false;
   /**
-   * Position up to which all unfinished deliveries are in memory or on hold. Refills start at this position, so that
-   * deliveries of paused webhooks are not scanned again.
+   * Position up to which all unfinished deliveries are in memory or on hold, and no further ones can be added. Refills
+   * start at this position, so that deliveries of paused webhooks are not scanned again.
    */
   #position = 0;
   #mustRescan = false;
@@ -89,11 +89,16 @@ export class DeliveryBacklog {
     if (this.#mustRescan) this.#position = 0;
     this.#mustRescan = false;
     try {
-      while (!this.#isClosed && !isFull()) {
-        const page = await inbox.unfinished(PAGE, this.#position);
-        for (const record of page) hold(record);
-        this.#position = page.at(-1)?.position ?? this.#position;
+      let isProvisional = false;
+      for (let after = this.#position; !this.#isClosed && !isFull(); ) {
+        const page = await inbox.unfinished(PAGE, after);
+        for (const record of page) {
+          hold(record);
+          isProvisional ||= record.isProvisional ?? false;
+          if (!isProvisional) this.#position = record.position;
+        }
         if (page.length < PAGE) break;
+        after = page.at(-1)!.position;
       }
       this.#isPending ||= isFull();
     } catch (error) {
