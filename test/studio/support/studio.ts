@@ -4,7 +4,6 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { cel } from '../../daemons/workflow/support/workflow.ts';
 import type { AnyJson } from '../../support/any-json.ts';
 import { createPlatform, type Platform } from '../../support/platform.ts';
 
@@ -30,7 +29,7 @@ const WORKFLOW = {
   jobs: {
     main: {
       steps: [
-        { id: 'note', uses: 'set', with: { order: cel('input.order') } },
+        { id: 'note', uses: 'set', with: { order: `\${{ input.order }}` } },
         { id: 'confirm', uses: 'approval', with: { message: 'Ship the order?' } },
       ],
     },
@@ -61,12 +60,19 @@ export interface StudioPage {
   problems: string[];
 }
 
-/** The real platform with the fixture plugin and a workflow, and a browser. */
-export async function startStudio(config: Record<string, unknown> = {}): Promise<Studio> {
+/**
+ * The real platform with the fixture plugin and a workflow, and a browser. `prepare` is called with the project folder
+ * before the platform starts.
+ */
+export async function startStudio(
+  config: Record<string, unknown> = {},
+  prepare?: (folder: string) => Promise<void>,
+): Promise<Studio> {
   const platform = await createPlatform({ plugins: ['./plugins/*'], ...config });
   await cp(PLUGIN, join(platform.folder, 'plugins/orders'), { recursive: true });
   await mkdir(join(platform.folder, 'workflows'));
   await writeFile(join(platform.folder, 'workflows/ship.yaml'), JSON.stringify(WORKFLOW));
+  await prepare?.(platform.folder);
   const url = await platform.up();
   const browser = await chromium.launch({ executablePath: PROGRAM!, args: FLAGS });
   return {
