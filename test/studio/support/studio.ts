@@ -51,6 +51,8 @@ export interface OpenOptions {
   theme?: 'light' | 'dark';
   /** Without a session, the sign-in form is shown. */
   isSignedIn?: boolean;
+  /** URL under which the page reaches the gateway, if not its own. */
+  through?: string;
 }
 
 export interface StudioPage {
@@ -98,9 +100,9 @@ interface Opener {
 }
 
 async function openPage(
-  { browser, platform, url }: Opener,
+  { browser, platform, url: ownUrl }: Opener,
   path: string,
-  { width = 1440, theme = 'light', isSignedIn = true }: OpenOptions,
+  { width = 1440, theme = 'light', isSignedIn = true, through: url = ownUrl }: OpenOptions,
 ): Promise<StudioPage> {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: theme });
   const page = await context.newPage();
@@ -115,7 +117,7 @@ async function openPage(
   });
   if (isSignedIn) {
     const { envelope } = await platform.svc('studio');
-    await page.goto(envelope.result.url);
+    await page.goto(envelope.result.url.replace(ownUrl, url));
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
   }
   await page.goto(url + path);
