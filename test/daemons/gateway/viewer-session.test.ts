@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { ENDPOINT_ACCESS, grantRole, registerHost, startStudioSession } from '../../../src/contracts/index.ts';
+import {
+  ENDPOINT_ACCESS,
+  grantRole,
+  registerHost,
+  startStudioSession,
+} from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import type { AnyJson } from '../../support/any-json.ts';
 import { MEMBER_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
