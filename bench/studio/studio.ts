@@ -6,8 +6,8 @@ import { type BenchResult, median, quantile, round } from '../support/result.ts'
 import { waitUntilIndexed } from '../support/text-index.ts';
 import { type Interaction, NOTE_FIRST_LIST, timeOf, timeToFirstList } from './page-timer.ts';
 
-const LOADS = 20;
-const ROUNDS = 20;
+const LOADS = 30;
+const ROUNDS = 40;
 const SCROLLS = 200;
 const SCROLL_PX = 600;
 const DELIVERIES = '/studio/deliveries';
