@@ -13,6 +13,7 @@ import { sqliteGatewayStore } from '../src/store/sqlite/index.ts';
 import { type LongestBlock, longestBlock, threadCpuMs } from './support/event-loop.ts';
 import { fillOldStore } from './support/growth-store.ts';
 import { type BenchResult, median, quantile, round } from './support/result.ts';
+import { waitUntilIndexed } from './support/text-index.ts';
 
 const STARTS = 5;
 const PAGES = 20;
@@ -94,20 +95,6 @@ async function waitUntilListed(dataDir: string): Promise<void> {
   const store = await openStore(dataDir);
   await store.inbox.list('default', { limit: 1, after: { receivedAt: 0, position: 0 } });
   await store.close();
-}
-
-async function waitUntilIndexed(dataDir: string, position: number): Promise<void> {
-  for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, 2000));
-    try {
-      const db = new Sqlite(join(dataDir, 'search.db'), { readonly: true });
-      const until = db.prepare<[], number>('select indexed_until from progress').pluck().get()!;
-      db.close();
-      if (position - until < 2048) return;
-    } catch {
-      // The index does not exist yet.
-    }
-  }
 }
 
 const FILTERS: Array<[string, DeliveryFilter]> = [

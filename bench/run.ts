@@ -21,6 +21,7 @@ const BENCHES: Record<string, () => Promise<{ run(flags: ReadonlySet<string>): P
   proxy: () => import('./proxy.ts'),
   cluster: () => import('./cluster.ts'),
   takeover: () => import('./takeover.ts'),
+  studio: () => import('./studio/studio.ts'),
 };
 
 const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--')));

@@ -1,10 +1,11 @@
 // Bundles the sources into dist/. `npm ci` runs it (prepare) with any Node, so it first switches to the pinned one. Builds
 // into a separate folder, then renames it.
 import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
-import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { stripVTControlCharacters } from 'node:util';
+import { promisify, stripVTControlCharacters } from 'node:util';
+import { brotliCompress } from 'node:zlib';
 import { takeStamp, writeStamp } from './freshness.js';
 import { LOCK_HELD, withLock } from './lock.js';
 import { pinnedNode, runPinnedNode } from './run.js';
@@ -82,6 +83,10 @@ async function copyAssets(out) {
   const from = join(root, 'node_modules', '@fastify', 'swagger-ui', 'static');
   const to = join(out, 'assets', 'swagger-ui');
   await mkdir(to, { recursive: true });
-  const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-16x16.png', 'favicon-32x32.png'];
-  await Promise.all(files.map((name) => cp(join(from, name), join(to, name))));
+  await cp(join(from, 'favicon-32x32.png'), join(to, 'favicon-32x32.png'));
+  for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
+    await writeFile(
+      join(to, `${name}.br`),
+      await promisify(brotliCompress)(await readFile(join(from, name))),
+    );
 }

@@ -8,6 +8,8 @@ const NODE = [/^node:/, ...builtinModules];
 /** Packages that load a binary from their own folder. */
 const NATIVE = ['better-sqlite3', 'sqlite-vec'];
 
+const STACK = 'src/kit/process/async-disposable-stack.ts';
+
 const OWN_DEFINITIONS = /[\\/]src[\\/](?:contracts|kit)[\\/]/;
 
 /**
@@ -140,7 +142,11 @@ export async function bundle(root, out) {
       tsconfig: false,
       // Required for chunk groups.
       ...(split ? { preserveEntrySignatures: 'allow-extension' } : {}),
-      transform: { target: 'node22.19' },
+      transform: {
+        target: 'node22.19',
+        // Node 22 lacks this class.
+        inject: { AsyncDisposableStack: [join(root, STACK), 'AsyncDisposableStack'] },
+      },
       // Our definition modules have no side effects, so unused exports need not be loaded.
       treeshake: { moduleSideEffects: [{ test: OWN_DEFINITIONS, sideEffects: false }] },
       onLog: (level, log, report) => {

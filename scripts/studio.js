@@ -24,7 +24,11 @@ export async function buildStudio(root, out) {
       // The content security policy forbids data: URLs.
       assetsInlineLimit: 0,
       reportCompressedSize: false,
-      rolldownOptions: { checks: { pluginTimings: false } },
+      rolldownOptions: {
+        checks: { pluginTimings: false },
+        // What several screens share is one file. Many small ones would each take a request before a screen is shown.
+        output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2, minSize: 0 }] } },
+      },
     },
   });
   compress(folder);

@@ -19,7 +19,7 @@ export async function fillOldStore(dataDir: string, rows: number, bodyBytes: num
   const insert = db.prepare(`
     insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id, trace_id,
       mode, origin, status, http_status, duration_ms, attempts, steps, outcome, marker, body_bytes, headers, body)
-    with recursive n (i) as (select :from union all select i + 1 from n where i + 1 < :to)
+    with recursive n (i) as (select cast(:from as integer) union all select i + 1 from n where i + 1 < :to)
     select v7(${begin} + i * 200), 'default', 'plugin-' || (i % 5), 'event-' || (i % 4), '', ${begin} + i * 200, '203.0.113.7',
       hex(randomblob(16)), hex(randomblob(16)), 'async', 'sender',
       case when i % 200000 = 77 then 'dead' when i % 1000 = 7 then 'failed' else 'succeeded' end, 202, 12.5, 1,
@@ -30,7 +30,7 @@ export async function fillOldStore(dataDir: string, rows: number, bodyBytes: num
         || printf('%.*c', ${bodyBytes}, 'x'), 1, ${bodyBytes - 2}) || '"}' as blob) from n`);
   const marker = db.prepare(`
     insert into delivery_marker (digest, state, expires_at)
-    with recursive n (i) as (select :from union all select i + 1 from n where i + 1 < :to)
+    with recursive n (i) as (select cast(:from as integer) union all select i + 1 from n where i + 1 < :to)
     select randomblob(16), iif(i % 5000 = 3, 'pending', 'done'), ${Date.now() + 7 * 86_400_000} from n`);
   for (let from = 0; from < rows; from += BATCH) {
     const to = Math.min(rows, from + BATCH);

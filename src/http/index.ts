@@ -1,4 +1,5 @@
 export type { AnsweredRequest } from './account.ts';
+export { acceptsBrotli } from './brotli.ts';
 export * from './client.ts';
 export { type ClientSide, type ClientSideOf, createClientSide } from './client-side.ts';
 export * from './cors.ts';

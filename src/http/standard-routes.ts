@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import {
   apiHealth,
   apiReady,
@@ -9,8 +7,9 @@ import {
   health,
   ready,
 } from '../contracts/index.ts';
-import { errorBody, PlatformError } from '../kit/errors/errors.ts';
-import { isBuilt, packageRoot, version } from '../kit/files/paths.ts';
+import { errorBody } from '../kit/errors/errors.ts';
+import { version } from '../kit/files/paths.ts';
+import { sendDocsAsset } from './docs-assets.ts';
 import type { Http } from './http-kit.ts';
 import { mount } from './mount.ts';
 import { notReady, type Readiness } from './readiness.ts';
@@ -82,16 +81,7 @@ function mountReady(http: Http, endpoint: Endpoint, readiness: Readiness): void 
   });
 }
 
-const ASSETS: Record<string, string> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-  'favicon-32x32.png': 'image/png',
-};
-const ASSET_FOLDER = isBuilt
-  ? join(packageRoot, 'dist/assets/swagger-ui')
-  : join(packageRoot, 'node_modules/@fastify/swagger-ui/static');
-
-/** Serves Swagger UI from local files, so that it works offline. The files are read on request to save memory. */
+/** Serves Swagger UI from local files, so that it works offline. */
 export function serveDocs(http: Http, path: string, specPath: string): void {
   const csp =
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'";
@@ -101,15 +91,9 @@ export function serveDocs(http: Http, path: string, specPath: string): void {
   http.get(`${path}/start.js`, (_request, reply) =>
     reply.type('text/javascript; charset=utf-8').send(startScript(specPath)),
   );
-  http.get<{ Params: { asset: string } }>(`${path}/assets/:asset`, async (request, reply) => {
-    const { asset } = request.params;
-    const type = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
-    if (!type) throw new PlatformError('NOT_FOUND', `The documentation asset "${asset}" does not exist.`);
-    return reply
-      .type(type)
-      .header('cache-control', 'public, max-age=3600')
-      .send(await readFile(join(ASSET_FOLDER, asset)));
-  });
+  http.get<{ Params: { asset: string } }>(`${path}/assets/:asset`, (request, reply) =>
+    sendDocsAsset(request.params.asset, request, reply),
+  );
 }
 
 function docsPage(path: string): string {

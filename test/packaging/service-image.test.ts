@@ -33,41 +33,67 @@ test('the default target of the Dockerfile is the whole platform', () => {
   expect(configOf('platform').slice(-2)).toEqual(['ENTRYPOINT ["svc"]', 'CMD ["up"]']);
 });
 
-describe.skipIf(engineMissing !== undefined)(
-  'the target "service" of the Dockerfile',
-  { timeout: 120_000 },
-  () => {
-    useEngine('podman', (started) => {
-      engine = started;
-    });
+/** Mounts this machine's programs and this checkout into the stand-in of the image. */
+const mounts = (): string[] => [
+  ...['bin', 'sbin', 'lib', 'lib64', 'share'].flatMap((name) => ['--volume', `/usr/${name}:/usr/${name}:ro`]),
+  ...['--volume', `${packageRoot}:/opt/svc:ro`],
+];
 
-    test('runs the service of its argument as process 1, and exits with 0 when it is stopped', async () => {
-      await importImage('service', 'svc-service');
-      const port = await freePort();
-      const programs = ['bin', 'sbin', 'lib', 'lib64', 'share'].flatMap((name) => [
-        '--volume',
-        `/usr/${name}:/usr/${name}:ro`,
-      ]);
-      const id = engine
-        .cli(
-          ...['run', '--detach', '--network', 'host', '--read-only', '--cap-drop', 'ALL'],
-          ...['--security-opt', 'no-new-privileges', ...programs, '--volume', `${packageRoot}:/opt/svc:ro`],
-          ...['--env', `SVC_STATE_PORT=${port}`, '--env', `GATEWAY_INTERNAL_SECRET=${'i'.repeat(40)}`],
-          ...['svc-service', 'state'],
-        )
-        .trim();
-      const health = () => fetch(`http://127.0.0.1:${port}/health`).then(({ status }) => status);
-      await expect
-        .poll(() => health().catch(() => engine.cli('logs', id)), { timeout: 60_000, interval: 200 })
-        .toBe(200);
-      const pid = engine.cli('inspect', '--format', '{{.State.Pid}}', id).trim();
-      expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).toMatch(/^svc state/);
-      expect(readFileSync(`/proc/${pid}/status`, 'utf8')).toMatch(/^NSpid:.*\t1$/m);
-      expect(readFileSync(`/proc/${pid}/status`, 'utf8')).toMatch(/^Uid:\t1000\t/m);
-      engine.cli('stop', '--time', '20', id);
-      expect(engine.cli('inspect', '--format', '{{.State.ExitCode}}', id).trim()).toBe('0');
-      const records = engine.cli('logs', id).trim().split('\n');
-      expect(JSON.parse(records.at(-1)!).message).toBe('state stopped');
-    });
-  },
-);
+describe.skipIf(engineMissing !== undefined)('the targets of the Dockerfile', { timeout: 120_000 }, () => {
+  useEngine('podman', (started) => {
+    engine = started;
+  });
+
+  test('"platform" starts all services, and serves the studio', async () => {
+    await importImage('platform', 'svc-platform');
+    const port = await freePort();
+    const others = ['rest', 'workflow', 'marketplace', 'state'].flatMap((name) => ['--port', `${name}=0`]);
+    const id = engine
+      .cli(
+        ...['run', '--detach', '--network', 'host', '--cap-drop', 'ALL', '--init', ...mounts()],
+        ...[
+          '--env',
+          `GATEWAY_JWT_SECRET=${'j'.repeat(40)}`,
+          '--env',
+          `GATEWAY_INTERNAL_SECRET=${'i'.repeat(40)}`,
+        ],
+        ...['svc-platform', 'up', '--port', `gateway=${port}`, ...others],
+      )
+      .trim();
+    const page = () => fetch(`http://127.0.0.1:${port}/studio/`).then((response) => response.text());
+    await expect
+      .poll(() => page().catch(() => engine.cli('logs', id)), { timeout: 60_000, interval: 200 })
+      .toContain('<title>svc studio</title>');
+    const files = [...(await page()).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!);
+    expect(files.length).toBeGreaterThan(2);
+    for (const file of files)
+      expect([file, (await fetch(`http://127.0.0.1:${port}${file}`)).status]).toEqual([file, 200]);
+    engine.cli('stop', '--time', '30', id);
+    expect(engine.cli('inspect', '--format', '{{.State.ExitCode}}', id).trim()).toBe('0');
+  });
+
+  test('"service" runs the service of its argument as process 1, and exits with 0 when it is stopped', async () => {
+    await importImage('service', 'svc-service');
+    const port = await freePort();
+    const id = engine
+      .cli(
+        ...['run', '--detach', '--network', 'host', '--read-only', '--cap-drop', 'ALL'],
+        ...['--security-opt', 'no-new-privileges', ...mounts()],
+        ...['--env', `SVC_STATE_PORT=${port}`, '--env', `GATEWAY_INTERNAL_SECRET=${'i'.repeat(40)}`],
+        ...['svc-service', 'state'],
+      )
+      .trim();
+    const health = () => fetch(`http://127.0.0.1:${port}/health`).then(({ status }) => status);
+    await expect
+      .poll(() => health().catch(() => engine.cli('logs', id)), { timeout: 60_000, interval: 200 })
+      .toBe(200);
+    const pid = engine.cli('inspect', '--format', '{{.State.Pid}}', id).trim();
+    expect(readFileSync(`/proc/${pid}/cmdline`, 'utf8')).toMatch(/^svc state/);
+    expect(readFileSync(`/proc/${pid}/status`, 'utf8')).toMatch(/^NSpid:.*\t1$/m);
+    expect(readFileSync(`/proc/${pid}/status`, 'utf8')).toMatch(/^Uid:\t1000\t/m);
+    engine.cli('stop', '--time', '20', id);
+    expect(engine.cli('inspect', '--format', '{{.State.ExitCode}}', id).trim()).toBe('0');
+    const records = engine.cli('logs', id).trim().split('\n');
+    expect(JSON.parse(records.at(-1)!).message).toBe('state stopped');
+  });
+});

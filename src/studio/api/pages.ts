@@ -15,9 +15,13 @@ export interface Pages<T> {
   isComplete: boolean;
   loadMore(): void;
   reload(): void;
+  /** Loads the first page again and combines it with the items. */
+  refresh(combine: (items: readonly T[], page: readonly T[]) => readonly T[]): void;
   /** Replaces the items, for example by those of a live stream. */
-  update(change: (items: readonly T[]) => readonly T[]): void;
+  update(change: Change<T>): void;
 }
+
+type Change<T> = (items: readonly T[]) => readonly T[];
 
 interface State<T> {
   items: readonly T[];
@@ -33,35 +37,56 @@ export function usePages<Name extends ListName>(
   name: Name,
   query: NonNullable<Input<Name>['query']>,
 ): Pages<ItemOf<Name>> {
+  type Item = ItemOf<Name>;
   const key = JSON.stringify(query);
-  const [state, setState] = useState<State<ItemOf<Name>>>(FIRST);
+  const [state, setState] = useState<State<Item>>(FIRST);
   const [round, setRound] = useState(0);
   const loading = useRef<AbortController | null>(null);
+  const refreshing = useRef<AbortController | null>(null);
+  // A page can be older than changes that arrive while it loads. These are repeated on the page.
+  const pending = useRef(new Set<Array<Change<Item>>>());
 
-  const load = (cursor: string | undefined): void => {
+  const fetchPage = async (cursor: string | undefined, signal: AbortSignal) => {
+    const changes: Array<Change<Item>> = [];
+    pending.current.add(changes);
+    try {
+      const page = await call(name, { query: { ...query, cursor } } as unknown as Input<Name>, signal);
+      const repeat: Change<Item> = (items) => changes.reduce((all, change) => change(all), items);
+      return { ...page, repeat };
+    } finally {
+      pending.current.delete(changes);
+    }
+  };
+
+  const load = (from: string | undefined): void => {
     loading.current?.abort();
     const controller = new AbortController();
     loading.current = controller;
     setState((before) => ({ ...before, isLoading: true, error: undefined }));
-    const input = { query: { ...query, cursor } } as unknown as Input<Name>;
-    call(name, input, controller.signal)
-      .then(({ items, nextCursor }) =>
-        setState((before) => ({
-          items: cursor === undefined ? items : [...before.items, ...items],
-          cursor: nextCursor,
-          error: undefined,
-          isLoading: false,
-        })),
-      )
-      .catch((error: ApiError) => {
-        if (!controller.signal.aborted) setState((before) => ({ ...before, error, isLoading: false }));
-      });
+    const next = async (cursor: string | undefined): Promise<void> => {
+      const { items, nextCursor, repeat } = await fetchPage(cursor, controller.signal);
+      const isGap = items.length === 0 && nextCursor !== null;
+      setState((before) => ({
+        items: cursor === undefined ? repeat(items) : [...before.items, ...items],
+        cursor: nextCursor,
+        error: undefined,
+        isLoading: isGap,
+      }));
+      // The service bounds how much a call reads, so a page can be empty before the end of the list.
+      if (isGap) await next(nextCursor);
+    };
+    next(from).catch((error: ApiError) => {
+      if (!controller.signal.aborted) setState((before) => ({ ...before, error, isLoading: false }));
+    });
   };
 
   useEffect(() => {
     setState(FIRST);
     load(undefined);
-    return () => loading.current?.abort();
+    return () => {
+      loading.current?.abort();
+      refreshing.current?.abort();
+    };
   }, [name, key, round]);
 
   return {
@@ -73,6 +98,21 @@ export function usePages<Name extends ListName>(
       if (!state.isLoading && !state.error && state.cursor) load(state.cursor);
     },
     reload: () => setRound((before) => before + 1),
-    update: (change) => setState((before) => ({ ...before, items: change(before.items) })),
+    refresh(combine) {
+      refreshing.current?.abort();
+      refreshing.current = new AbortController();
+      fetchPage(undefined, refreshing.current.signal)
+        .then(({ items, repeat }) => {
+          const change: Change<Item> = (all) => repeat(combine(all, items));
+          for (const changes of pending.current) changes.push(change);
+          setState((before) => ({ ...before, items: change(before.items) }));
+        })
+        // Without it, the list shows what it has. A list that cannot be loaded reports that itself.
+        .catch(() => {});
+    },
+    update(change) {
+      for (const changes of pending.current) changes.push(change);
+      setState((before) => ({ ...before, items: change(before.items) }));
+    },
   };
 }

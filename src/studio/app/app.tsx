@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ErrorBoundary, LocationProvider, lazy, Route, Router } from 'preact-iso';
+import { exec } from 'preact-iso/router';
 import { Failure, Loading } from '../ui/states.tsx';
 import { NotFound } from './not-found.tsx';
 import { restoreSession } from './session.ts';
@@ -24,10 +25,32 @@ const Access = lazy(() => import('../screens/access/access.tsx'));
 const Logs = lazy(() => import('../screens/logs/logs.tsx'));
 const Audit = lazy(() => import('../screens/audit/audit.tsx'));
 
+/** Component of each screen by the pattern of its path. */
+const SCREENS = {
+  '/studio/': Overview,
+  '/studio/deliveries': Deliveries,
+  '/studio/deliveries/:webhookId': Delivery,
+  '/studio/runs': Runs,
+  '/studio/runs/:runId': Run,
+  '/studio/inbox': Inbox,
+  '/studio/plugins': Plugins,
+  '/studio/plugins/:pluginId': Plugin,
+  '/studio/webhooks': Webhooks,
+  '/studio/schedules': Schedules,
+  '/studio/jobs': Jobs,
+  '/studio/hosts': Hosts,
+  '/studio/access': Access,
+  '/studio/logs': Logs,
+  '/studio/audit': Audit,
+};
+
 export function App() {
   const [error, setError] = useState<Error>();
   useEffect(() => {
     restoreSession().catch(setError);
+    // The screen loads at the same time as the session.
+    const screen = Object.entries(SCREENS).find(([path]) => exec(location.pathname, path));
+    void screen?.[1].preload();
   }, []);
   if (error) return <Failure error={error} onRetry={() => location.reload()} />;
   if (session.value === undefined) return <Loading what="your session" />;
@@ -37,21 +60,9 @@ export function App() {
       <ErrorBoundary>
         <Shell session={session.value}>
           <Router>
-            <Route path="/studio/" component={Overview} />
-            <Route path="/studio/deliveries" component={Deliveries} />
-            <Route path="/studio/deliveries/:webhookId" component={Delivery} />
-            <Route path="/studio/runs" component={Runs} />
-            <Route path="/studio/runs/:runId" component={Run} />
-            <Route path="/studio/inbox" component={Inbox} />
-            <Route path="/studio/plugins" component={Plugins} />
-            <Route path="/studio/plugins/:pluginId" component={Plugin} />
-            <Route path="/studio/webhooks" component={Webhooks} />
-            <Route path="/studio/schedules" component={Schedules} />
-            <Route path="/studio/jobs" component={Jobs} />
-            <Route path="/studio/hosts" component={Hosts} />
-            <Route path="/studio/access" component={Access} />
-            <Route path="/studio/logs" component={Logs} />
-            <Route path="/studio/audit" component={Audit} />
+            {Object.entries(SCREENS).map(([path, component]) => (
+              <Route key={path} path={path} component={component} />
+            ))}
             <Route default component={NotFound} />
           </Router>
         </Shell>

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { StudioSession } from '../../contracts/studio.ts';
 import { NAVIGATION } from './navigation.ts';
@@ -10,7 +10,14 @@ import { nextTheme, showTheme, storedTheme } from './theme.ts';
 export function Shell({ session, children }: { session: StudioSession; children: ComponentChildren }) {
   const { path } = useLocation();
   const [isOpen, setOpen] = useState(false);
-  useEffect(() => setOpen(false), [path]);
+  const main = useRef<HTMLElement>(null);
+  const lastPath = useRef(path);
+  useEffect(() => {
+    setOpen(false);
+    // The element that had the focus is gone with the last screen. Without this, Tab would begin above the navigation.
+    if (lastPath.current !== path) main.current?.focus();
+    lastPath.current = path;
+  }, [path]);
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -47,7 +54,7 @@ export function Shell({ session, children }: { session: StudioSession; children:
           </section>
         ))}
       </nav>
-      <main id="main" tabIndex={-1}>
+      <main id="main" ref={main} tabIndex={-1}>
         {children}
       </main>
     </div>

@@ -76,7 +76,7 @@ interface TextFilterProps {
   onChange: (value: string) => void;
 }
 
-/** Text of a filter. It takes effect when typing pauses. */
+/** Text of a filter. It takes effect when typing pauses, or with Enter. */
 function TextFilter({ id, value, placeholder, onChange }: TextFilterProps) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -84,7 +84,7 @@ function TextFilter({ id, value, placeholder, onChange }: TextFilterProps) {
     if (text === value) return;
     const timer = setTimeout(() => onChange(text.trim()), TYPING_MS);
     return () => clearTimeout(timer);
-  }, [text]);
+  }, [text, value]);
   return (
     <input
       id={id}
@@ -92,6 +92,9 @@ function TextFilter({ id, value, placeholder, onChange }: TextFilterProps) {
       value={text}
       placeholder={placeholder}
       onInput={(event) => setText(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        if (event.key === 'Enter' && text.trim() !== value) onChange(text.trim());
+      }}
     />
   );
 }

@@ -17,6 +17,8 @@ interface VirtualListProps<T> {
 }
 
 const OVERSCAN = 12;
+/** The next page is loaded when this many rows are left, so that it is there before they have been scrolled through. */
+const ROWS_AHEAD = 60;
 
 /** List that renders only the rows in view. `j` and `k` or the arrow keys select a row, Enter opens it. */
 export function VirtualList<T>(props: VirtualListProps<T>) {
@@ -44,7 +46,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   const rows = virtualizer.getVirtualItems();
   const last = rows.at(-1)?.index ?? 0;
   useEffect(() => {
-    if (last >= items.length - OVERSCAN) onEnd();
+    if (last >= items.length - ROWS_AHEAD) onEnd();
   }, [last, items.length]);
 
   const select = (index: number): void => {

@@ -4,7 +4,6 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { cel } from '../../daemons/workflow/support/workflow.ts';
 import type { AnyJson } from '../../support/any-json.ts';
 import { createPlatform, type Platform } from '../../support/platform.ts';
 
@@ -30,7 +29,7 @@ const WORKFLOW = {
   jobs: {
     main: {
       steps: [
-        { id: 'note', uses: 'set', with: { order: cel('input.order') } },
+        { id: 'note', uses: 'set', with: { order: `\${{ input.order }}` } },
         { id: 'confirm', uses: 'approval', with: { message: 'Ship the order?' } },
       ],
     },
@@ -52,6 +51,8 @@ export interface OpenOptions {
   theme?: 'light' | 'dark';
   /** Without a session, the sign-in form is shown. */
   isSignedIn?: boolean;
+  /** URL under which the page reaches the gateway, if not its own. */
+  through?: string;
 }
 
 export interface StudioPage {
@@ -61,12 +62,19 @@ export interface StudioPage {
   problems: string[];
 }
 
-/** The real platform with the fixture plugin and a workflow, and a browser. */
-export async function startStudio(config: Record<string, unknown> = {}): Promise<Studio> {
+/**
+ * The real platform with the fixture plugin and a workflow, and a browser. `prepare` is called with the project folder
+ * before the platform starts.
+ */
+export async function startStudio(
+  config: Record<string, unknown> = {},
+  prepare?: (folder: string) => Promise<void>,
+): Promise<Studio> {
   const platform = await createPlatform({ plugins: ['./plugins/*'], ...config });
   await cp(PLUGIN, join(platform.folder, 'plugins/orders'), { recursive: true });
   await mkdir(join(platform.folder, 'workflows'));
   await writeFile(join(platform.folder, 'workflows/ship.yaml'), JSON.stringify(WORKFLOW));
+  await prepare?.(platform.folder);
   const url = await platform.up();
   const browser = await chromium.launch({ executablePath: PROGRAM!, args: FLAGS });
   return {
@@ -92,9 +100,9 @@ interface Opener {
 }
 
 async function openPage(
-  { browser, platform, url }: Opener,
+  { browser, platform, url: ownUrl }: Opener,
   path: string,
-  { width = 1440, theme = 'light', isSignedIn = true }: OpenOptions,
+  { width = 1440, theme = 'light', isSignedIn = true, through: url = ownUrl }: OpenOptions,
 ): Promise<StudioPage> {
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme: theme });
   const page = await context.newPage();
@@ -109,7 +117,7 @@ async function openPage(
   });
   if (isSignedIn) {
     const { envelope } = await platform.svc('studio');
-    await page.goto(envelope.result.url);
+    await page.goto(envelope.result.url.replace(ownUrl, url));
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
   }
   await page.goto(url + path);

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, relative } from 'node:path';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Http } from '../../../http/index.ts';
+import { acceptsBrotli, type Http } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { packageRoot } from '../../../kit/files/paths.ts';
 
@@ -88,8 +88,4 @@ function missing(name: string): PlatformError {
   return name === PAGE
     ? new PlatformError('NOT_FOUND', 'The studio is not built. Run `npm run build` in the checkout of svc.')
     : new PlatformError('NOT_FOUND', `The studio has no file "${name}". Reload the page.`);
-}
-
-function acceptsBrotli(header: string | undefined): boolean {
-  return header?.split(',').some((each) => /^\s*br\s*(?:;\s*q=(?!0(?:\.0*)?\s*$)|$)/.test(each)) ?? false;
 }

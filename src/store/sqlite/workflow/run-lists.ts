@@ -9,7 +9,7 @@ const UNSUCCESSFUL = ['failed', 'timed_out', 'cancelled'];
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
 
 type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'reason' | 'workflowId'>;
-type ListState = { tenantId: string; before: number };
+type ListState = { tenantId: string; before: number; workflowId?: string };
 
 /** Numbers of the runs on a page, newest first, and the run number at which the next page starts. */
 export interface RunPage {
@@ -21,17 +21,23 @@ export interface RunPage {
 export function runLists(db: Database): (tenantId: string, filter: RunFilter) => RunPage {
   const sql = statements(db);
 
-  function listed({ status, waitingReason }: RunFilter) {
+  function listed({ kind, status, waitingReason, workflowId }: RunFilter) {
     if (waitingReason === 'plugin') return sql.awaitsPlugin;
     if (waitingReason === 'decision') return sql.awaitsDecision;
     if (waitingReason !== undefined) return sql.live;
-    if (status === undefined || status === 'succeeded') return sql.all;
-    return UNSUCCESSFUL.includes(status) ? sql.unsuccessful : sql.live;
+    if (status !== undefined && status !== 'succeeded')
+      return UNSUCCESSFUL.includes(status) ? sql.unsuccessful : sql.live;
+    if (workflowId !== undefined) return sql.ofWorkflow;
+    return kind === 'job' ? sql.jobs : sql.all;
   }
 
   return (tenantId, filter) => {
-    const { before, limit } = filter;
-    const state = { tenantId, before: before ?? Number.MAX_SAFE_INTEGER };
+    const { before, limit, workflowId } = filter;
+    const state = {
+      tenantId,
+      before: before ?? Number.MAX_SAFE_INTEGER,
+      ...(workflowId === undefined ? {} : { workflowId }),
+    };
     const seqs: number[] = [];
     let scanned = 0;
     let last: number | null = null;
@@ -60,6 +66,8 @@ function statements(db: Database) {
       where tenant_id = :tenantId and seq < :before ${condition} order by seq desc`);
   return {
     all: listed(''),
+    ofWorkflow: listed('and workflow_id = :workflowId'),
+    jobs: listed(`and kind = 'job'`),
     live: listed(`and ${LIVE}`),
     awaitsPlugin: listed(`and ${STUCK} and reason = 'plugin'`),
     awaitsDecision: listed(`and ${STUCK} and reason = 'decision'`),

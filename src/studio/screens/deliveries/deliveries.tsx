@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { WebhookDelivery } from '../../../contracts/webhook-deliveries.ts';
 import { call } from '../../api/call.ts';
-import { type LiveEvent, useLive } from '../../api/live.ts';
+import { useLive } from '../../api/live.ts';
 import { usePages } from '../../api/pages.ts';
 import { Filters, useFilters } from '../../ui/filters.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -10,6 +10,7 @@ import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
+import { combined, merged } from './live-list.ts';
 
 const STATUSES = [
   ...['accepted', 'running', 'retrying', 'succeeded', 'failed', 'dead', 'interrupted'],
@@ -25,6 +26,7 @@ const FILTERS = [
 const NAMES = FILTERS.map(({ name }) => name);
 const PAGE = 200;
 const ROW_HEIGHT = 44;
+const STATES = { live: 'live', connecting: 'connecting', waiting: 'connecting', off: 'not live' } as const;
 
 export default function Deliveries() {
   const [filters, change] = useFilters(NAMES);
@@ -37,8 +39,13 @@ export default function Deliveries() {
     'streamDeliveries',
     { query: { pluginId, event } as never },
     {
-      isOn: isLive,
-      onEvent: (news) => pages.update((items) => merged(items, news, filters)),
+      // The stream has no text search.
+      isOn: isLive && !filters.search,
+      onEvent: (news) => {
+        // The list was read before the stream began. What arrived between the two is in a second reading.
+        if (news.event === 'hello') pages.refresh(combined);
+        else pages.update((items) => merged(items, news, filters));
+      },
     },
   );
   const replay = async (delivery: WebhookDelivery | undefined): Promise<void> => {
@@ -60,7 +67,7 @@ export default function Deliveries() {
       command={commandOf(filters)}
       actions={
         <button type="button" aria-pressed={isLive} onClick={() => setLive(!isLive)}>
-          {isLive ? `Pause (${live === 'live' ? 'live' : 'connecting'})` : 'Resume'}
+          {isLive ? `Pause (${STATES[live]})` : 'Resume'}
         </button>
       }
     >
@@ -120,20 +127,6 @@ function None() {
       No delivery matches. A sample delivery shows that the way from the sender to the handler works:
     </Empty>
   );
-}
-
-/** Adds a delivery of the live stream, or replaces it. Filters of the list that the stream lacks are applied here. */
-function merged(
-  items: readonly WebhookDelivery[],
-  { event, data }: LiveEvent,
-  { status, search, since }: { status?: string; search?: string; since?: string },
-): readonly WebhookDelivery[] {
-  if (event !== 'delivery' && event !== 'ended') return items;
-  const delivery = data as WebhookDelivery;
-  const index = items.findIndex(({ webhookId }) => webhookId === delivery.webhookId);
-  if (index >= 0) return items.with(index, { ...items[index]!, ...delivery });
-  const isShown = !search && !since && (!status || delivery.status === status);
-  return isShown && event === 'delivery' ? [delivery, ...items] : items;
 }
 
 function commandOf(filters: Partial<Record<string, string>>): string {
