@@ -31,6 +31,7 @@ function newRun(more: Partial<NewRun> = {}): NewRun {
     hostId: 'ci',
     requestId: 'r',
     traceId: 't',
+    deliveryId: null,
     parentSpanId: null,
     input: '{"a":1}',
     createdAt: 1000 + counter,
