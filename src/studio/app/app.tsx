@@ -22,6 +22,8 @@ const Jobs = lazy(() => import('../screens/jobs/jobs.tsx'));
 const Hosts = lazy(() => import('../screens/hosts/hosts.tsx'));
 const Access = lazy(() => import('../screens/access/access.tsx'));
 const Logs = lazy(() => import('../screens/logs/logs.tsx'));
+const Events = lazy(() => import('../screens/events/events.tsx'));
+const Trace = lazy(() => import('../screens/traces/trace.tsx'));
 const Audit = lazy(() => import('../screens/audit/audit.tsx'));
 
 export function App() {
@@ -51,6 +53,8 @@ export function App() {
             <Route path="/studio/hosts" component={Hosts} />
             <Route path="/studio/access" component={Access} />
             <Route path="/studio/logs" component={Logs} />
+            <Route path="/studio/events" component={Events} />
+            <Route path="/studio/traces/:traceId" component={Trace} />
             <Route path="/studio/audit" component={Audit} />
             <Route default component={NotFound} />
           </Router>

@@ -61,12 +61,16 @@ export interface StudioPage {
   problems: string[];
 }
 
-/** The real platform with the fixture plugin and a workflow, and a browser. */
-export async function startStudio(config: Record<string, unknown> = {}): Promise<Studio> {
+/** The real platform with the fixture plugin and a workflow, and a browser. `prepare` adds to the project. */
+export async function startStudio(
+  config: Record<string, unknown> = {},
+  prepare?: (folder: string) => Promise<void>,
+): Promise<Studio> {
   const platform = await createPlatform({ plugins: ['./plugins/*'], ...config });
   await cp(PLUGIN, join(platform.folder, 'plugins/orders'), { recursive: true });
   await mkdir(join(platform.folder, 'workflows'));
   await writeFile(join(platform.folder, 'workflows/ship.yaml'), JSON.stringify(WORKFLOW));
+  await prepare?.(platform.folder);
   const url = await platform.up();
   const browser = await chromium.launch({ executablePath: PROGRAM!, args: FLAGS });
   return {

@@ -9,6 +9,7 @@ import { Page } from '../../ui/page.tsx';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
+import { TraceLink } from '../../ui/trace-link.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
 import { RUN_STATUSES } from '../runs/statuses.ts';
 
@@ -59,6 +60,7 @@ const columns = (action: Action, reload: () => void): ReadonlyArray<Column<Job>>
     ),
     isNumber: true,
   },
+  { name: 'Trace', value: ({ traceId }) => <TraceLink id={traceId} label="trace" /> },
   { name: 'Submitted', value: ({ createdAt }) => <Time ms={createdAt} /> },
   {
     name: 'Actions',
