@@ -64,7 +64,7 @@ function None() {
 
 const COLUMNS: ReadonlyArray<Column<AnalyticsEvent>> = [
   { name: 'Time', value: ({ ts }) => <Time ms={Date.parse(ts)} /> },
-  { name: 'Type', value: ({ type }) => type },
+  { name: 'Type', value: ({ type }) => <span class="whole">{type}</span> },
   { name: 'Source', value: ({ source }) => source.product },
   { name: 'Run', value: ({ runId }) => <RunLink id={runId} /> },
   {
