@@ -42,7 +42,12 @@ export const listEvents = endpoint({
   path: '/api/v1/analytics/events',
   summary: 'List analytics events, newest first; with follow=1 as a stream of server-sent events',
   tags,
-  query: z.strictObject({ ...filters, ...followQuery, limit: followLimit }),
+  query: z.strictObject({
+    ...filters,
+    traceId: z.string().max(128).optional(),
+    ...followQuery,
+    limit: followLimit,
+  }),
   reply: offsetPage(AnalyticsEvent),
   errors: ['VALIDATION_ERROR', 'FORBIDDEN', 'RATE_LIMIT_EXCEEDED', 'SERVICE_UNAVAILABLE'],
 });

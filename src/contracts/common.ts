@@ -102,6 +102,8 @@ export const HEADERS = {
    * itself.
    */
   serviceKey: 'x-svc-service-key',
+  /** Id of the delivery on whose behalf a service calls another one. */
+  deliveryId: 'x-svc-delivery-id',
   /** Marks the response of a dispatch as a stream. The value is the execution id. */
   stream: 'x-svc-stream',
   /** Marks a dispatch that another gateway has forwarded. The receiving gateway must not forward the dispatch again. */

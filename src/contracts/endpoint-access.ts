@@ -66,6 +66,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'GET /internal/workflows/triggers': SERVICE,
   'POST /internal/workflows/deliveries': SERVICE,
   'POST /internal/workflows/notices': SERVICE,
+  'GET /internal/workflows/traces/:traceId': SERVICE,
   'POST /internal/workflows/steps/enter': SERVICE,
   'POST /internal/workflows/steps/recall': SERVICE,
   'POST /internal/workflows/steps/settle': SERVICE,
@@ -144,6 +145,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /api/v1/marketplace/reload': governs('plugin.reload', 'plugins'),
 
   'GET /api/v1/routes': VIEWER,
+  'GET /api/v1/traces/:traceId': VIEWER,
   'GET /api/v1/logs': VIEWER,
   'GET /api/v1/analytics/events': VIEWER,
   'GET /api/v1/analytics/stats': VIEWER,

@@ -39,6 +39,7 @@ export * from './storage.ts';
 export * from './stream-result.ts';
 export * from './studio.ts';
 export * from './tokens.ts';
+export * from './traces.ts';
 export * from './vectors.ts';
 export * from './webhook-admin.ts';
 export * from './webhook-declaration.ts';

@@ -18,6 +18,8 @@ export const Job = z
       'What a waiting job waits for. A decision is made on step `job.run` of the run with the same id',
     ),
     attempts: z.number().int(),
+    traceId: z.string().describe('Trace of the request that submitted it'),
+    deliveryId: z.string().nullable().describe('`webhookId` of the delivery whose handler submitted it'),
     priority: z.number().int(),
     input: AnyJson,
     result: AnyJson.nullable(),

@@ -65,6 +65,11 @@ export const WorkflowRun = z
     ),
     ending: RunEnding.nullable().describe('For `cancelling` runs: the final status'),
     trigger: RunTrigger,
+    traceId: z.string().describe('Trace of the request that started it'),
+    deliveryId: z
+      .string()
+      .nullable()
+      .describe('`webhookId` of the delivery that started it, or whose handler did; also of child runs'),
     parentRunId: z.string().nullable(),
     rerunOf: z.string().nullable(),
     priority: z.number().int(),

@@ -36,11 +36,12 @@ export function createAccount({
     const { method, route, status, requestId, traceId, spanId, tenantId } = answered;
     const durationMs = performance.now() - answered.startedAt;
     metrics.observeRequest(method, route, status, durationMs);
-    logger.access(method, route, status, durationMs, answered);
+    const parentSpanId = parentSpanOf(answered.traceparent);
+    logger.access(method, route, status, durationMs, { requestId, traceId, tenantId, spanId, parentSpanId });
     tracer?.ended({
       traceId,
       spanId,
-      parentSpanId: parentSpanOf(answered.traceparent),
+      parentSpanId,
       name: `${method} ${route}`,
       kind: 'server',
       durationMs,

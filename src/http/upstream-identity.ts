@@ -43,7 +43,11 @@ export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate
         'This service accepts calls from the gateway and other services only. Call the gateway with a Bearer token.',
       );
     }
-    if (!trusted) refuseForeignPages(request, allowed, logger);
+    if (!trusted) {
+      refuseForeignPages(request, allowed, logger);
+      // Only services know in whose handler a call was made.
+      delete request.headers[HEADERS.deliveryId];
+    }
     return { hostId: hostOf(request, trusted), namespaceId: tenantOf(request) };
   };
 }

@@ -158,6 +158,7 @@ test('with no service running, each command still prints one envelope and exits'
   const platform = await project();
   const made: Made = {
     delivery: NOBODY,
+    trace: '',
     run: `run_${NOBODY}`,
     schedule: 'hold:0',
     job: `job_${NOBODY}`,

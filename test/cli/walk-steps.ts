@@ -5,6 +5,7 @@ export const NOBODY = '01b8dac5-b5c2-7c27-a83c-4825204b1967';
 /** What earlier commands made, for the later ones. */
 export interface Made {
   delivery: string;
+  trace: string;
   run: string;
   schedule: string;
   job: string;
@@ -71,7 +72,10 @@ export const STEPS: Record<string, Step[]> = {
   ],
   'webhooks deliveries': [step('webhooks', 'deliveries', '--since', '1h')],
   'webhooks show': [
-    { args: ({ delivery }) => ['webhooks', 'show', delivery] },
+    {
+      args: ({ delivery }) => ['webhooks', 'show', delivery],
+      take: ({ traceId }) => ({ trace: traceId }),
+    },
     fails(1, 'webhooks', 'show', NOBODY),
   ],
   'webhooks replay': [{ args: ({ delivery }) => ['webhooks', 'replay', delivery] }],
@@ -81,6 +85,10 @@ export const STEPS: Record<string, Step[]> = {
   ],
   'events list': [step('events', 'list')],
   'events stats': [step('events', 'stats')],
+  'traces show': [
+    { args: ({ trace }) => ['traces', 'show', trace] },
+    fails(1, 'traces', 'show', 'nothing-of-the-kind'),
+  ],
   'workflows list': [step('workflows', 'list')],
   'workflows run': [
     { args: () => ['workflows', 'run', 'hold'], take: ({ id }) => ({ run: id }) },

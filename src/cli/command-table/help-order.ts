@@ -1,6 +1,6 @@
 /** Groups of `svc --help` with their commands and nouns, in the order shown. */
 export const GROUPS = {
-  Platform: ['up', 'start', 'down', 'restart', 'status', 'studio', 'logs', 'supervise', 'events'],
+  Platform: ['up', 'start', 'down', 'restart', 'status', 'studio', 'logs', 'supervise', 'events', 'traces'],
   Setup: [
     ...['init', 'doctor', 'config', 'backup', 'restore', 'keys', 'migrate', 'store'],
     ...['report', 'reset', 'service'],
@@ -32,6 +32,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   schedules: ['list', 'pause', 'resume', 'trigger'],
   service: ['install', 'status', 'uninstall'],
   store: ['copy'],
+  traces: ['show'],
   tokens: ['mint', 'list', 'revoke', 'inspect'],
   webhooks: [
     ...['provision', 'list', 'revoke', 'deliveries', 'show', 'replay'],

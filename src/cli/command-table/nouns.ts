@@ -13,6 +13,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   service: 'Run the platform as a system service',
   store: 'Copy the data to PostgreSQL',
   tokens: 'Manage access tokens',
+  traces: 'Show traces of requests, deliveries, runs and jobs',
   webhooks: 'Manage webhook secrets and inspect deliveries',
   workflows: 'Manage durable workflows and their runs',
 };

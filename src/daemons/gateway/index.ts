@@ -22,6 +22,7 @@ import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
 import { studioRoutes } from './routes/studio.ts';
 import { studioSessionRoutes } from './routes/studio-session.ts';
 import { tokenRoutes } from './routes/tokens.ts';
+import { tracesRoutes } from './routes/traces.ts';
 import { webhookAdminRoutes } from './routes/webhook-admin.ts';
 import { webhookDeliveriesRoutes } from './routes/webhook-deliveries.ts';
 import { webhookStreamRoutes } from './routes/webhook-stream.ts';
@@ -51,6 +52,7 @@ export const gateway = defineDaemon({
     auditRoutes,
     clientRoutes,
     tokenRoutes,
+    tracesRoutes,
     studioRoutes,
     studioSessionRoutes,
     webhookAdminRoutes,

@@ -30,6 +30,7 @@ import { startingUpstreams } from './proxy/upstreams.ts';
 import { proxyServices } from './proxy-services.ts';
 import { remoteExecution } from './remote-execution.ts';
 import { lockStore } from './store-lock.ts';
+import { traceServices } from './trace-services.ts';
 import { webhookServices } from './webhook-services.ts';
 import { openWebhookState } from './webhook-state.ts';
 
@@ -87,6 +88,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...identity,
     ...proxyServices(resources, { identity, routes }, stack),
     ...webhooks,
+    ...traceServices(resources, store),
     ...remote,
     plugins,
     platformServices: plugins.services,

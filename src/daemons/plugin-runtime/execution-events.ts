@@ -41,6 +41,8 @@ export function executionEvents({
   const nameOf = createHandlerNames();
   return async (execution, manifest, run) => {
     const spanId = newSpanId(random);
+    const { parentSpanId } = execution;
+    const parent: { parentSpanId?: string } = parentSpanId === undefined ? {} : { parentSpanId };
     execution.spanId = spanId;
     // Executions of validators are not reported, because unauthenticated clients trigger validators and no user is
     // involved.
@@ -54,7 +56,7 @@ export function executionEvents({
       tracer?.ended({
         traceId,
         spanId,
-        parentSpanId: execution.parentSpanId,
+        parentSpanId,
         name: `${plugin.id} ${commandId}`,
         kind: 'internal',
         durationMs,
@@ -78,7 +80,7 @@ export function executionEvents({
           durationMs,
           exitCode,
         },
-        ctx: { host, requestId, traceId, ...(code === undefined ? {} : { code }) },
+        ctx: { host, requestId, traceId, spanId, ...parent, ...(code === undefined ? {} : { code }) },
         ...(execution.user ? { actor: actorOf(execution.user) } : {}),
       });
     };

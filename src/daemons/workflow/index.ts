@@ -6,6 +6,7 @@ import { jobRoutes } from './routes/jobs.ts';
 import { noticeRoutes } from './routes/notices.ts';
 import { answerRoutes, runRoutes, streamRoutes } from './routes/runs.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
+import { traceRoutes } from './routes/traces.ts';
 import { triggerRoutes } from './routes/triggers.ts';
 import { workflowServices } from './services.ts';
 
@@ -21,6 +22,7 @@ export const workflow = defineDaemon({
     jobRoutes,
     scheduleRoutes,
     triggerRoutes,
+    traceRoutes,
     codeStepRoutes,
     noticeRoutes,
     rereadRoutes,

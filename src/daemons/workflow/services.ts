@@ -24,6 +24,7 @@ import { Jobs } from './domain/runs/jobs.ts';
 import type { RunWatch } from './domain/runs/run-watch.ts';
 import { Runs } from './domain/runs/runs.ts';
 import { createSignalCheck } from './domain/runs/signal-check.ts';
+import { Traces } from './domain/runs/traces.ts';
 import { type EngineServices, engineServices } from './engine-services.ts';
 import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { RemoteReplays } from './remote-replays.ts';
@@ -46,6 +47,7 @@ export interface WorkflowServices extends DaemonServices {
   replays: Replays;
   remoteReplays: RemoteReplays;
   runs: Runs;
+  traces: Traces;
   decisions: Decisions;
   jobs: Jobs;
   schedules: Awaited<ReturnType<typeof startServices>>['schedules'];
@@ -90,6 +92,10 @@ export async function workflowServices(
   const starts = await startServices(resources, { ...defined, store, node, plugins, engine }, stack);
   const { starter } = starts;
   await followPlugins(shared, { runtime: plugins, fence }, stack);
+  const runs = new Runs({
+    ...{ store: store.runs, engine, starter, definitions, clock },
+    checkSignal: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
+  });
   return {
     ...{ membership, plugins, replays, clock, engine, definitions },
     ...observed,
@@ -100,10 +106,8 @@ export async function workflowServices(
     probeStore: () => store.probe(),
     withdraw: () => membership.withdraw(),
     decisions: new Decisions({ store: store.runs, definitions, engine, clock }),
-    runs: new Runs({
-      ...{ store: store.runs, engine, starter, definitions, clock },
-      checkSignal: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
-    }),
+    runs,
+    traces: new Traces({ store: store.runs, runs }),
     jobs: new Jobs({ store: store.runs, engine, starter, definitions, handlers }),
   };
 }

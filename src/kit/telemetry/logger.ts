@@ -47,6 +47,8 @@ export interface AccessIds {
   traceId: string;
   tenantId: string;
   spanId?: string;
+  /** Span of the caller, if it sent one. */
+  parentSpanId?: string | undefined;
 }
 
 export interface LoggerOptions {
@@ -77,14 +79,14 @@ function accessLine(serviceId: string, output: LineOutput, clock: Clock): Logger
   const service = JSON.stringify(serviceId);
   // Clients choose request and trace ids, so quotes and backslashes must be escaped.
   const quote = (text: string): string => (/["\\]/.test(text) ? JSON.stringify(text) : `"${text}"`);
-  return (method, route, status, durationMs, { requestId, traceId, tenantId, spanId }) => {
+  return (method, route, status, durationMs, { requestId, traceId, tenantId, spanId, parentSpanId }) => {
     const level = status >= 500 ? 'error' : 'info';
     const ms = Math.round(durationMs * 100) / 100;
     output.write(
       `{"level":"${level}","time":${clock.now()},"serviceId":${service},"logsSource":"platform","layer":"http",` +
         `"requestId":${quote(requestId)},"traceId":${quote(traceId)},${spanId === undefined ? '' : `"spanId":"${spanId}",`}${tenantId === '' ? '' : `"tenantId":${quote(tenantId)},`}` +
         `"message":${quote(`${method} ${route} ${status}`)},` +
-        `"meta":{"method":"${method}","route":${quote(route)},"status":${status},"durationMs":${ms}}}\n`,
+        `"meta":{"method":"${method}","route":${quote(route)},"status":${status},"durationMs":${ms}${parentSpanId === undefined ? '' : `,"parentSpanId":"${parentSpanId}"`}}}\n`,
     );
   };
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import type { Random } from '../security/random.ts';
 
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(?:-.*)?$/;
@@ -32,6 +32,11 @@ export function newSpanId(random: Random): string {
 /** Derives a span id from the random part of a UUID. The UUID must not be used for another span. */
 export function spanIdOf(uuid: string): string {
   return uuid.slice(19, 23) + uuid.slice(24);
+}
+
+/** Derives a span id from parts such as a run id, so that all processes use the same id for the same work. */
+export function derivedSpanId(...parts: Array<string | number>): string {
+  return hash('sha256', parts.join('\n')).slice(0, 16);
 }
 
 /** Returns the caller's span id from a `traceparent` header. Returns undefined if the header is missing or invalid. */

@@ -9,12 +9,16 @@ export interface CallScope {
   requestId: string;
   traceId: string;
   spanId?: string | undefined;
+  /** Delivery whose handler makes the call. */
+  deliveryId?: string | undefined;
   signal: AbortSignal;
 }
 
 export function callScope({ request, signal }: PlatformCallContext): CallScope {
-  const { tenantId, user, requestId, traceId, spanId } = request;
-  return { tenantId, user, requestId, traceId, spanId, signal };
+  const { tenantId, user, requestId, traceId, spanId, hostContext } = request;
+  const { host, webhookId } = hostContext;
+  const delivery = host === 'webhook' && typeof webhookId === 'string' ? { deliveryId: webhookId } : {};
+  return { tenantId, user, requestId, traceId, spanId, ...delivery, signal };
 }
 
 /** Names of services that a manifest must request in `permissions.platform`. */

@@ -6,6 +6,7 @@ import { type AdapterWatch, unwatched } from './adapter-watch.ts';
 import { createAnalyticsService } from './analytics.ts';
 import { createEmbeddingsService, type GetEmbedder } from './embeddings.ts';
 import { createFetchService, type FetchServiceOptions } from './fetch.ts';
+import { withFetchEvents } from './fetch-events.ts';
 import { createInvokeService, type InvokeCommand } from './invoke.ts';
 import { createJobsService, type JobAccess } from './jobs.ts';
 import { createKeyValueService, type StateAccess } from './key-value.ts';
@@ -81,7 +82,7 @@ export function createPlatformServices({
     state: createKeyValueService('state', state),
     cache: createKeyValueService('cache', state, analytics),
     analytics: createAnalyticsService({ analytics, logger, clock }),
-    fetch: createFetchService({ ...fetch, clock }),
+    fetch: withFetchEvents(createFetchService({ ...fetch, clock }), analytics),
     ...(invoke ? { invoke: createInvokeService(invoke) } : {}),
     ...(workflows ? { workflows: createWorkflowsService(workflows) } : {}),
     ...(jobs ? { jobs: createJobsService(jobs) } : {}),

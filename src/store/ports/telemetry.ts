@@ -40,6 +40,8 @@ export interface LogFilter extends TimeRange {
 }
 
 export interface EventFilter extends TimeRange {
+  /** Trace of the events. Statistics do not support this filter. */
+  traceId?: string;
   type?: string;
   source?: string;
   /** Tenant of the events. If undefined, events of all tenants match, including events without a tenant. */
@@ -114,8 +116,8 @@ export interface TelemetryQueries {
   eventsAfter(filter: EventFilter, after: number, limit: number): Promise<NumberedEvent[]>;
   /** Returns the latest `limit` events, oldest first. `after` is the cursor from which `eventsAfter` continues. */
   latestEvents(filter: EventFilter, limit: number): Promise<{ items: NumberedEvent[]; after: number }>;
-  stats(filter: EventFilter): Promise<EventTotals>;
-  daily(filter: EventFilter): Promise<EventDay[]>;
+  stats(filter: Omit<EventFilter, 'traceId'>): Promise<EventTotals>;
+  daily(filter: Omit<EventFilter, 'traceId'>): Promise<EventDay[]>;
   counts(): Promise<TelemetryCounts>;
 }
 

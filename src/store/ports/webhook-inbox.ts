@@ -169,6 +169,8 @@ export interface WebhookInbox {
       after?: DeliveryCursor | undefined;
     },
   ): Promise<DeliveryPage>;
+  /** Returns the newest deliveries of a trace, without bodies. */
+  ofTrace(namespaceId: string, traceId: string, limit: number): Promise<DeliveryRecord[]>;
   /** Returns deliveries that were written after a position, oldest first and with bodies, for live streams. */
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;
   /** Returns the ended deliveries at the given positions. */

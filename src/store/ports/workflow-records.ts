@@ -63,6 +63,8 @@ export interface RunRecord extends RunProgress {
   hostId: string;
   requestId: string;
   traceId: string;
+  /** Id of the delivery that started the run or whose handler did. */
+  deliveryId: string | null;
   parentSpanId: string | null;
   input: string;
   createdAt: number;

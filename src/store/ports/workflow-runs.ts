@@ -124,6 +124,8 @@ export interface RunStore {
    * more runs match. The next page starts at `next`.
    */
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
+  /** Returns the first runs and jobs of a trace, oldest first. */
+  ofTrace(tenantId: string, traceId: string, limit: number): Promise<RunRecord[]>;
   attempts(seq: number): Promise<AttemptRecord[]>;
   events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
   logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;

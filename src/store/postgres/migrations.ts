@@ -10,6 +10,7 @@ import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES, VECTORS } from './state/schema.ts';
 import { STORAGE_SETTINGS } from './storage-settings.ts';
 import { NODE_COUNTS, TELEMETRY } from './telemetry/schema.ts';
+import { TRACES } from './trace-schema.ts';
 import { KILLED_BY, RETENTION_INDEXES, SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
 import { RUN_WRITE_FUNCTIONS } from './workflow/write-functions.ts';
 
@@ -44,6 +45,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: RUN_WRITE_FUNCTIONS, minVersion: 1 },
   { sql: `${ACCESS} ${AUDIT}`, minVersion: 1 },
   { sql: FEED_SNAPSHOTS, minVersion: 1 },
+  { sql: TRACES, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

@@ -23,6 +23,8 @@ const Jobs = lazy(() => import('../screens/jobs/jobs.tsx'));
 const Hosts = lazy(() => import('../screens/hosts/hosts.tsx'));
 const Access = lazy(() => import('../screens/access/access.tsx'));
 const Logs = lazy(() => import('../screens/logs/logs.tsx'));
+const Events = lazy(() => import('../screens/events/events.tsx'));
+const Trace = lazy(() => import('../screens/traces/trace.tsx'));
 const Audit = lazy(() => import('../screens/audit/audit.tsx'));
 
 /** Component of each screen by the pattern of its path. */
@@ -41,6 +43,8 @@ const SCREENS = {
   '/studio/hosts': Hosts,
   '/studio/access': Access,
   '/studio/logs': Logs,
+  '/studio/events': Events,
+  '/studio/traces/:traceId': Trace,
   '/studio/audit': Audit,
 };
 

@@ -13,6 +13,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { path: '/studio/runs', label: 'Runs' },
       { path: '/studio/inbox', label: 'Inbox' },
       { path: '/studio/logs', label: 'Logs' },
+      { path: '/studio/events', label: 'Events' },
     ],
   },
   {

@@ -16,6 +16,7 @@ async function start(): Promise<TestRest> {
   return startRest({ projectDir: PROJECT, peers: createPeers({ state: kept.url }) });
 }
 
+const SPAN_ID = expect.stringMatching(/^[0-9a-f]{16}$/);
 const eventsOf = (rest: TestRest, type: string) => rest.logs.lines.filter((line) => line.type === type);
 
 test('an ended handler is a platform event with the fields of the spec', async () => {
@@ -31,7 +32,10 @@ test('an ended handler is a platform event with the fields of the spec', async (
     source: { product: 'svc', version },
     runId: expect.any(String),
     actor: { type: 'agent', id: 'host_1' },
-    ctx: { tenantId: 'acme', host: 'rest', requestId: 'req-1', traceId: 'trace-1' },
+    ctx: {
+      ...{ tenantId: 'acme', host: 'rest', requestId: 'req-1', traceId: 'trace-1' },
+      ...{ spanId: SPAN_ID, parentSpanId: SPAN_ID },
+    },
     payload: {
       pluginId: '@acme/teller',
       commandId: 'POST /tell',
@@ -98,7 +102,8 @@ test('each cache read is an event of its execution, with namespace and duration'
   const rest = await start();
   const headers = { ...asCaller('ci', 'acme'), 'x-request-id': 'req-1', 'x-trace-id': 'trace-1' };
   await send(rest, 'GET', `${PATH}/cached`, { headers });
-  const ctx = { tenantId: 'acme', host: 'rest', requestId: 'req-1', traceId: 'trace-1' };
+  const ids = { requestId: 'req-1', traceId: 'trace-1', parentSpanId: SPAN_ID };
+  const ctx = { tenantId: 'acme', host: 'rest', ...ids };
   const each = { payload: { namespace: CACHE, durationMs: expect.any(Number) }, ctx };
   expect(told(rest, 'cache.hit')).toEqual([each, each]);
   expect(told(rest, 'cache.miss')).toEqual([each]);

@@ -126,6 +126,23 @@ export function describeTelemetry(driver: string, openDriver: OpenDriver<Telemet
       });
     });
 
+    test('events are found by their trace, newest first, and followed', async () => {
+      const store = await open();
+      const traced = (ts: number, traceId: string, tenantId: string | null = 'acme') => {
+        const made = event(ts);
+        return { ...made, tenantId, event: { ...made.event, ctx: { code: 'a\0b "traceId":"no"', traceId } } };
+      };
+      await append(store, [], [traced(NOON, 't1'), traced(NOON + 1, 't2'), traced(NOON + 2, 't1')]);
+      await append(store, [], [traced(NOON + 3, 't1', 'other')]);
+      const found = await store.events({ traceId: 't1', tenantId: 'acme' }, { limit: 1, offset: 0 });
+      expect([found.total, found.items.map(({ ts }) => Date.parse(ts))]).toEqual([2, [NOON + 2]]);
+      expect((await store.events({ traceId: 't1' }, { limit: 9, offset: 0 })).total).toBe(3);
+      expect((await store.events({ traceId: 'no' }, { limit: 9, offset: 0 })).total).toBe(0);
+      const followed = await store.eventsAfter({ traceId: 't1', tenantId: 'acme' }, 0, 9);
+      expect(followed.map(({ record }) => Date.parse(record.ts))).toEqual([NOON, NOON + 2]);
+      expect((await store.latestEvents({ traceId: 't2' }, 9)).items).toHaveLength(1);
+    });
+
     test('totals equal the sum of the events for any time range', async () => {
       const store = await open();
       const step = hours(1) / 3;

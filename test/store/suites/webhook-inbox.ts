@@ -215,6 +215,24 @@ export function describeWebhookInbox(
       expect(rest.next).toBeNull();
     });
 
+    test('the deliveries of a trace are found newest first, in one namespace and without bodies', async () => {
+      const { port, delivery } = await openInbox();
+      const ofTrace = Array.from({ length: 3 }, () => delivery({ traceId: 'trace-a' }));
+      const others = [
+        delivery({ traceId: 'trace-b' }),
+        delivery({ traceId: 'trace-a', namespaceId: 'other' }),
+      ];
+      for (const each of [...ofTrace, ...others]) await port.begin(each, undefined);
+      const newest = ofTrace.map(({ webhookId }) => webhookId).reverse();
+      const found = await port.ofTrace('acme', 'trace-a', 9);
+      expect(found.map(({ webhookId }) => webhookId)).toEqual(newest);
+      expect(found.every(({ body }) => body === null)).toBe(true);
+      const latest = await port.ofTrace('acme', 'trace-a', 1);
+      expect(latest.map(({ webhookId }) => webhookId)).toEqual(newest.slice(0, 1));
+      expect(await port.ofTrace('acme', 'trace-c', 9)).toEqual([]);
+      expect(await port.ofTrace('acme', 'trace\0b', 9)).toEqual([]);
+    });
+
     test('lists can be filtered by status, plugin, event, time and text together', async () => {
       const { port, clock, delivery } = await openInbox();
       const body = (text: string) => ({ body: new TextEncoder().encode(text) });

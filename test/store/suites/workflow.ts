@@ -31,6 +31,7 @@ function newRun(more: Partial<NewRun> = {}): NewRun {
     hostId: 'ci',
     requestId: 'r',
     traceId: 't',
+    deliveryId: null,
     parentSpanId: null,
     input: '{"a":1}',
     createdAt: 1000 + counter,
@@ -144,6 +145,18 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.keyed('acme', 'k', 1e15)).toBeUndefined();
       expect(await port.runs.keyed('b', 'k', 0)).toBeUndefined();
       expect((await port.runs.start(newRun({ tenantId: 'b' }), other)).outcome).toBe('started');
+    });
+
+    test('the runs of a trace are found in the order of their starts, in one tenant', async () => {
+      const { port } = await openFresh(open);
+      const first = await started(port, { traceId: 'trace-a', deliveryId: 'd1' });
+      await started(port, { traceId: 'trace-b' });
+      await started(port, { traceId: 'trace-a', tenantId: 'b' });
+      const second = await started(port, { traceId: 'trace-a', kind: 'job' });
+      expect(await port.runs.ofTrace('acme', 'trace-a', 9)).toEqual([first, second]);
+      expect(first.deliveryId).toBe('d1');
+      expect(await port.runs.ofTrace('acme', 'trace-a', 1)).toEqual([first]);
+      expect(await port.runs.ofTrace('c', 'trace-a', 9)).toEqual([]);
     });
 
     test('a step of a parent run starts only one child run', async () => {

@@ -80,4 +80,11 @@ export const PLATFORM_COMMANDS: readonly CommandEntry[] = [
     example: 'svc events tail --type plugin.command.failed',
     load: async () => (await import('../../commands/events/tail.ts')).tail,
   },
+  {
+    name: 'traces show',
+    summary: 'Show a trace as a waterfall, from the delivery or request to its runs and jobs',
+    group: 'Platform',
+    example: 'svc traces show 7d0f3a5c9be14c2f8a6e1b2d3c4f5a60',
+    load: async () => (await import('../../commands/traces/show.ts')).show,
+  },
 ];

@@ -9,7 +9,10 @@ export const eventFlags = {
   until: z.string().optional().describe('end: like --since'),
 };
 
+export const traceFlag = { traceId: z.string().optional().describe('only events of this trace') };
+
 export interface EventFlags {
+  traceId?: string | undefined;
   type?: string | undefined;
   source?: string | undefined;
   since?: string | undefined;
@@ -17,11 +20,12 @@ export interface EventFlags {
 }
 
 export function eventQuery(
-  { type, source, since, until }: EventFlags,
+  { traceId, type, source, since, until }: EventFlags,
   { namespace }: Pick<GlobalFlags, 'namespace'>,
   now: number,
 ) {
   return {
+    ...(traceId === undefined ? {} : { traceId }),
     ...(type === undefined ? {} : { type }),
     ...(source === undefined ? {} : { source }),
     ...(since === undefined ? {} : { from: String(parseSince(since, now, '--since')) }),

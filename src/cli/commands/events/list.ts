@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { listEvents, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { moreLine } from '../../list-page.ts';
-import { eventFlags, eventQuery } from './arguments.ts';
+import { eventFlags, eventQuery, traceFlag } from './arguments.ts';
 import { eventLine } from './event-line.ts';
 
 /** @spec REST API: analytics; docs/observability.md "Analytics" */
@@ -12,6 +12,7 @@ export const list = defineCommand({
   example: 'svc events list --type plugin.command.failed --since 1d',
   args: z.object({
     ...eventFlags,
+    ...traceFlag,
     limit: z.coerce
       .number()
       .int()

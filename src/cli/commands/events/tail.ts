@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AnalyticsEvent, listEvents } from '../../../contracts/index.ts';
 import { defineCommand, streamed } from '../../define-command.ts';
 import { followStored } from '../../follow-stored.ts';
-import { eventFlags, eventQuery } from './arguments.ts';
+import { eventFlags, eventQuery, traceFlag } from './arguments.ts';
 import { eventLine } from './event-line.ts';
 
 /** @spec docs/observability.md "Analytics" */
@@ -14,6 +14,7 @@ export const tail = defineCommand({
   args: z.object({
     type: eventFlags.type,
     source: eventFlags.source,
+    ...traceFlag,
     lines: z.coerce
       .number()
       .int()

@@ -6,7 +6,7 @@ import type { Resources } from '../../define-daemon.ts';
 
 /** Returns a function that creates the options for calling another service on behalf of an execution. */
 export function callOptions({ internalSecret }: Resources['keys']): (scope: CallScope) => CallOptions {
-  return ({ tenantId, user, requestId, traceId, spanId, signal }) => ({
+  return ({ tenantId, user, requestId, traceId, spanId, deliveryId, signal }) => ({
     signal,
     headers: {
       ...serviceHeaders(internalSecret, {
@@ -15,6 +15,7 @@ export function callOptions({ internalSecret }: Resources['keys']): (scope: Call
       }),
       [HEADERS.requestId]: requestId,
       [HEADERS.traceId]: traceId,
+      ...(deliveryId === undefined ? {} : { [HEADERS.deliveryId]: deliveryId }),
       ...(spanId === undefined ? {} : { traceparent: traceparent(traceId, spanId) }),
     },
   });

@@ -15,7 +15,9 @@ import { createRecordStreams, follows } from './record-stream.ts';
  * Routes to list analytics events and their statistics. @spec REST API: analytics; docs/observability.md "Analytics"
  */
 export function analyticsRoutes(http: Http, { telemetry, observe, admins }: RestServices): void {
-  type Asked = Validated<typeof eventStats> & { caller: Parameters<typeof visibleTenant>[0] };
+  type Asked = Validated<typeof eventStats | typeof listEvents> & {
+    caller: Parameters<typeof visibleTenant>[0];
+  };
 
   const stream = createRecordStreams(http, 'events');
 
@@ -23,6 +25,7 @@ export function analyticsRoutes(http: Http, { telemetry, observe, admins }: Rest
     const tenantId = visibleTenant(caller, query.tenantId, admins);
     return {
       ...given(query, ['type', 'source']),
+      ...('traceId' in query ? given(query, ['traceId']) : {}),
       ...timeRange(query),
       ...(tenantId === undefined ? {} : { tenantId }),
     };

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Caller } from '../../../contracts/index.ts';
+import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Starter } from '../domain/starts/run-admission.ts';
 
@@ -10,6 +10,8 @@ export function starterOf(caller: Caller, request: FastifyRequest): Starter {
     requestId: request.id,
     traceId: request.traceId,
     parentSpanId: request.spanId,
+    // Node joins repeated headers of this name into one string, so the cast is safe.
+    deliveryId: (request.headers[HEADERS.deliveryId] as string | undefined) ?? null,
   };
 }
 

@@ -19,7 +19,7 @@ export function triggerRoutes(http: Http, { triggers }: WorkflowServices): void 
   });
   mount(http, startByDelivery, { auth }, ({ body, caller, request }) => {
     requireGateway(caller);
-    return triggers.start(body, starterOf(caller, request));
+    return triggers.start(body, { ...starterOf(caller, request), deliveryId: body.webhookId });
   });
 }
 

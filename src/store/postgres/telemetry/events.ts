@@ -17,6 +17,7 @@ import {
   totalsOf,
 } from '../../telemetry/event-totals.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { EVENT_TRACE_ID } from '../trace-schema.ts';
 import { within } from './days.ts';
 import { type Parameter, RecordTable, select } from './record-table.ts';
 import { DAY_MS } from './schema.ts';
@@ -24,6 +25,8 @@ import { indexedText } from './texts.ts';
 
 const COLUMNS = `id, event_id, type, ts, ingest_ts, product, version, run_id, tenant_id, actor, ctx, payload,
   occurrences`;
+/** Maximum number of events of a trace that are counted. */
+const MAX_COUNTED = 10_000;
 const GROUPED: readonly Column[] = ['day', 'type', 'product', 'actor'];
 
 type EventQueries = Pick<TelemetryQueries, 'events' | 'eventsAfter' | 'latestEvents' | 'stats' | 'daily'>;
@@ -36,12 +39,14 @@ export class PostgresEvents implements EventQueries {
     this.#database = database;
     this.#table = new RecordTable(database, {
       ...{ kind: 'event', columns: COLUMNS, time: 'ts', conditions },
-      searches: () => false,
+      searches: ({ traceId }) => traceId !== undefined,
     });
   }
 
   async events(filter: EventFilter, paging: Paging): Promise<{ items: AnalyticsEvent[]; total: number }> {
     const rows = await this.#table.page(filter, paging);
+    if (filter.traceId !== undefined)
+      return { items: rows.map(eventOf), total: await this.#table.count(filter, MAX_COUNTED) };
     // Stored counts include events that were deleted to free space, but the list does not. The total therefore starts
     // at the oldest stored event.
     const from = Math.max(filter.from ?? 0, await this.#oldest());
@@ -119,7 +124,12 @@ export class PostgresEvents implements EventQueries {
 }
 
 function conditions(filter: EventFilter, parameter: Parameter): string[] {
-  const columns = { tenant_id: filter.tenantId, type: filter.type, product: filter.source };
+  const columns = {
+    tenant_id: filter.tenantId,
+    type: filter.type,
+    product: filter.source,
+    [EVENT_TRACE_ID]: filter.traceId,
+  };
   return Object.entries(columns).flatMap(([column, value]) =>
     value === undefined ? [] : [`${column} = ${parameter(indexedText(value))}`],
   );

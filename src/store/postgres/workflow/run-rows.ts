@@ -7,7 +7,7 @@ export const RUN_COLUMNS = `seq, id, kind, tenant_id as "tenantId", workflow_id 
   deadline_at as "deadlineAt", concurrency_key as "concurrencyKey", concurrency_limit as "concurrencyLimit", fence,
   resume_count as "resumeCount", crashes, kills, in_flight as "inFlight", trigger_kind as trigger,
   parent_id as "parentId", parent_step as "parentStep", rerun_of as "rerunOf", depth, host_id as "hostId",
-  request_id as "requestId", trace_id as "traceId", parent_span as "parentSpanId", created_at as "createdAt",
+  request_id as "requestId", trace_id as "traceId", delivery_id as "deliveryId", parent_span as "parentSpanId", created_at as "createdAt",
   started_at as "startedAt", finished_at as "finishedAt", ending, ending_at as "endingAt",
   ending_held_at as "endingHeldAt", input, output, error`;
 

@@ -40,6 +40,13 @@ export function postgresRuns(database: PostgresDatabase): RunStore {
         sql<RunRecord>(`${SELECT_RUN} where id = any(:ids) and finished_at is not null`, { ids }),
       ),
     list: (tenantId, filter) => database.lists.read((sql) => listRuns(sql, tenantId, filter)),
+    ofTrace: (tenantId, traceId, limit) =>
+      database.lists.read((sql) =>
+        sql<RunRecord>(
+          `${SELECT_RUN} where tenant_id = :tenantId and trace_id = :traceId order by seq limit :limit`,
+          { tenantId, traceId, limit },
+        ),
+      ),
     attempts: (seq) => database.read((sql) => readAttempts(sql, seq)),
     events: (seq, after, limit) => database.read((sql) => readEvents(sql, seq, after, limit)),
     logs: (seq, after, limit, step) => database.read((sql) => readLogs(sql, seq, after, limit, step)),

@@ -15,6 +15,7 @@ import {
   type RowState,
 } from './deliveries/rows.ts';
 import { SQL } from './deliveries/statements.ts';
+import { TraceSearch } from './deliveries/trace-search.ts';
 import { UnfinishedDeliveries } from './deliveries/unfinished.ts';
 import { type MarkerOptions, Markers } from './idempotency-markers/markers.ts';
 import { type InboxLog, type InboxLogOptions, openInboxLog } from './inbox-log.ts';
@@ -43,6 +44,7 @@ export async function sqliteWebhookInbox(
   const owns = options.recovers !== false;
   const texts = await TextIndex.open(db, { logger, owns });
   const pages = new DeliveryPages(db, rows, texts);
+  const traces = new TraceSearch(db, rows, texts);
   const retention = new DeliveryRetention({ db, log, rows, texts, clock });
   const unfinished = new UnfinishedDeliveries(db, log, rows);
   const stopBackfill = owns ? startListBackfill(db, log, logger) : async () => {};
@@ -69,6 +71,11 @@ export async function sqliteWebhookInbox(
       await buffer.flush();
       await log.settled();
       return pages.list(namespaceId, listing);
+    },
+    async ofTrace(namespaceId, traceId, limit) {
+      await buffer.flush();
+      await log.settled();
+      return traces.find(namespaceId, traceId, limit);
     },
     async prune({ receivedBefore, now, limit }) {
       const deliveries = await retention.prune(receivedBefore, limit);

@@ -1,6 +1,7 @@
 import type { EventFilter } from '../../ports/telemetry.ts';
 import { type Column, DAY_MS, type Group, type Section } from '../../telemetry/event-totals.ts';
 import type { Database } from '../database.ts';
+import { EVENT_TRACE_ID } from './trace-schema.ts';
 
 export const EVENT_COLUMNS = { time: 'ts', tenant: 'tenant_id' } as const;
 
@@ -17,6 +18,7 @@ export function eventConditions(
     ['product = ?', filter.source],
     [`${time} >= ?`, filter.from],
     [`${time} < ?`, filter.to],
+    [`${EVENT_TRACE_ID} = ?`, filter.traceId],
   ];
   for (const [condition, value] of given) {
     if (value === undefined) continue;

@@ -87,6 +87,13 @@ export function eventQueries(db: Database): EventQueries {
     const to = Math.min(filter.to ?? Number.MAX_SAFE_INTEGER, (newest.get() ?? 0) + DAY_MS);
     return sections(from, to).flatMap((section) => sum(db, section, filter, by));
   }
+  function count(filter: EventFilter): number {
+    const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
+    return db
+      .prepare<unknown[], number>(`select count(*) from ${source(filter)} where ${conditions.join(' and ')}`)
+      .pluck()
+      .get(...values)!;
+  }
   return {
     events: (filter, { limit, offset }) =>
       db.read(() => {
@@ -95,9 +102,10 @@ export function eventQueries(db: Database): EventQueries {
           .prepare<unknown[], EventRow>(
             // If an index covers all conditions, SQLite skips the first `offset` index entries without reading their
             // rows.
-            `select event.* from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ? offset ?`,
+            `select event.* from ${source(filter)} where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ? offset ?`,
           )
           .all(...values, limit, offset);
+        if (filter.traceId !== undefined) return { items: items.map(eventOf), total: count(filter) };
         // Stored counts include events that were deleted to free space. The total therefore starts at the oldest stored
         // event.
         const from = Math.max(filter.from ?? 0, oldest.get() ?? 0);
@@ -121,7 +129,7 @@ export function eventQueries(db: Database): EventQueries {
         const { conditions, values } = eventConditions(filter, EVENT_COLUMNS);
         const items = db
           .prepare<unknown[], EventRow>(
-            `select * from event where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ?`,
+            `select * from ${source(filter)} where ${['true', ...conditions].join(' and ')} order by ts desc, id desc limit ?`,
           )
           .all(...values, limit)
           .map(numberedEvent);
@@ -130,4 +138,9 @@ export function eventQueries(db: Database): EventQueries {
     stats: (filter) => db.read(() => totalsOf(groups(filter, ['type', 'product', 'actor']))),
     daily: (filter) => db.read(() => daysOf(groups(filter, ['day', 'type']))),
   };
+}
+
+/** Names the index of traces, because the query planner has no statistics and could prefer an index of times. */
+function source({ traceId }: EventFilter): string {
+  return traceId === undefined ? 'event' : 'event indexed by event_trace';
 }

@@ -1,4 +1,5 @@
 import type { Migrations } from '../migrate.ts';
+import { EVENT_TRACES } from './trace-schema.ts';
 
 /** Table of log records. `log_text` indexes the words of the messages without a copy of the messages. */
 const LOG = `
@@ -80,4 +81,4 @@ const DROPPED = `
   ) strict, without rowid;`;
 
 /** Migrations of `telemetry.db`. Times are in epoch ms. */
-export const TELEMETRY_MIGRATIONS: Migrations = [`${LOG} ${EVENT} ${COUNTS}`, DROPPED];
+export const TELEMETRY_MIGRATIONS: Migrations = [`${LOG} ${EVENT} ${COUNTS}`, DROPPED, EVENT_TRACES];

@@ -42,6 +42,8 @@ export function sqliteRuns(tables: WorkflowTables): RunStore {
         // `list` reads only the columns that the filter compares. Whole rows are read only for the runs of the page.
         return { runs: seqs.map((seq) => rows.recordOf(sql.bySeq.get({ seq })!)), next };
       }),
+    ofTrace: (tenantId, traceId, limit) =>
+      db.read(() => sql.ofTrace.all({ tenantId, traceId, limit }).map(rows.recordOf)),
     attempts: (seq) => db.read(() => rows.attempts(seq)),
     events: (seq, after, limit) => db.read(() => rows.events(seq, after, limit, () => true)),
     logs: (seq, after, limit, step) =>
@@ -58,6 +60,9 @@ function statements(db: Database) {
   const select = `select ${RUN_COLUMNS} from run`;
   return {
     bySeq: db.prepare<[{ seq: number }], RunRow>(`${select} where seq = :seq`),
+    ofTrace: db.prepare<[{ tenantId: string; traceId: string; limit: number }], RunRow>(
+      `${select} indexed by run_trace where tenant_id = :tenantId and trace_id = :traceId order by seq limit :limit`,
+    ),
     byId: db.prepare<[{ id: string }], RunRow>(`${select} where id = :id`),
     finished: db.prepare<[{ ids: string }], RunRow>(
       `${select} where id in (select value from json_each(:ids)) and finished_at is not null`,

@@ -3,6 +3,7 @@ import type { Migrations } from '../migrate.ts';
 import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 import { LIST_INDEXES } from './list-indexes.ts';
+import { RUN_TRACES } from './trace-schema.ts';
 
 /**
  * Numbers the rows of events and log lines per table instead of per run. Computing a number per run took four times as
@@ -184,4 +185,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   DRAINING_MEMBERS,
   SCHEDULE_RELEASES,
   LIST_INDEXES,
+  RUN_TRACES,
 ];

@@ -10,6 +10,7 @@ import { Section } from '../../ui/section.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, durationText, Time } from '../../ui/time.tsx';
+import { TraceLink } from '../../ui/trace-link.tsx';
 import { CopyCurl } from './copy-curl.tsx';
 
 const RUNNING = ['accepted', 'running', 'retrying'];
@@ -154,7 +155,7 @@ function factsOf(delivery: WebhookDeliveryDetails) {
     ['Origin', origin === 'sender' ? `sender at ${source}` : origin],
     ['Instance', instanceId],
     ['Body', `${bodyBytes} bytes`],
-    ['Trace', <code key="trace">{traceId}</code>],
+    ['Trace', <TraceLink key="trace" id={traceId} />],
     ['Replay of', replayOf && <DeliveryLink key="of" id={replayOf} />],
     ['Replayed by', replayedBy && <DeliveryLink key="by" id={replayedBy} />],
   ] as const;

@@ -9,8 +9,10 @@ import { Page } from '../../ui/page.tsx';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
+import { TraceLink } from '../../ui/trace-link.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
 import { RUN_STATUSES } from '../runs/statuses.ts';
+import { whyJobWaits } from '../runs/why.ts';
 
 const FILTERS = [
   { name: 'handler', label: 'Handler', placeholder: 'plugin/job' },
@@ -50,7 +52,7 @@ function None() {
 const columns = (action: Action, reload: () => void): ReadonlyArray<Column<Job>> => [
   { name: 'Status', value: ({ status }) => <Status value={status} /> },
   { name: 'Handler', value: ({ handler }) => handler },
-  { name: 'Note', value: ({ error, queuedReason }) => error?.message ?? queuedReason ?? '' },
+  { name: 'Note', value: (job) => job.error?.message ?? whyJobWaits(job) ?? '' },
   { name: 'Attempts', value: ({ attempts }) => attempts, isNumber: true },
   {
     name: 'Duration',
@@ -59,6 +61,7 @@ const columns = (action: Action, reload: () => void): ReadonlyArray<Column<Job>>
     ),
     isNumber: true,
   },
+  { name: 'Trace', value: ({ traceId }) => <TraceLink id={traceId} label="trace" /> },
   { name: 'Submitted', value: ({ createdAt }) => <Time ms={createdAt} /> },
   {
     name: 'Actions',

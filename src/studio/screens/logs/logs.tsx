@@ -4,6 +4,7 @@ import { Filters, useFilters } from '../../ui/filters.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Time } from '../../ui/time.tsx';
+import { TraceLink } from '../../ui/trace-link.tsx';
 
 const FILTERS = [
   { name: 'level', label: 'Level and above', options: ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] },
@@ -42,8 +43,7 @@ export default function Logs() {
 function Line({ record: { time, level, serviceId, message, traceId } }: { record: LogRecord }) {
   return (
     <li class={level}>
-      <Time ms={time} /> {level} {serviceId}: {message}{' '}
-      {traceId && <a href={`/studio/logs?traceId=${traceId}`}>trace</a>}
+      <Time ms={time} /> {level} {serviceId}: {message} {traceId && <TraceLink id={traceId} label="trace" />}
     </li>
   );
 }

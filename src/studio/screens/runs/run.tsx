@@ -10,6 +10,7 @@ import { Section } from '../../ui/section.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
+import { TraceLink } from '../../ui/trace-link.tsx';
 import { StepPanel } from './step-panel.tsx';
 import { rowsOf } from './timeline.ts';
 import { Waterfall } from './waterfall.tsx';
@@ -115,6 +116,7 @@ function firstToShow(steps: Steps): Steps[number] | undefined {
 }
 
 function factsOf(run: WorkflowRun) {
+  const { traceId, deliveryId } = run;
   const { id, trigger, createdAt, startedAt, finishedAt, parentRunId, rerunOf, priority, resumeCount } = run;
   return [
     ['Id', <code key="id">{id}</code>],
@@ -122,11 +124,21 @@ function factsOf(run: WorkflowRun) {
     ['Created', <Time key="created" ms={createdAt} />],
     ['Started', startedAt === null ? null : <Time key="started" ms={startedAt} />],
     ['Ended', finishedAt === null ? null : <Time key="ended" ms={finishedAt} />],
+    ['Trace', <TraceLink key="trace" id={traceId} />],
+    ['Delivery', deliveryId && <DeliveryLink key="delivery" id={deliveryId} />],
     ['Parent', parentRunId && <RunLink key="parent" id={parentRunId} />],
     ['Runs again', rerunOf && <RunLink key="again" id={rerunOf} />],
     ['Priority', priority === 0 ? null : String(priority)],
     ['Resumed', resumeCount === 0 ? null : `${resumeCount} times after an interruption`],
   ] as const;
+}
+
+function DeliveryLink({ id }: { id: string }) {
+  return (
+    <a href={`/studio/deliveries/${id}`}>
+      <code>{id}</code>
+    </a>
+  );
 }
 
 function RunLink({ id }: { id: string }) {

@@ -4,6 +4,7 @@ import { Json } from '../../ui/json.tsx';
 import { Section } from '../../ui/section.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
+import { whyStepWaits } from './why.ts';
 
 interface StepPanelProps {
   run: WorkflowRun;
@@ -17,6 +18,7 @@ const LOG_LINES = 500;
 /** The selected step: its attempts, its output and its log. */
 export function StepPanel({ run, steps, step, onSelect }: StepPanelProps) {
   const index = steps.indexOf(step);
+  const why = whyStepWaits(step);
   const move = (to: number) => {
     const other = steps[to];
     return (
@@ -37,6 +39,7 @@ export function StepPanel({ run, steps, step, onSelect }: StepPanelProps) {
     >
       <div class="split">
         <div>
+          {why && <p class="advice">{why}</p>}
           <Attempts step={step} />
           {step.error && (
             <p class="error">

@@ -1,4 +1,4 @@
-import type { WorkflowRun } from '../../../contracts/workflow-records.ts';
+import type { RunStep, StepWait, WorkflowRun } from '../../../contracts/workflow-records.ts';
 
 const WAITING: Record<string, string> = {
   plugin: 'Waits for a plugin that is not loaded. See the plugins.',
@@ -17,4 +17,28 @@ export function whyWaiting({ status, queuedReason, waitingReason }: WorkflowRun)
   if (status === 'waiting' || status === 'cancelling')
     return waitingReason === null ? null : (WAITING[waitingReason] ?? null);
   return null;
+}
+
+/** Returns why a job does not go on. Null for a job that is active or has ended. */
+export function whyJobWaits(job: {
+  status: string;
+  queuedReason: string | null;
+  waitingFor: StepWait | null;
+}): string | null {
+  if (job.status === 'queued') return job.queuedReason ?? 'Waits for a free slot.';
+  return job.waitingFor && (WAITING[job.waitingFor.for] ?? null);
+}
+
+/** Returns what a step waits for, with names and times. Null for a step that does not wait. */
+export function whyStepWaits({ status, waitingFor, wakeAt, attempts }: RunStep): string | null {
+  if (status !== 'waiting' || !waitingFor) return null;
+  const { for: reason, name, message, runId } = waitingFor;
+  const until = wakeAt === null ? '' : ` until ${new Date(wakeAt).toLocaleString()}`;
+  if (reason === 'signal') return `Waits for the signal "${name}"${until}.`;
+  if (reason === 'approval') return `Waits for an approval${until}${message ? `: ${message}` : ''}`;
+  if (reason === 'plugin') return `Waits for the plugin ${name}${message ? `: ${message}` : ''}`;
+  if (reason === 'child') return `Waits for the run ${runId}, which it started.`;
+  if (reason === 'retry') return `Attempt ${attempts} failed. Waits for the next one${until}.`;
+  if (reason === 'time') return `Waits${until}.`;
+  return WAITING[reason] ?? null;
 }

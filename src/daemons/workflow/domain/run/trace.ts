@@ -1,18 +1,13 @@
-import { hash } from 'node:crypto';
+import { derivedSpanId } from '../../../../kit/telemetry/trace.ts';
 import type { Tracer } from '../../../../kit/telemetry/tracer.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { EndedAttempt } from './effects.ts';
 
-/** Derives a span id of 16 hex digits. A process that resumes the run derives the same span id from the same parts. */
-function spanOf(...parts: Array<string | number>): string {
-  return hash('sha256', parts.join('\n')).slice(0, 16);
-}
-
 /** Returns the id of a run's span, which is the parent span of the run's steps. */
-export const runSpan = (runId: string): string => spanOf(runId);
+export const runSpan = (runId: string): string => derivedSpanId(runId);
 /** Returns the span id of a step attempt. This span is the parent of the spans of all calls in the attempt. */
 export const attemptSpan = (runId: string, stepId: string, attempt: number): string =>
-  spanOf(runId, stepId, attempt);
+  derivedSpanId(runId, stepId, attempt);
 
 /** Sends the span of an ended attempt to the tracer. */
 export function traceAttempt(

@@ -18,6 +18,8 @@ export interface Starter {
   hostId: string;
   requestId: string;
   traceId: string;
+  /** Id of the delivery that starts the run or whose handler does. */
+  deliveryId?: string | null | undefined;
   /** Span id of the request that starts the run. */
   parentSpanId?: string | undefined;
 }
@@ -177,6 +179,7 @@ export class RunAdmission {
       hostId: starter.hostId,
       requestId: starter.requestId,
       traceId: starter.traceId,
+      deliveryId: starter.deliveryId ?? null,
       parentSpanId: starter.parentSpanId ?? null,
       input: inputJson,
       createdAt: now,

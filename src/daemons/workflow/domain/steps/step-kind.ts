@@ -10,6 +10,7 @@ export interface StepRun {
   hostId: string;
   requestId: string;
   traceId: string;
+  deliveryId: string | null;
   /** Span id of this attempt. */
   spanId: string;
   depth: number;

@@ -17,13 +17,14 @@ import type { BatchWriter } from '../../batch-writer.ts';
 import type { PostgresDatabase } from '../../database.ts';
 import { hasNoOwner } from '../../members.ts';
 import { ReplicationBarrier } from '../../replication-barrier.ts';
+import { storable } from '../../storable.ts';
 import { deliveryEndings, type Ending } from './endings.ts';
 import { deliveryInserts, type Insert } from './inserts.ts';
 import { type ListOptions, listDeliveries } from './lists.ts';
 import { markerTime } from './marker-time.ts';
 import { digestOf, PostgresMarkers } from './markers.ts';
 import { PostgresDeliveryRetention } from './retention.ts';
-import { type RowState, SELECT_WHOLE } from './rows.ts';
+import { type RowState, SELECT_HEAD, SELECT_WHOLE } from './rows.ts';
 import { IS_OPEN, POSITION_HORIZON } from './schema.ts';
 
 /** Maximum body bytes that one read of unfinished deliveries returns, apart from the first record. */
@@ -152,6 +153,15 @@ export class PostgresWebhookInbox implements WebhookInbox {
   async list(namespaceId: string, options: ListOptions): Promise<DeliveryPage> {
     await this.#notes.flush();
     return listDeliveries(this.#database.lists, namespaceId, options);
+  }
+
+  async ofTrace(namespaceId: string, traceId: string, limit: number): Promise<DeliveryRecord[]> {
+    await this.#notes.flush();
+    const { rows } = await this.#database.lists.sql<DeliveryRecord>(
+      `${SELECT_HEAD} where d.namespace_id = $1 and d.trace_id = $2 order by d.position desc limit $3`,
+      [namespaceId, storable(traceId), limit],
+    );
+    return rows;
   }
 
   async after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]> {

@@ -30,7 +30,10 @@ export function trigramsOf(text: string): number[] {
 }
 
 /** Returns the bucket of a field value, such as a namespace or status. */
-export function factBucket(fact: 'namespace' | 'plugin' | 'event' | 'status', value: string): number {
+export function factBucket(
+  fact: 'namespace' | 'plugin' | 'event' | 'status' | 'trace',
+  value: string,
+): number {
   let sum = 0x811c9dc5;
   for (const byte of Buffer.from(`${fact} ${value}`)) sum = Math.imul(sum ^ byte, 0x01000193);
   return TEXT_BUCKETS + (Math.imul(sum, HASH_MULTIPLIER) >>> (32 - TEXT_BITS));

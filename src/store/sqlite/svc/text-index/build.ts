@@ -21,6 +21,7 @@ interface Row {
   pluginId: string;
   event: string;
   status: string;
+  traceId: string;
   isOpen: 0 | 1;
   texts: string;
   body: Buffer | null;
@@ -35,7 +36,7 @@ const DOC_BITS = Math.log2(SEGMENT_DOCS);
  */
 export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean) {
   const rows = inbox.prepare<[number, number, number], Row>(`
-    select d.position, received_at as receivedAt, namespace_id as namespaceId, plugin_id as pluginId, event, status,
+    select d.position, received_at as receivedAt, namespace_id as namespaceId, plugin_id as pluginId, event, status, trace_id as traceId,
       ${IS_OPEN} as isOpen, coalesce(outcome, '') || char(1) || source || char(1) || request_id || char(1) || instance_id as texts,
       coalesce(d.body, b.body) as body
     from delivery d left join delivery_body b using (position)
@@ -68,6 +69,7 @@ export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean)
         take(factBucket('plugin', row.pluginId));
         take(factBucket('event', row.event));
         take(factBucket('status', row.status));
+        take(factBucket('trace', row.traceId));
         if (row.isOpen) take(OPEN_BUCKET);
         if (row.body) hasBodies = 1;
         found.push({ ...row, body: null, texts: '' });

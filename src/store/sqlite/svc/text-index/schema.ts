@@ -37,5 +37,11 @@ const SEGMENT_BYTES = `
   update progress set indexed_until = 0;
   alter table segment add column bytes integer not null default 0;`;
 
+/** Adds the trace ids of deliveries. Existing segments are deleted and built again. */
+const TRACE_IDS = `
+  delete from posting;
+  delete from segment;
+  update progress set indexed_until = 0;`;
+
 /** Migrations of `search.db`. Times are in epoch ms. */
-export const TEXT_INDEX_MIGRATIONS: Migrations = [TEXT_INDEX, SEGMENT_BYTES];
+export const TEXT_INDEX_MIGRATIONS: Migrations = [TEXT_INDEX, SEGMENT_BYTES, TRACE_IDS];

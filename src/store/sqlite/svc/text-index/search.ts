@@ -13,18 +13,24 @@ export interface SegmentRange {
 /** Number of candidates below which comparing the texts of the candidates is cheaper than reading more buckets. */
 const FEW = 4;
 
-/** Deliveries of a namespace that might contain a text. The caller must compare the rows with the text. */
+/** Filter with a condition for which the index has buckets. */
+export type IndexedFilter = DeliveryFilter & ({ search: string } | { traceId: string });
+
+/**
+ * Deliveries of a namespace that might contain a text or belong to a trace. The caller must compare the rows with the
+ * filter.
+ */
 export class TextCandidates {
   readonly segments: readonly SegmentRange[];
   readonly #sql: ReturnType<typeof statements>;
   readonly #facts: readonly number[];
   readonly #statuses: readonly number[] | undefined;
-  #trigrams: number[];
+  #buckets: number[];
   #isRanked = false;
 
-  constructor(db: Database, namespaceId: string, filter: DeliveryFilter & { search: string }) {
+  constructor(db: Database, namespaceId: string, filter: IndexedFilter) {
     this.#sql = statements(db);
-    this.#trigrams = trigramsOf(filter.search);
+    this.#buckets = 'traceId' in filter ? [factBucket('trace', filter.traceId)] : trigramsOf(filter.search);
     const facts = [factBucket('namespace', namespaceId)];
     if (filter.pluginId !== undefined) facts.push(factBucket('plugin', filter.pluginId));
     if (filter.event !== undefined) facts.push(factBucket('event', filter.event));
@@ -58,7 +64,7 @@ export class TextCandidates {
 
   #candidates(segment: number): Uint8Array {
     if (!this.#isRanked) this.#rank(segment);
-    const [first, ...others] = this.#trigrams;
+    const [first, ...others] = this.#buckets;
     const found = new Uint8Array(this.#docsOf(segment, first!));
     for (const bucket of others) {
       if (hasFew(found)) break;
@@ -75,12 +81,12 @@ export class TextCandidates {
   }
 
   /**
-   * Sorts the trigrams by their frequency in this segment, rarest first. In most segments, the rarest trigram alone
-   * excludes all deliveries.
+   * Sorts the buckets of the text by their size in this segment, smallest first. In most segments, the smallest bucket
+   * alone excludes all deliveries.
    */
   #rank(segment: number): void {
-    const sizes = new Map(this.#trigrams.map((bucket) => [bucket, countOf(this.#docsOf(segment, bucket))]));
-    this.#trigrams = this.#trigrams.toSorted((a, b) => sizes.get(a)! - sizes.get(b)!);
+    const sizes = new Map(this.#buckets.map((bucket) => [bucket, countOf(this.#docsOf(segment, bucket))]));
+    this.#buckets = this.#buckets.toSorted((a, b) => sizes.get(a)! - sizes.get(b)!);
     this.#isRanked = true;
   }
 

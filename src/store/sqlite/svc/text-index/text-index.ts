@@ -3,13 +3,12 @@ import { dirname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { entryFile } from '../../../../kit/files/paths.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
-import type { DeliveryFilter } from '../../../ports/index.ts';
 import { type Database, openDatabase } from '../../database.ts';
 import { usedBytes } from '../../used-bytes.ts';
 import { SEGMENT_DOCS } from './buckets.ts';
 import type { TextIndexStart } from './protocol.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from './schema.ts';
-import { TextCandidates } from './search.ts';
+import { type IndexedFilter, TextCandidates } from './search.ts';
 
 const POLL_MS = 2000;
 const REFRESH_POLLS = 30;
@@ -56,11 +55,8 @@ export class TextIndex {
    * Returns the deliveries that might match a search. Returns undefined if the search text is too short or the index
    * cannot be opened. The caller must then scan rows.
    */
-  async search(
-    namespaceId: string,
-    filter: DeliveryFilter & { search: string },
-  ): Promise<TextCandidates | undefined> {
-    if (Buffer.byteLength(filter.search) < MIN_BYTES) return undefined;
+  async search(namespaceId: string, filter: IndexedFilter): Promise<TextCandidates | undefined> {
+    if (!('traceId' in filter) && Buffer.byteLength(filter.search) < MIN_BYTES) return undefined;
     const db = await this.#openReader();
     return db?.read(() => new TextCandidates(db, namespaceId, filter));
   }

@@ -30,7 +30,7 @@ async function filled(): Promise<string> {
         trace_id, mode, origin, status, attempts, steps, outcome, body_bytes, body)
        with recursive n (i) as (select 1 union all select i + 1 from n where i < ${COUNT})
        select randomblob(16), iif(i % 5 = 0, 'other', 'acme'), 'p', 'e' || (i % 4), '', ${BEGIN} + i - 7 * (i % 9), '::1',
-         'req-' || i, 't', 'async', 'sender', case when i % 500 = 3 then 'accepted' when i % 7 = 0 then 'failed' else 'succeeded' end,
+         'req-' || i, 'trace-' || (i / 2), 'async', 'sender', case when i % 500 = 3 then 'accepted' when i % 7 = 0 then 'failed' else 'succeeded' end,
          1, '', '{"why":"out-' || (i % 13) || '"}', 30, cast('{"order":"ord_' || i || '"}' as blob) from n`)
       .run(),
   );
@@ -105,6 +105,27 @@ test('a search gives the same result with and without the index, for all other f
   await indexed(dataDir, Math.floor(COUNT / SEGMENT_DOCS));
   for (const [n, filter] of SEARCHES.entries())
     expect([filter, await found(inbox, filter)]).toEqual([filter, scanned[n]]);
+});
+
+test('the deliveries of a trace are found with and without the index', async () => {
+  const dataDir = await filled();
+  const { inbox } = await open(dataDir);
+  const positions = async (trace: string) =>
+    (await inbox.ofTrace('acme', trace, 9)).map(({ position }) => position);
+  const wanted: Array<[string, number[]]> = [
+    ['trace-1', [3, 2]],
+    // Every fifth delivery belongs to another namespace.
+    ['trace-10', [21]],
+    ['trace-1300', [2601]],
+    ['trace-2499', [4999, 4998]],
+    ['trace-9999', []],
+  ];
+  const expectFound = async () => {
+    for (const [trace, found] of wanted) expect([trace, await positions(trace)]).toEqual([trace, found]);
+  };
+  await expectFound();
+  await indexed(dataDir, 2);
+  await expectFound();
 });
 
 test('a search finds the outcome of deliveries that ended after they were indexed, and new deliveries', {

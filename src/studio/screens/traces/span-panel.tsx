@@ -1,0 +1,94 @@
+import type { LogRecord } from '../../../contracts/logs.ts';
+import type { Trace, TraceSpan } from '../../../contracts/traces.ts';
+import { useQuery } from '../../api/query.ts';
+import { Facts } from '../../ui/facts.tsx';
+import { Section } from '../../ui/section.tsx';
+import { Failure, Loading } from '../../ui/states.tsx';
+import { Duration, Time } from '../../ui/time.tsx';
+import { idsBelow } from './span-tree.ts';
+
+const LOG_LINES = 1000;
+
+/** The selected span: its facts, its links and the log lines of it and of the spans below it. */
+export function SpanPanel({ trace, span }: { trace: Trace; span: TraceSpan }) {
+  const { error } = span;
+  return (
+    <Section title={`${span.kind} ${span.name}`}>
+      <div class="split">
+        <div>
+          {error && (
+            <p class="error">
+              <code>{error.code}</code> {error.message}
+            </p>
+          )}
+          <Facts facts={factsOf(span)} />
+        </div>
+        <SpanLog trace={trace} span={span} />
+      </div>
+    </Section>
+  );
+}
+
+function factsOf(span: TraceSpan) {
+  const { result, startedAt, durationMs, service, deliveryId, runId, stepId, jobId, pluginId, attributes } =
+    span;
+  const step = stepId === undefined ? '' : `?step=${encodeURIComponent(stepId)}`;
+  return [
+    ['Result', result],
+    ['Started', <Time key="started" ms={startedAt} />],
+    ['Duration', durationMs === null ? 'not ended' : <Duration key="duration" ms={durationMs} />],
+    ['Service', service],
+    [
+      'Plugin',
+      pluginId && <Linked key="plugin" to={`plugins/${encodeURIComponent(pluginId)}`} text={pluginId} />,
+    ],
+    ['Delivery', deliveryId && <Linked key="delivery" to={`deliveries/${deliveryId}`} text={deliveryId} />],
+    ['Run', runId && <Linked key="run" to={`runs/${runId}${step}`} text={runId} />],
+    ['Job', jobId && <Linked key="job" to={`runs/${jobId}`} text={jobId} />],
+    ...Object.entries(attributes).map(([name, value]) => [name, String(value)] as const),
+  ] as const;
+}
+
+function Linked({ to, text }: { to: string; text: string }) {
+  return (
+    <a href={`/studio/${to}`}>
+      <code>{text}</code>
+    </a>
+  );
+}
+
+function SpanLog({ trace, span }: { trace: Trace; span: TraceSpan }) {
+  const { data, error, reload } = useQuery('queryLogs', {
+    query: { traceId: trace.traceId, limit: LOG_LINES } as never,
+  });
+  if (error) return <Failure error={error} onRetry={reload} />;
+  if (!data) return <Loading what="the log" />;
+  const lines = linesOf(data.items, trace, span);
+  const all = `/studio/logs?traceId=${encodeURIComponent(trace.traceId)}`;
+  return (
+    <div>
+      {lines.length === 0 && <p class="log">No log line belongs to this span.</p>}
+      {lines.length > 0 && (
+        <ol class="log" aria-label="Log lines of the span">
+          {lines.map(({ time, level, message }, index) => (
+            <li key={`${time}-${index}`} class={level}>
+              <Time ms={time} /> {level} {message}
+            </li>
+          ))}
+        </ol>
+      )}
+      <a href={all}>All log lines of the trace</a>
+    </div>
+  );
+}
+
+/** Returns the lines of a span, oldest first. A delivery also has the lines that name only its request. */
+function linesOf(records: readonly LogRecord[], trace: Trace, span: TraceSpan): LogRecord[] {
+  const ids = idsBelow(trace, span);
+  const ofRequest = span.kind === 'delivery' ? span.requestId : undefined;
+  return records
+    .filter(({ spanId, requestId }) =>
+      spanId === undefined ? requestId !== undefined && requestId === ofRequest : ids.has(spanId),
+    )
+    .toReversed();
+}
