@@ -98,6 +98,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /api/v1/webhooks/resume': edits('webhook.resume', WEBHOOK),
   'POST /api/v1/webhooks/send': edits('webhook.send', WEBHOOK),
   'GET /api/v1/webhooks/deliveries': DELIVERIES,
+  'GET /api/v1/webhooks/deliveries/counts': DELIVERIES,
   'GET /api/v1/webhooks/deliveries/:webhookId': DELIVERIES,
   'GET /api/v1/webhooks/deliveries/stream': DELIVERIES,
   'POST /api/v1/webhooks/deliveries/replay': edits('delivery.replay', 'deliveries'),
@@ -105,6 +106,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
 
   'GET /api/v1/workflows': VIEWER,
   'GET /api/v1/workflows/runs': VIEWER,
+  'GET /api/v1/workflows/runs/counts': VIEWER,
   'POST /api/v1/workflows/runs': EDITOR,
   'GET /api/v1/workflows/runs/:runId': VIEWER,
   'DELETE /api/v1/workflows/runs/:runId': edits('run.cancel', RUN),

@@ -65,6 +65,8 @@ export interface RunRecord extends RunProgress {
   traceId: string;
   parentSpanId: string | null;
   input: string;
+  /** Labels as a JSON object, or null without labels. */
+  labels: string | null;
   createdAt: number;
 }
 

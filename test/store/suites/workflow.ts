@@ -32,6 +32,7 @@ function newRun(more: Partial<NewRun> = {}): NewRun {
     requestId: 'r',
     traceId: 't',
     parentSpanId: null,
+    labels: null,
     input: '{"a":1}',
     createdAt: 1000 + counter,
     ...more,

@@ -13,7 +13,7 @@ export interface RunInsert {
 
 const COLUMNS = `id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at, wake_at,
   deadline_at, concurrency_key, concurrency_limit, gives_way, fence, resume_count, crashes, kills, in_flight, trigger_kind,
-  parent_id, parent_step, rerun_of, depth, host_id, request_id, trace_id, parent_span, created_at, input, notices,
+  parent_id, parent_step, rerun_of, depth, host_id, request_id, trace_id, parent_span, created_at, labels, input, notices,
   notices_read`;
 
 /**
@@ -117,6 +117,7 @@ function runRow(run: Omit<RunRecord, 'seq'>): string {
     trace_id: run.traceId,
     parent_span: run.parentSpanId,
     created_at: run.createdAt,
+    labels: run.labels,
     input: run.input,
     notices: 0,
     notices_read: 0,

@@ -2,6 +2,7 @@ import { DRAINING_MEMBERS, MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
 import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
+import { RUN_LABELS_AND_HOURS } from './run-search-schema.ts';
 
 /**
  * Numbers the rows of events and log lines per table instead of per run. Computing a number per run took four times as
@@ -182,4 +183,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   SCHEDULE_NODES,
   DRAINING_MEMBERS,
   SCHEDULE_RELEASES,
+  RUN_LABELS_AND_HOURS,
 ];

@@ -244,7 +244,7 @@ function queuedRun({ definition, hash }: CompiledWorkflow): RunRecord {
     ...{ seq: 1, id: 'run_1', kind: 'workflow', tenantId: 'default', workflowId: definition.id },
     ...{ definitionHash: hash, priority: 0, runAt: null, concurrencyKey: null, concurrencyLimit: null },
     ...{ trigger: 'manual', parentId: null, parentStep: null, rerunOf: null, depth: 0, hostId: 'h' },
-    ...{ requestId: 'r', traceId: 't', parentSpanId: null, input: '{}', createdAt: START },
+    ...{ requestId: 'r', traceId: 't', parentSpanId: null, labels: null, input: '{}', createdAt: START },
     ...{ status: 'queued', ready: true, reason: 'capacity', rank: 0, wakeAt: null, deadlineAt: null },
     ...{ fence: null, resumeCount: 0, crashes: 0, kills: 0, inFlight: false, ending: null, endingAt: null },
     ...{ endingHeldAt: null, output: null, error: null, startedAt: null, finishedAt: null },
