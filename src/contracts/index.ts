@@ -27,6 +27,7 @@ export * from './lock-file.ts';
 export * from './logs.ts';
 export * from './marketplace.ts';
 export * from './member-calls.ts';
+export * from './node-status.ts';
 export * from './plugin-adapters.ts';
 export * from './plugin-context.ts';
 export * from './plugin-description.ts';
