@@ -20,7 +20,8 @@ const FILTERS = [
   { name: 'pluginId', label: 'Plugin' },
   { name: 'event', label: 'Event' },
   { name: 'since', label: 'Since', placeholder: '2026-01-31T00:00:00Z' },
-  { name: 'search', label: 'Text', placeholder: 'id, body or header' },
+  { name: 'until', label: 'Before', placeholder: '2026-01-31T01:00:00Z' },
+  { name: 'search', label: 'Text', placeholder: 'id, body or result' },
 ] as const;
 const NAMES = FILTERS.map(({ name }) => name);
 const PAGE = 200;
@@ -126,13 +127,13 @@ function None() {
 function merged(
   items: readonly WebhookDelivery[],
   { event, data }: LiveEvent,
-  { status, search, since }: { status?: string; search?: string; since?: string },
+  { status, search, since, until }: { status?: string; search?: string; since?: string; until?: string },
 ): readonly WebhookDelivery[] {
   if (event !== 'delivery' && event !== 'ended') return items;
   const delivery = data as WebhookDelivery;
   const index = items.findIndex(({ webhookId }) => webhookId === delivery.webhookId);
   if (index >= 0) return items.with(index, { ...items[index]!, ...delivery });
-  const isShown = !search && !since && (!status || delivery.status === status);
+  const isShown = !search && !since && !until && (!status || delivery.status === status);
   return isShown && event === 'delivery' ? [delivery, ...items] : items;
 }
 

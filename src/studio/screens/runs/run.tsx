@@ -10,6 +10,7 @@ import { Section } from '../../ui/section.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
+import { labelTexts } from './labels.ts';
 import { StepPanel } from './step-panel.tsx';
 import { rowsOf } from './timeline.ts';
 import { Waterfall } from './waterfall.tsx';
@@ -116,6 +117,7 @@ function firstToShow(steps: Steps): Steps[number] | undefined {
 
 function factsOf(run: WorkflowRun) {
   const { id, trigger, createdAt, startedAt, finishedAt, parentRunId, rerunOf, priority, resumeCount } = run;
+  const labels = labelTexts(run.labels);
   return [
     ['Id', <code key="id">{id}</code>],
     ['Started by', trigger],
@@ -124,9 +126,18 @@ function factsOf(run: WorkflowRun) {
     ['Ended', finishedAt === null ? null : <Time key="ended" ms={finishedAt} />],
     ['Parent', parentRunId && <RunLink key="parent" id={parentRunId} />],
     ['Runs again', rerunOf && <RunLink key="again" id={rerunOf} />],
+    ['Labels', labels.length === 0 ? null : labels.map((label) => <LabelLink key={label} label={label} />)],
     ['Priority', priority === 0 ? null : String(priority)],
     ['Resumed', resumeCount === 0 ? null : `${resumeCount} times after an interruption`],
   ] as const;
+}
+
+function LabelLink({ label }: { label: string }) {
+  return (
+    <>
+      <a href={`/studio/runs?label=${encodeURIComponent(label)}`}>{label}</a>{' '}
+    </>
+  );
 }
 
 function RunLink({ id }: { id: string }) {
