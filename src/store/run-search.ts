@@ -3,8 +3,8 @@ import type { RunFilter, RunRecord } from './ports/index.ts';
 
 /** Maximum number of rows that a page reads. Keeps a search for a rare status from blocking the service. */
 export const MAX_SCANNED_ROWS = 20_000;
-/** Maximum number of characters of inputs that a page compares with a search text. */
-export const MAX_SEARCHED_CHARS = 32 * 1024 * 1024;
+/** Maximum number of bytes of inputs that a page compares with a search text. */
+export const MAX_SEARCHED_BYTES = 32 * 1024 * 1024;
 
 /** Status groups whose runs are in a small index. */
 export const UNSUCCESSFUL: readonly string[] = ['failed', 'timed_out', 'cancelled'];

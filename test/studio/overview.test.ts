@@ -45,9 +45,9 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'overview of the studio', ()
     const { page, problems, context } = await studio.open('/studio/');
     const { totals } = await studio.svc('webhooks', 'counts');
     await page
-      .getByText(`${totals.total} deliveries in the last 24 hours, ${totals.failed} failed.`)
+      .getByText(`${totals.total} deliveries in the last 24 hours, ${totals.failed} failed. The`)
       .waitFor();
-    await page.getByText('2 runs in the last 24 hours, 0 failed.').waitFor();
+    await page.getByText('2 runs in the last 24 hours, 0 failed. The').waitFor();
     const sentences = page.locator('.sentences');
     await expect.poll(() => sentences.textContent()).toMatch(/Disk: [\d.]+ of [\d.]+ GB are free/);
     const text = await sentences.textContent();
@@ -127,6 +127,17 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'overview of the studio', ()
     await expect.poll(() => page.locator('.state:not(.empty)').count()).toBe(0);
     expect(await page.locator('.sentences').textContent()).not.toContain('Disk');
     expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a service that crashed is shown with its restarts and the reason of its end', async () => {
+    const { services } = await studio.svc('status');
+    process.kill(services.find(({ name }: { name: string }) => name === 'marketplace').pid, 'SIGKILL');
+    const { page, context } = await studio.open('/studio/');
+    const sentence = page.locator('.sentences li', { hasText: 'Service marketplace' });
+    await expect
+      .poll(() => sentence.textContent(), { timeout: 30_000 })
+      .toMatch(/runs, restarted once after a crash; its last process ended at .*: .*SIGKILL/);
     await context.close();
   });
 });

@@ -45,8 +45,10 @@ export async function settleRunHours(sql: Sql, now: number): Promise<void> {
       cancelled = total.cancelled + excluded.cancelled, first_seq = least(total.first_seq, excluded.first_seq),
       last_seq = greatest(total.last_seq, excluded.last_seq)`);
   await sql(
-    `delete from svc.run_hour h where hour < :before and not exists (
-       select from svc.run where run.tenant_id = h.tenant_id and seq between h.first_seq and h.last_seq)`,
+    // With `limit 1`, the planner looks up one run per hour instead of joining all runs.
+    `delete from svc.run_hour h where hour < :before and coalesce((
+       select seq from svc.run where run.tenant_id = h.tenant_id and seq >= h.first_seq order by seq limit 1
+     ), h.last_seq + 1) > h.last_seq`,
     { before: now - HOUR_COUNTS_MS },
   );
 }

@@ -2,7 +2,7 @@ import type { RunFilter, RunRecord } from '../../ports/index.ts';
 import {
   hoursTouched,
   MAX_SCANNED_ROWS,
-  MAX_SEARCHED_CHARS,
+  MAX_SEARCHED_BYTES,
   searchedTexts,
   UNSUCCESSFUL,
 } from '../../run-search.ts';
@@ -30,7 +30,7 @@ export async function listRuns(sql: Sql, tenantId: string, filter: RunFilter): P
   const given = { ...valuesOf(tenantId, filter), ...range };
   const rows = await sql<{ seq: number; matches: boolean }>(scanOf(filter), {
     ...given,
-    ...{ rows: MAX_SCANNED_ROWS, bytes: MAX_SEARCHED_CHARS, wanted: limit + 1 },
+    ...{ rows: MAX_SCANNED_ROWS, bytes: MAX_SEARCHED_BYTES, wanted: limit + 1 },
   });
   const seqs = rows.filter(({ matches }) => matches).map(({ seq }) => seq);
   const page = seqs.slice(0, limit);

@@ -19,7 +19,7 @@ const ended = (row: string): string =>
  * Labels of runs, and counts of workflow runs per hour of their creation. `first_seq` and `last_seq` enclose the runs
  * of the hour, so that a search of a time range reads only these runs. Starts and ends add their own rows to
  * `run_hour_change`, because those that update the same row would wait for each other. Retention adds the changes to
- * `run_hour`.
+ * `run_hour`. @spec docs/decisions/0231
  */
 export const RUN_LABELS_AND_HOURS = `
   alter table svc.run add labels text;

@@ -3,7 +3,7 @@ import type { RunFilter, RunRecord } from '../../ports/index.ts';
 import {
   hoursTouched,
   MAX_SCANNED_ROWS,
-  MAX_SEARCHED_CHARS,
+  MAX_SEARCHED_BYTES,
   matchesFilter,
   searchedTexts,
   UNSUCCESSFUL,
@@ -12,9 +12,9 @@ import type { Database } from '../database.ts';
 import { LIVE, STUCK } from './conditions.ts';
 import type { RunRow } from './run-rows.ts';
 
-/** Rows and characters of inputs that one turn of the event loop compares with a search text. */
-const TURN_ROWS = 512;
-const TURN_CHARS = 2 * 1024 * 1024;
+/** Rows and bytes of inputs that one turn of the event loop compares with a search text. */
+const TURN_ROWS = 256;
+const TURN_BYTES = 2 * 1024 * 1024;
 
 type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'reason' | 'workflowId' | 'createdAt' | 'labels'>;
 
@@ -30,9 +30,15 @@ interface ScanRange {
   before: number;
 }
 
+interface SearchedRow {
+  seq: number;
+  search: string;
+  escaped: string;
+}
+
 interface Budget {
   rows: number;
-  chars: number;
+  bytes: number;
 }
 
 /** Part of a page. `isOver` tells that no more rows are left. */
@@ -59,12 +65,12 @@ export class RunLists {
   async page(tenantId: string, filter: RunFilter): Promise<RunPage> {
     const range = await this.#db.read(() => this.#rangeOf(tenantId, filter));
     const isSearch = filter.search !== undefined;
-    const rest = { rows: MAX_SCANNED_ROWS, chars: MAX_SEARCHED_CHARS };
+    const rest = { rows: MAX_SCANNED_ROWS, bytes: MAX_SEARCHED_BYTES };
     const page: RunPage = { runs: [], next: null };
     while (range) {
       const budget = {
         rows: isSearch ? Math.min(rest.rows, TURN_ROWS) : rest.rows,
-        chars: Math.min(rest.chars, TURN_CHARS),
+        bytes: Math.min(rest.bytes, TURN_BYTES),
       };
       const wanted = filter.limit - page.runs.length;
       const part = await this.#db.read(() => this.#scan(tenantId, filter, { range, budget, wanted }));
@@ -72,8 +78,8 @@ export class RunLists {
       if (part.isOver) return { ...page, next: null };
       page.next = part.last;
       rest.rows -= part.rows;
-      rest.chars -= part.chars;
-      if (page.runs.length === filter.limit || rest.rows <= 0 || rest.chars <= 0) return page;
+      rest.bytes -= part.bytes;
+      if (page.runs.length === filter.limit || rest.rows <= 0 || rest.bytes <= 0) return page;
       range.before = part.last ?? range.before;
       await turn();
     }
@@ -98,21 +104,22 @@ export class RunLists {
     filter: RunFilter,
     { range, budget, wanted }: { range: ScanRange; budget: Budget; wanted: number },
   ): ScannedPart {
-    const part: ScannedPart = { runs: [], last: null, isOver: false, rows: 0, chars: 0 };
+    const search = filter.search === undefined ? undefined : searchedTexts(filter.search);
+    const part: ScannedPart = { runs: [], last: null, isOver: false, rows: 0, bytes: 0 };
     for (const row of this.#rows(tenantId, filter, range)) {
-      if (part.runs.length === wanted || part.rows === budget.rows || part.chars >= budget.chars) return part;
+      if (part.runs.length === wanted || part.rows === budget.rows || part.bytes >= budget.bytes) return part;
       part.rows++;
       part.last = row.seq;
       if (!matchesFilter(row, filter)) continue;
-      const text = filter.search === undefined ? undefined : this.#textOf(row.seq, filter.search);
-      part.chars += text?.chars ?? 0;
+      const text = search && this.#textOf(row.seq, search);
+      part.bytes += text?.bytes ?? 0;
       if (text?.isFound !== 0) part.runs.push(this.#whole(row.seq));
     }
     return { ...part, isOver: true };
   }
 
-  #textOf(seq: number, search: string): { chars: number; isFound: 0 | 1 } {
-    return this.#sql.text.get({ seq, ...searchedTexts(search) })!;
+  #textOf(seq: number, search: ReturnType<typeof searchedTexts>): { bytes: number; isFound: 0 | 1 } {
+    return this.#sql.text.get({ seq, ...search })!;
   }
 
   #rows(tenantId: string, filter: RunFilter, range: ScanRange): IterableIterator<Listed> {
@@ -158,13 +165,13 @@ function statements(db: Database) {
       select min(first_seq) as first, max(last_seq) as last from run_hour
       where tenant_id = :tenantId and hour >= :from and hour < :to`),
     // A large input is in its own table, under the number that follows the `@` in the row of the run.
-    text: db.prepare<[{ seq: number; search: string; escaped: string }], { chars: number; isFound: 0 | 1 }>(`
+    text: db.prepare<[SearchedRow], { bytes: number; isFound: 0 | 1 }>(`
       with run_text as (
-        select id, iif(input like '@%', (
+        select id, iif(substr(input, 1, 1) = '@', (
           select body from large_value where run_seq = seq and n = cast(substr(input, 2) as integer)), input) as input
         from run where seq = :seq)
-      select length(input) as chars,
-        id = :search or instr(input, :search) > 0 or instr(input, :escaped) > 0 as isFound
+      select octet_length(input) as bytes,
+        instr(input, :search) > 0 or id = :search or (:search <> :escaped and instr(input, :escaped) > 0) as isFound
       from run_text`),
   };
 }

@@ -9,7 +9,7 @@ const change = (status: string): string =>
 
 /**
  * Labels of runs, and counts of workflow runs per hour of their creation, maintained by triggers. `first_seq` and
- * `last_seq` enclose the runs of the hour, so that a search of a time range reads only these runs.
+ * `last_seq` enclose the runs of the hour, so that a search of a time range reads only these runs. @spec docs/decisions/0231
  */
 export const RUN_LABELS_AND_HOURS = `
   alter table run add column labels text;

@@ -10,7 +10,7 @@ const HOUR_MS = 3600_000;
 
 interface HourChartProps {
   title: string;
-  /** Name of the counted things, such as `deliveries`. */
+  /** Name of the counted things in the plural, such as `deliveries`. */
   what: string;
   hours: readonly PlottedHour[] | undefined;
   error: Error | undefined;
@@ -27,7 +27,9 @@ export function HourChart({ title, what, hours, error, onRetry }: HourChartProps
       {hours && (
         <>
           <p>
-            {sum('total')} {what} in the last 24 hours, <span class="failures">{sum('failed')} failed</span>.
+            {sum('total')} {what} in the last 24 hours,{' '}
+            <span class={sum('failed') > 0 ? 'failures' : undefined}>{sum('failed')} failed</span>. The failed
+            ones are red.
           </p>
           <Plot hours={hours} />
           <details>

@@ -52,7 +52,13 @@ function optionsOf(element: HTMLElement): uPlot.Options {
   };
   const bars = uPlot.paths.bars!({ size: [0.8], align: 1 });
   const axis = { stroke: colour('--dim'), grid: { stroke: colour('--line'), width: 1 } };
-  const series = (name: string) => ({ paths: bars, fill: colour(name), stroke: colour(name), width: 0 });
+  const series = (name: string) => ({
+    paths: bars,
+    fill: colour(name),
+    stroke: colour(name),
+    width: 0,
+    points: { show: false },
+  });
   return {
     width: element.clientWidth,
     height: HEIGHT,

@@ -23,7 +23,7 @@ const COLUMNS = `
 /**
  * Counts of deliveries per hour of their receipt. Each statement adds its own rows to `delivery_hour_change`, because
  * gateways that update the same row would wait for each other. Retention adds the changes to `delivery_hour`.
- * Deliveries of before are not counted, because reading them would block the upgrade.
+ * Deliveries of before are not counted, because reading them would block the upgrade. @spec docs/decisions/0231
  */
 export const DELIVERY_HOURS = `
   create table svc.delivery_hour (${COLUMNS}, primary key (namespace_id, hour));

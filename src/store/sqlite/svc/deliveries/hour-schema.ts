@@ -7,7 +7,7 @@ const unhandled = (row: string): string => `(${row}.status in ('refused', 'chall
 /**
  * Counts of deliveries per hour of their receipt, maintained by triggers. Older deliveries are not counted, because
  * reading them would block the first start after an upgrade. Retention rewrites rows to free their bodies. A row at or
- * below `last_position` is such a row, and is not counted again.
+ * below `last_position` is such a row, and is not counted again. @spec docs/decisions/0231
  */
 export const DELIVERY_HOURS = `
   create table delivery_hour (
