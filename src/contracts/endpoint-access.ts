@@ -49,6 +49,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /auth/refresh': OPEN,
   'POST /webhooks/:pluginId/:event': OPEN,
   'POST /webhooks/:pluginId/:event/:instanceId': OPEN,
+  'GET /api/v1/node': { needs: 'admin', isGlobal: true },
   'GET /api/v1/whoami': CALLER,
   'POST /api/v1/studio/links': CALLER,
   'POST /studio/session': OPEN,
@@ -99,6 +100,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /api/v1/webhooks/resume': edits('webhook.resume', WEBHOOK),
   'POST /api/v1/webhooks/send': edits('webhook.send', WEBHOOK),
   'GET /api/v1/webhooks/deliveries': DELIVERIES,
+  'GET /api/v1/webhooks/deliveries/counts': DELIVERIES,
   'GET /api/v1/webhooks/deliveries/:webhookId': DELIVERIES,
   'GET /api/v1/webhooks/deliveries/stream': DELIVERIES,
   'POST /api/v1/webhooks/deliveries/replay': edits('delivery.replay', 'deliveries'),
@@ -106,6 +108,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
 
   'GET /api/v1/workflows': VIEWER,
   'GET /api/v1/workflows/runs': VIEWER,
+  'GET /api/v1/workflows/runs/counts': VIEWER,
   'POST /api/v1/workflows/runs': EDITOR,
   'GET /api/v1/workflows/runs/:runId': VIEWER,
   'DELETE /api/v1/workflows/runs/:runId': edits('run.cancel', RUN),

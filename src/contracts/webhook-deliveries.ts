@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { IsoTime, Moment, notBlank, page } from './common.ts';
+import { Moment, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { countsQuery, DeliveryCounts, QueryTime } from './hour-counts.ts';
 import { EventName, InstanceId, PluginId } from './ids.ts';
 
 /**
@@ -78,16 +79,11 @@ export const WebhookDeliveryDetails = WebhookDelivery.extend({
 }).meta({ id: 'WebhookDeliveryDetails' });
 export type WebhookDeliveryDetails = z.infer<typeof WebhookDeliveryDetails>;
 
-/** Earliest time in a query, as epoch ms or as an ISO 8601 date and time. */
-const Since = notBlank(z.union([z.coerce.number().int().nonnegative(), IsoTime])).describe(
-  'Epoch milliseconds, or an ISO 8601 date and time with Z or an offset',
-);
-
 const deliveryFilter = {
   status: DeliveryStatus.optional(),
   pluginId: PluginId.optional(),
   event: EventName.optional(),
-  since: Since.optional(),
+  since: QueryTime.optional(),
 };
 
 /**
@@ -103,6 +99,7 @@ export const listDeliveries = endpoint({
   tags: ['webhooks'],
   query: z.strictObject({
     ...deliveryFilter,
+    until: QueryTime.optional().describe('Only deliveries received before this time'),
     search: z
       .string()
       .max(200)
@@ -116,6 +113,16 @@ export const listDeliveries = endpoint({
     limit: z.coerce.number().int().min(1).max(200).default(50),
   }),
   reply: page(WebhookDelivery),
+  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
+});
+
+export const countDeliveries = endpoint({
+  method: 'GET',
+  path: '/api/v1/webhooks/deliveries/counts',
+  summary: 'Count deliveries per hour, by the time of their receipt',
+  tags: ['webhooks'],
+  query: countsQuery,
+  reply: DeliveryCounts,
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
 });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RunLabels } from './run-labels.ts';
 import { AnyJson, ErrorClass } from './workflow-definition.ts';
 
 export const RunId = z.string().min(1).max(128).brand('RunId');
@@ -73,6 +74,7 @@ export const WorkflowRun = z
     parentRunId: z.string().nullable(),
     rerunOf: z.string().nullable(),
     priority: z.number().int(),
+    labels: RunLabels,
     input: AnyJson,
     output: AnyJson.nullable(),
     error: RunError.nullable(),

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { Moment, NoFilters, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
+import { countsQuery, QueryTime, RunCounts } from './hour-counts.ts';
+import { LabelFilters, RunLabels } from './run-labels.ts';
 import { AnyJson } from './workflow-definition.ts';
 import {
   RunError,
@@ -18,6 +20,7 @@ const tags = ['workflows'];
 const params = z.object({ runId: RunId });
 const Limit = z.coerce.number().int().min(1).max(1000).default(50);
 const Cursor = z.string().max(1024).optional();
+const MAX_SEARCH_CHARS = 200;
 
 const startOptions = {
   input: AnyJson.default({}),
@@ -40,6 +43,7 @@ export const startRun = endpoint({
     .strictObject({
       workflowId: z.string().min(1).max(256).optional(),
       definition: z.record(z.string(), AnyJson).optional(),
+      labels: RunLabels.optional(),
       ...startOptions,
     })
     .refine((body) => (body.workflowId === undefined) !== (body.definition === undefined), {
@@ -64,10 +68,29 @@ export const listRuns = endpoint({
     status: RunStatus.optional(),
     waitingReason: WaitReason.optional().describe('Only runs and clean-ups that wait for this'),
     workflowId: z.string().max(256).optional(),
+    label: LabelFilters.optional(),
+    from: QueryTime.optional().describe('Only runs created at this time or later'),
+    to: QueryTime.optional().describe('Only runs created before this time'),
+    search: z
+      .string()
+      .min(1)
+      .max(MAX_SEARCH_CHARS)
+      .optional()
+      .describe('Text in the input, or the id of a run. A page can be short although `nextCursor` is set'),
     cursor: Cursor,
     limit: Limit,
   }),
   reply: page(WorkflowRun),
+});
+
+export const countRuns = endpoint({
+  method: 'GET',
+  path: '/api/v1/workflows/runs/counts',
+  summary: 'Count workflow runs per hour, by the time of their creation',
+  tags,
+  query: countsQuery,
+  reply: RunCounts,
+  errors: ['VALIDATION_ERROR'],
 });
 
 export const getRun = endpoint({

@@ -113,9 +113,9 @@ function fillPath(path: string, params: object): string {
 
 function queryString(query: object): string {
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined);
-  return pairs.length === 0
-    ? ''
-    : `?${new URLSearchParams(pairs.map(([name, value]) => [name, String(value)]))}`;
+  // A list is a repeated parameter.
+  const values = pairs.flatMap(([name, value]) => [value].flat().map((each) => [name, String(each)]));
+  return values.length === 0 ? '' : `?${new URLSearchParams(values)}`;
 }
 
 /**

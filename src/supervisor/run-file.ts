@@ -1,5 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs';
 import type { ServiceName } from '../contracts/index.ts';
+import type { ServiceStatus } from './control-protocol.ts';
 import { type DataFolder, writePrivateFile } from './data-folder.ts';
 import { isRunning, type ProcessIdentity } from './process-identity.ts';
 
@@ -11,6 +12,8 @@ export interface RunFile {
   supervisor: ProcessIdentity;
   socket: string;
   children: Array<ProcessIdentity & { name: ServiceName; url: string | null }>;
+  /** State of the services, which the gateway shows to administrators. */
+  services: Array<Pick<ServiceStatus, 'name' | 'restarts' | 'lastExit'> & { isRunning: boolean }>;
 }
 
 export function writeRunFile(folder: DataFolder, content: RunFile): void {

@@ -177,14 +177,19 @@ class Platform implements ControlActions {
 
   #writeRunFile(): void {
     if (this.#socket === undefined) return;
-    const children = this.#supervisor
-      .services()
+    const all = this.#supervisor.services();
+    const children = all
       .flatMap(({ name, pid, url, furtherProcesses = [] }) =>
         [pid, ...furtherProcesses.map((further) => further.pid)].map((each) => ({ name, url, pid: each })),
       )
       .flatMap(({ pid, ...child }) => (pid === null ? [] : [{ ...child, ...identify(pid) }]));
     const { folder } = this.#options;
-    writeRunFile(folder, { supervisor: identify(process.pid), socket: this.#socket, children });
+    const services = all.map(({ name, pid, restarts, lastExit }) => ({
+      ...{ name, restarts, lastExit },
+      isRunning: pid !== null,
+    }));
+    const supervisor = identify(process.pid);
+    writeRunFile(folder, { supervisor, socket: this.#socket, children, services });
   }
 
   /** Writes the run file. A failure is only logged, because a full disk must not stop the platform. */

@@ -71,6 +71,7 @@ export const STEPS: Record<string, Step[]> = {
     },
   ],
   'webhooks deliveries': [step('webhooks', 'deliveries', '--since', '1h')],
+  'webhooks counts': [step('webhooks', 'counts', '--since', '1h')],
   'webhooks show': [
     {
       args: ({ delivery }) => ['webhooks', 'show', delivery],
@@ -104,6 +105,7 @@ export const STEPS: Record<string, Step[]> = {
     fails(1, 'workflows', 'validate', 'nowhere.yaml'),
   ],
   'workflows runs': [step('workflows', 'runs')],
+  'workflows counts': [step('workflows', 'counts')],
   'workflows show': [{ args: ({ run }) => ['workflows', 'show', run] }],
   'workflows decide': [
     { args: ({ run }) => ['workflows', 'decide', run, 'main.note', 'retry'], code: 1 },

@@ -69,7 +69,14 @@ function newRun(id: string, more: Partial<NewRun> = {}): NewRun {
     ...{ id, kind: 'workflow', tenantId: 'acme', workflowId: 'nightly', definitionHash: 'h1', priority: 0 },
     ...{ runAt: null, deadlineAt: null, concurrencyKey: null, concurrencyLimit: null, trigger: 'manual' },
     ...{ parentId: null, parentStep: null, rerunOf: null, depth: 0, hostId: 'ci', requestId: 'r' },
-    ...{ traceId: 't', deliveryId: null, parentSpanId: null, input: '{"a":1}', createdAt: 1000 },
+    ...{
+      traceId: 't',
+      deliveryId: null,
+      parentSpanId: null,
+      labels: null,
+      input: '{"a":1}',
+      createdAt: 1000,
+    },
     ...more,
   };
 }

@@ -35,11 +35,11 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   traces: ['show'],
   tokens: ['mint', 'list', 'revoke', 'inspect'],
   webhooks: [
-    ...['provision', 'list', 'revoke', 'deliveries', 'show', 'replay'],
+    ...['provision', 'list', 'revoke', 'deliveries', 'counts', 'show', 'replay'],
     ...['tail', 'listen', 'send', 'pause', 'resume'],
   ],
   workflows: [
-    ...['list', 'run', 'create', 'validate', 'runs', 'show'],
+    ...['list', 'run', 'create', 'validate', 'runs', 'counts', 'show'],
     ...['logs', 'cancel', 'rerun', 'approve', 'decide', 'signal'],
   ],
 };

@@ -17,6 +17,7 @@ import { hostRoutes } from './routes/hosts.ts';
 import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
 import { memberCallsRoutes } from './routes/member-calls.ts';
 import { nativeMethodRoutes } from './routes/native-methods.ts';
+import { nodeStatusRoutes } from './routes/node-status.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
 import { studioRoutes } from './routes/studio.ts';
@@ -59,6 +60,7 @@ export const gateway = defineDaemon({
     webhookDeliveriesRoutes,
     webhookStreamRoutes,
     docsRoutes,
+    nodeStatusRoutes,
     nativeMethodRoutes,
   ],
   /**

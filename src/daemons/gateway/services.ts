@@ -96,6 +96,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     execution: config.execution,
     internalSecret: keys.internalSecret,
     nodeMembers: nodeMembersOf(resources, store),
+    dataDir: resources.dataDir,
     async withdraw() {
       webhooks.requestedAttempts.leave();
       await membership.withdraw();

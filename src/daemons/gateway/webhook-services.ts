@@ -83,7 +83,7 @@ export async function webhookServices(
     delivery,
     tailedInbox: inbox,
     resign: createResigning(targets, secrets, clock),
-    deliveries: new WebhookDeliveries(inbox),
+    deliveries: new WebhookDeliveries(inbox, clock),
     replays: new Replays({ inbox, cache, targets, dispatcher, clock, random }),
     samples: new WebhookSamples({ targets, secrets, delivery, clock, random }),
     webhookListing: listing,

@@ -97,6 +97,11 @@ export const RECORD_TABLES = ['log', 'event'] as const;
  */
 export const OTHER_TABLES = [
   'delivery_usage',
+  'delivery_hour',
+  'delivery_hour_change',
+  'run_hour',
+  'run_hour_change',
+  'run_label',
   'state_entry_usage',
   'position_origin',
   'home_database',

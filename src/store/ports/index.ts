@@ -21,6 +21,7 @@ export * from './audit.ts';
 export * from './clients.ts';
 export * from './feed.ts';
 export * from './hosts.ts';
+export * from './hour-counts.ts';
 export * from './key-value.ts';
 export * from './members.ts';
 export * from './minted-tokens.ts';

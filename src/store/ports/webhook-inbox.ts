@@ -1,5 +1,6 @@
 import type { DeliveryStatus } from '../../contracts/index.ts';
 import type { MaybePromise } from '../../kit/data/maybe-promise.ts';
+import type { DeliveryHourCounts, HourRange } from './hour-counts.ts';
 
 /** A received delivery that is not stored yet. Times are in epoch ms. */
 export interface NewDelivery {
@@ -171,6 +172,8 @@ export interface WebhookInbox {
   ): Promise<DeliveryPage>;
   /** Returns the newest deliveries of a trace, without bodies. */
   ofTrace(namespaceId: string, traceId: string, limit: number): Promise<DeliveryRecord[]>;
+  /** Counts the deliveries that were received in the hours from `from` to `to`. Hours without deliveries are missing. */
+  countByHour(namespaceId: string, range: HourRange): Promise<DeliveryHourCounts[]>;
   /** Returns deliveries that were written after a position, oldest first and with bodies, for live streams. */
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;
   /** Returns the ended deliveries at the given positions. */

@@ -67,6 +67,8 @@ export interface RunRecord extends RunProgress {
   deliveryId: string | null;
   parentSpanId: string | null;
   input: string;
+  /** Labels as a JSON object, or null without labels. */
+  labels: string | null;
   createdAt: number;
 }
 

@@ -1,4 +1,5 @@
 import type { RunStatus, WaitReason } from '../../contracts/index.ts';
+import type { HourRange, RunHourCounts } from './hour-counts.ts';
 import type {
   AttemptRecord,
   DefinitionRecord,
@@ -99,6 +100,13 @@ export interface RunFilter {
   /** Wait reason of matching runs, which are waiting or `cancelling`. */
   waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;
+  /** Labels in the form `key:value`. A run matches if it has all of them. */
+  labels?: readonly string[] | undefined;
+  /** Range of the creation time. `to` is exclusive. */
+  from?: number | undefined;
+  to?: number | undefined;
+  /** Text that must occur in the input of the run, or the id of a run. */
+  search?: string | undefined;
   before?: number | undefined;
   limit: number;
 }
@@ -126,6 +134,8 @@ export interface RunStore {
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
   /** Returns the first runs and jobs of a trace, oldest first. */
   ofTrace(tenantId: string, traceId: string, limit: number): Promise<RunRecord[]>;
+  /** Counts the workflow runs that were created in the hours from `from` to `to`. Hours without runs are missing. */
+  countByHour(tenantId: string, range: HourRange): Promise<RunHourCounts[]>;
   attempts(seq: number): Promise<AttemptRecord[]>;
   events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
   logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;

@@ -1,6 +1,7 @@
 import { ACCESS } from './gateway/access.ts';
 import { AUDIT } from './gateway/audit.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
+import { DELIVERY_HOURS } from './gateway/inbox/hour-schema.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { DATABASE_IDENTITY } from './identity.ts';
@@ -11,6 +12,7 @@ import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES, VECTORS } from './state/schema.t
 import { STORAGE_SETTINGS } from './storage-settings.ts';
 import { NODE_COUNTS, TELEMETRY } from './telemetry/schema.ts';
 import { TRACES } from './trace-schema.ts';
+import { RUN_LABELS_AND_HOURS } from './workflow/run-search-schema.ts';
 import { KILLED_BY, RETENTION_INDEXES, SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
 import { RUN_WRITE_FUNCTIONS } from './workflow/write-functions.ts';
 
@@ -46,6 +48,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: `${ACCESS} ${AUDIT}`, minVersion: 1 },
   { sql: FEED_SNAPSHOTS, minVersion: 1 },
   { sql: TRACES, minVersion: 1 },
+  { sql: DELIVERY_HOURS, minVersion: 1 },
+  { sql: RUN_LABELS_AND_HOURS, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

@@ -33,7 +33,7 @@ export class ApiError extends Error {
 
 interface Parts {
   params?: Record<string, string | number>;
-  query?: Record<string, string | number | boolean | undefined>;
+  query?: Record<string, string | number | boolean | string[] | undefined>;
   body?: unknown;
 }
 
@@ -67,7 +67,8 @@ function target(name: string, { params = {}, query = {} }: Parts): { method: str
   const [method, path] = ENDPOINTS[name]!;
   const filled = path.replace(/:(\w+)/g, (_match, key: string) => encodeURIComponent(String(params[key])));
   const search = new URLSearchParams();
-  for (const [key, value] of Object.entries(query)) if (value !== undefined) search.set(key, String(value));
+  for (const [key, value] of Object.entries(query))
+    for (const each of [value].flat()) if (each !== undefined) search.append(key, String(each));
   return { method, url: search.size > 0 ? `${filled}?${search}` : filled };
 }
 

@@ -7,6 +7,7 @@ import type { GatewayStore } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore, sqliteStateStore } from '../../../src/store/sqlite/index.ts';
 import { describeAccessAndAudit } from '../suites/access-and-audit.ts';
 import { describeClients } from '../suites/clients.ts';
+import { describeDeliveryHours } from '../suites/delivery-hours.ts';
 import type { OpenDriver } from '../suites/driver.ts';
 import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
 import { describeHosts } from '../suites/hosts.ts';
@@ -35,6 +36,8 @@ describeKeyValue('sqlite state.db', async ({ dataDir, clock }) => {
 describeWebhookSecrets('sqlite', gatewayPart('secrets'));
 describeWebhookInbox('sqlite', gatewayPart('inbox'), { shared: true });
 describeWebhookInbox('sqlite, journalled', gatewayPart('inbox', false), { shared: false });
+describeDeliveryHours('sqlite', gatewayPart('inbox'));
+describeDeliveryHours('sqlite, journalled', gatewayPart('inbox', false));
 describeClients('sqlite', gatewayPart('clients'));
 describeMembers('sqlite', gatewayPart('members'));
 describeRefreshTokens('sqlite', gatewayPart('refreshTokens'));

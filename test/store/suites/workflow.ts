@@ -33,6 +33,7 @@ function newRun(more: Partial<NewRun> = {}): NewRun {
     traceId: 't',
     deliveryId: null,
     parentSpanId: null,
+    labels: null,
     input: '{"a":1}',
     createdAt: 1000 + counter,
     ...more,

@@ -31,6 +31,13 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/webhooks/deliveries.ts')).deliveries,
   },
   {
+    name: 'webhooks counts',
+    summary: 'Count deliveries per hour, by how they ended',
+    group: 'Webhooks',
+    example: 'svc webhooks counts --since 2d',
+    load: async () => (await import('../../commands/webhooks/counts.ts')).counts,
+  },
+  {
     name: 'webhooks show',
     summary: 'Show a delivery with its steps, headers, body, outcome and reason of refusal',
     group: 'Webhooks',

@@ -38,6 +38,13 @@ export const WORKFLOWS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/workflows/runs.ts')).runs,
   },
   {
+    name: 'workflows counts',
+    summary: 'Count runs per hour, by how they ended',
+    group: 'Workflows',
+    example: 'svc workflows counts --since 2d',
+    load: async () => (await import('../../commands/workflows/counts.ts')).counts,
+  },
+  {
     name: 'workflows show',
     summary: 'Show a run with its jobs and steps',
     group: 'Workflows',

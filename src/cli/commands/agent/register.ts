@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { agentHome, readIdentity, registerAgent } from '../../../agent/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { labelsOf } from '../../label-flag.ts';
 import { UsageError } from '../../parse-args.ts';
 import { givenGateway } from '../../selected-gateway.ts';
 import { shellWord } from '../../shell-word.ts';
@@ -67,13 +68,3 @@ export const register = defineCommand({
       style,
     ),
 });
-
-function labelsOf(flags: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    flags.map((flag) => {
-      const at = flag.indexOf('=');
-      if (at < 1) throw new UsageError(`--label ${flag}: must be <name>=<value>.`);
-      return [flag.slice(0, at), flag.slice(at + 1)];
-    }),
-  );
-}

@@ -25,6 +25,7 @@ export const deliveries = defineCommand({
     plugin: PluginId.optional().describe('only deliveries to this plugin'),
     event: EventName.optional().describe('only deliveries of this event'),
     since: z.string().optional().describe('start: 30s, 10m, 2h, 1d ago, or a time'),
+    until: z.string().optional().describe('end: like --since'),
     search: z
       .string()
       .optional()
@@ -33,12 +34,13 @@ export const deliveries = defineCommand({
     cursor: pageFlags.cursor,
   }),
   short: { limit: 'n' },
-  async run({ status, plugin, event, since, search, limit, cursor }, { client, clock }) {
+  async run({ status, plugin, event, since, until, search, limit, cursor }, { client, clock }) {
     const filter = {
       ...(status ? { status } : {}),
       ...(plugin ? { pluginId: plugin } : {}),
       ...(event ? { event } : {}),
       ...(since ? { since: parseSince(since, clock.now()) } : {}),
+      ...(until ? { until: parseSince(until, clock.now(), '--until') } : {}),
       ...(search ? { search } : {}),
     };
     const items: WebhookDelivery[] = [];

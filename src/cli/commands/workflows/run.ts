@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { startRun, type WorkflowRun } from '../../../contracts/index.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok, streamed } from '../../define-command.ts';
+import { labelsOf } from '../../label-flag.ts';
 import { startFields, startFlags } from '../../start-flags.ts';
 import { followRun } from './follow-run.ts';
 import { runPairs } from './views.ts';
@@ -17,12 +18,17 @@ export const run = defineCommand({
   args: z.object({
     workflow: z.string().min(1).describe('workflow id, or a .yaml or .json file'),
     ...startFlags,
+    label: z
+      .array(z.string())
+      .default([])
+      .describe('k=v, repeatable; `svc workflows runs --label k=v` lists its runs'),
     follow: z.boolean().default(false).describe('follow until the run ends'),
   }),
   short: { follow: 'f' },
-  async run({ workflow, follow, ...start }, context) {
+  async run({ workflow, follow, label, ...start }, context) {
     const { source, withPositions } = await resolveRunSource(workflow, context);
-    const body = { ...source, ...(await startFields(start, context.cwd)) };
+    const labels = label.length === 0 ? {} : { labels: labelsOf(label) };
+    const body = { ...source, ...labels, ...(await startFields(start, context.cwd)) };
     const { run: started } = await context.client.call(startRun, { body }).catch((error) => {
       throw withPositions(error);
     });

@@ -30,8 +30,11 @@ export function runsTable(items: readonly WorkflowRun[], style: Style): string {
     run.trigger,
     timeText(run.createdAt),
     durationOf(run),
+    labelsText(run.labels),
   ]);
-  return table(['run', 'workflow', 'status', 'trigger', 'created', 'duration'], rows, style);
+  const hasLabels = items.some(({ labels = {} }) => Object.keys(labels).length > 0);
+  const headings = ['run', 'workflow', 'status', 'trigger', 'created', 'duration'];
+  return table(hasLabels ? [...headings, 'labels'] : headings, rows, style);
 }
 
 function stateOf({ status, waitingReason }: WorkflowRun, style: Style): string {
@@ -48,6 +51,7 @@ export function runPairs(run: WorkflowRun, style: Style): string {
       ...(run.ending ? ([['ends as', coloured(run.ending, style)]] as Array<[string, string]>) : []),
       ...(run.queuedReason ? ([['reason', run.queuedReason]] as Array<[string, string]>) : []),
       ['trigger', run.trigger],
+      ...labelPairs(run),
       ['created', timeText(run.createdAt)],
       ['started', timeText(run.startedAt)],
       ['duration', durationOf(run)],
@@ -60,6 +64,18 @@ export function runPairs(run: WorkflowRun, style: Style): string {
     ],
     style,
   );
+}
+
+function labelPairs({ labels }: WorkflowRun): Array<[string, string]> {
+  const text = labelsText(labels);
+  return text === '' ? [] : [['labels', text]];
+}
+
+/** Formats labels as `customer=acme env=test`. A gateway of an earlier version sends no labels. */
+function labelsText(labels: WorkflowRun['labels'] = {}): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(' ');
 }
 
 export function stepsTable(steps: readonly RunStep[], style: Style): string {

@@ -1,4 +1,5 @@
 import {
+  countDeliveries,
   getDelivery,
   listDeliveries,
   replayDeliveries,
@@ -31,6 +32,9 @@ export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesS
     const { status, ...query } = call.query;
     return deliveries.list(call.caller.namespaceId, { ...query, status: status && [status] });
   });
+  mount(http, countDeliveries, reading, (call) =>
+    deliveries.countByHour(call.caller.namespaceId, call.query),
+  );
   mount(http, getDelivery, reading, (call) => deliveries.get(call.caller.namespaceId, call.params.webhookId));
   mount(http, replayDelivery, changing, (call) =>
     replays.replay(call.caller.namespaceId, call.params.webhookId, idsOf(call.request)),

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import {
   cancelRun,
+  countRuns,
   decideApproval,
   decideStep,
   decideSteps,
@@ -37,6 +38,7 @@ export function runRoutes(http: Http, { runs, definitions }: WorkflowServices): 
     ),
   }));
   mount(http, listRuns, { auth }, ({ query, caller }) => runs.list(caller.namespaceId, query));
+  mount(http, countRuns, { auth }, ({ query, caller }) => runs.countByHour(caller.namespaceId, query));
   mount(http, getRun, { auth }, ({ params, caller }) => runs.get(caller.namespaceId, params.runId));
   for (const endpoint of [cancelRun, postCancelRun, postCancelRunPrefixed])
     mount(http, endpoint, { auth }, ({ params, caller }) => runs.cancel(caller.namespaceId, params.runId));

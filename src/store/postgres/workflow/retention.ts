@@ -3,6 +3,7 @@ import type { WorkflowStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
+import { settleRunHours } from './run-hours.ts';
 
 /** Tables that contain rows of a run, except `run` itself. */
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'run_inbox'];
@@ -36,6 +37,7 @@ export function postgresWorkflowRetention(
   return {
     pruneKeys: ({ now, limit }) =>
       database.transact(async (sql) => {
+        await settleRunHours(sql, now);
         const before = new Date(now - USAGE_MS).toISOString().slice(0, 10);
         await sql(
           `delete from svc.run_usage where ctid = any(array(

@@ -13,7 +13,8 @@ export interface RunInsert {
 
 const COLUMNS = `id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at, wake_at,
   deadline_at, concurrency_key, concurrency_limit, gives_way, fence, resume_count, crashes, kills, in_flight, trigger_kind,
-  parent_id, parent_step, rerun_of, depth, host_id, request_id, trace_id, delivery_id, parent_span, created_at, input, notices,
+  parent_id, parent_step, rerun_of, depth, host_id, request_id, trace_id, delivery_id, parent_span, created_at, labels, input,
+  notices,
   notices_read`;
 
 /**
@@ -118,6 +119,7 @@ function runRow(run: Omit<RunRecord, 'seq'>): string {
     delivery_id: run.deliveryId,
     parent_span: run.parentSpanId,
     created_at: run.createdAt,
+    labels: run.labels,
     input: run.input,
     notices: 0,
     notices_read: 0,

@@ -2,6 +2,7 @@ import type { InboxRecord, RunRecord, RunStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { readEvents, readLogs } from './history-rows.ts';
 import { readAttempts, readJobs, readSteps } from './job-and-step-rows.ts';
+import { runHours } from './run-hours.ts';
 import { listRuns } from './run-lists.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { findKeyed, RunStarts } from './run-starts.ts';
@@ -47,6 +48,7 @@ export function postgresRuns(database: PostgresDatabase): RunStore {
           { tenantId, traceId, limit },
         ),
       ),
+    countByHour: (tenantId, range) => database.lists.read((sql) => runHours(sql, tenantId, range)),
     attempts: (seq) => database.read((sql) => readAttempts(sql, seq)),
     events: (seq, after, limit) => database.read((sql) => readEvents(sql, seq, after, limit)),
     logs: (seq, after, limit, step) => database.read((sql) => readLogs(sql, seq, after, limit, step)),

@@ -3,6 +3,7 @@ import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE } from '../state/schema.ts';
 import { ACCESS } from './access.ts';
 import { AUDIT } from './audit.ts';
+import { DELIVERY_HOURS } from './deliveries/hour-schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
 
@@ -232,4 +233,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   FEED,
   DRAINING_MEMBERS,
   `${ACCESS} ${AUDIT}`,
+  DELIVERY_HOURS,
 ];

@@ -4,6 +4,7 @@ import type { ClaimResult, MarkerClaim, NewDelivery, WebhookInbox } from '../../
 import { type BufferedDelivery, WriteBuffer } from '../../write-buffer.ts';
 import type { Database } from '../database.ts';
 import type { Step } from './committer/protocol.ts';
+import { DeliveryHours } from './deliveries/hour-counts.ts';
 import { startListBackfill } from './deliveries/list-backfill.ts';
 import { DeliveryPages } from './deliveries/list-pages.ts';
 import { DeliveryRetention } from './deliveries/retention.ts';
@@ -47,6 +48,7 @@ export async function sqliteWebhookInbox(
   const traces = new TraceSearch(db, rows, texts);
   const retention = new DeliveryRetention({ db, log, rows, texts, clock });
   const unfinished = new UnfinishedDeliveries(db, log, rows);
+  const hours = new DeliveryHours(db, log);
   const stopBackfill = owns ? startListBackfill(db, log, logger) : async () => {};
   const buffer = new WriteBuffer({ clock, logger, write: (noted) => writeNotes(log, noted) });
   let closing: Promise<void> | undefined;
@@ -77,7 +79,13 @@ export async function sqliteWebhookInbox(
       await log.settled();
       return traces.find(namespaceId, traceId, limit);
     },
+    async countByHour(namespaceId, range) {
+      await buffer.flush();
+      await log.settled();
+      return hours.list(namespaceId, range);
+    },
     async prune({ receivedBefore, now, limit }) {
+      await hours.prune(now);
       const deliveries = await retention.prune(receivedBefore, limit);
       return deliveries + (await markers.prune(now, limit));
     },

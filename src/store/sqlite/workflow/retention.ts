@@ -1,6 +1,7 @@
 import { days } from '../../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
+import { runHourPruning } from './run-hours.ts';
 
 const PARTS = ['job', 'step', 'attempt', 'run_event', 'run_log', 'inbox', 'large_value'];
 
@@ -30,6 +31,7 @@ export function sqliteRetention(
     delete from idempotency where (tenant_id, key) in (
       select tenant_id, key from idempotency where expires_at <= :now limit :limit)`);
   const deleteUsage = db.prepare<[{ before: string }]>('delete from usage where day < :before');
+  const pruneHours = runHourPruning(db);
   const unused = db
     .prepare<[{ usedBefore: number }], string>('select hash from definition where used_at < :usedBefore')
     .pluck();
@@ -39,6 +41,7 @@ export function sqliteRetention(
     pruneKeys: ({ now, limit }) =>
       db.write(() => {
         deleteUsage.run({ before: new Date(now - USAGE_MS).toISOString().slice(0, 10) });
+        pruneHours(now);
         return deleteKeys.run({ now, limit }).changes;
       }),
     prune: ({ finishedBefore, after, limit }) =>

@@ -1,69 +1,153 @@
-import type { RunFilter } from '../../ports/index.ts';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { RunFilter, RunRecord } from '../../ports/index.ts';
+import {
+  hoursTouched,
+  MAX_SCANNED_ROWS,
+  MAX_SEARCHED_BYTES,
+  matchesFilter,
+  searchedTexts,
+  UNSUCCESSFUL,
+} from '../../run-search.ts';
 import type { Database } from '../database.ts';
 import { LIVE, STUCK } from './conditions.ts';
 import type { RunRow } from './run-rows.ts';
 
-/** Maximum number of rows that a page reads. Keeps a search for a rare status from blocking the service. */
-const MAX_SCANNED_ROWS = 20_000;
-const UNSUCCESSFUL = ['failed', 'timed_out', 'cancelled'];
-const MAY_WAIT = new Set(['waiting', 'cancelling']);
+/** Rows and bytes of inputs that one turn of the event loop compares with a search text. */
+const TURN_ROWS = 256;
+const TURN_BYTES = 2 * 1024 * 1024;
 
-type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'reason' | 'workflowId'>;
-type ListState = { tenantId: string; before: number; workflowId?: string };
+type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'reason' | 'workflowId' | 'createdAt' | 'labels'>;
 
-/** Numbers of the runs on a page, newest first, and the run number at which the next page starts. */
-export interface RunPage {
-  seqs: number[];
+/** Runs of a page, newest first, and the run number at which the next page starts. */
+interface RunPage {
+  runs: RunRecord[];
   next: number | null;
 }
 
-/** Returns the query for pages of runs. The query must run inside `db.read`. */
-export function runLists(db: Database): (tenantId: string, filter: RunFilter) => RunPage {
-  const sql = statements(db);
-
-  function listed({ kind, status, waitingReason, workflowId }: RunFilter) {
-    if (waitingReason === 'plugin') return sql.awaitsPlugin;
-    if (waitingReason === 'decision') return sql.awaitsDecision;
-    if (waitingReason !== undefined) return sql.live;
-    if (status !== undefined && status !== 'succeeded')
-      return UNSUCCESSFUL.includes(status) ? sql.unsuccessful : sql.live;
-    if (workflowId !== undefined) return sql.ofWorkflow;
-    return kind === 'job' ? sql.jobs : sql.all;
-  }
-
-  return (tenantId, filter) => {
-    const { before, limit, workflowId } = filter;
-    const state = {
-      tenantId,
-      before: before ?? Number.MAX_SAFE_INTEGER,
-      ...(workflowId === undefined ? {} : { workflowId }),
-    };
-    const seqs: number[] = [];
-    let scanned = 0;
-    let last: number | null = null;
-    for (const row of listed(filter).iterate(state)) {
-      if (seqs.length === limit || scanned++ === MAX_SCANNED_ROWS) return { seqs, next: last };
-      last = row.seq;
-      if (matches(row, filter)) seqs.push(row.seq);
-    }
-    return { seqs, next: null };
-  };
+/** Run numbers that a scan still has to read, from `before` (exclusive) down to `first`. */
+interface ScanRange {
+  first: number;
+  before: number;
 }
 
-function matches(row: Listed, { kind, status, waitingReason, workflowId }: RunFilter): boolean {
-  return (
-    (kind === undefined || row.kind === kind) &&
-    (status === undefined || row.status === status) &&
-    (waitingReason === undefined || (MAY_WAIT.has(row.status) && row.reason === waitingReason)) &&
-    (workflowId === undefined || row.workflowId === workflowId)
-  );
+interface SearchedRow {
+  seq: number;
+  search: string;
+  escaped: string;
+}
+
+interface Budget {
+  rows: number;
+  bytes: number;
+}
+
+/** Part of a page. `isOver` tells that no more rows are left. */
+interface ScannedPart extends Budget {
+  runs: RunRecord[];
+  last: number | null;
+  isOver: boolean;
+}
+
+/** Reads pages of runs. A search for a text gives way to other work between its turns. */
+export class RunLists {
+  readonly #db: Database;
+  readonly #sql: ReturnType<typeof statements>;
+
+  /** Scans read only the columns that the filter compares. Whole rows are read only for the runs of the page. */
+  readonly #whole: (seq: number) => RunRecord;
+
+  constructor(db: Database, whole: (seq: number) => RunRecord) {
+    this.#db = db;
+    this.#whole = whole;
+    this.#sql = statements(db);
+  }
+
+  async page(tenantId: string, filter: RunFilter): Promise<RunPage> {
+    const range = await this.#db.read(() => this.#rangeOf(tenantId, filter));
+    const isSearch = filter.search !== undefined;
+    const rest = { rows: MAX_SCANNED_ROWS, bytes: MAX_SEARCHED_BYTES };
+    const page: RunPage = { runs: [], next: null };
+    while (range) {
+      const budget = {
+        rows: isSearch ? Math.min(rest.rows, TURN_ROWS) : rest.rows,
+        bytes: Math.min(rest.bytes, TURN_BYTES),
+      };
+      const wanted = filter.limit - page.runs.length;
+      const part = await this.#db.read(() => this.#scan(tenantId, filter, { range, budget, wanted }));
+      page.runs.push(...part.runs);
+      if (part.isOver) return { ...page, next: null };
+      page.next = part.last;
+      rest.rows -= part.rows;
+      rest.bytes -= part.bytes;
+      if (page.runs.length === filter.limit || rest.rows <= 0 || rest.bytes <= 0) return page;
+      range.before = part.last ?? range.before;
+      await turn();
+    }
+    return page;
+  }
+
+  /** Returns the range of run numbers that can match, or undefined if there is no such run. */
+  #rangeOf(tenantId: string, filter: RunFilter): ScanRange | undefined {
+    const before = filter.before ?? Number.MAX_SAFE_INTEGER;
+    const found =
+      filter.search === undefined ? undefined : this.#sql.ofId.get({ tenantId, id: filter.search });
+    if (found) return { first: found.seq, before: Math.min(before, found.seq + 1) };
+    const hours = hoursTouched(filter);
+    if (!hours) return { first: 0, before };
+    const { first, last } = this.#sql.ofHours.get({ tenantId, ...hours })!;
+    return first === null || last === null ? undefined : { first, before: Math.min(before, last + 1) };
+  }
+
+  /** Reads the next rows of a page. Stops before the first row that exceeds the budget or the page. */
+  #scan(
+    tenantId: string,
+    filter: RunFilter,
+    { range, budget, wanted }: { range: ScanRange; budget: Budget; wanted: number },
+  ): ScannedPart {
+    const search = filter.search === undefined ? undefined : searchedTexts(filter.search);
+    const part: ScannedPart = { runs: [], last: null, isOver: false, rows: 0, bytes: 0 };
+    for (const row of this.#rows(tenantId, filter, range)) {
+      if (part.runs.length === wanted || part.rows === budget.rows || part.bytes >= budget.bytes) return part;
+      part.rows++;
+      part.last = row.seq;
+      if (!matchesFilter(row, filter)) continue;
+      const text = search && this.#textOf(row.seq, search);
+      part.bytes += text?.bytes ?? 0;
+      if (text?.isFound !== 0) part.runs.push(this.#whole(row.seq));
+    }
+    return { ...part, isOver: true };
+  }
+
+  #textOf(seq: number, search: ReturnType<typeof searchedTexts>): { bytes: number; isFound: 0 | 1 } {
+    return this.#sql.text.get({ seq, ...search })!;
+  }
+
+  #rows(tenantId: string, filter: RunFilter, range: ScanRange): IterableIterator<Listed> {
+    const [label] = filter.labels ?? [];
+    if (label !== undefined) return this.#sql.labelled.iterate({ tenantId, label, ...range });
+    const { workflowId = null } = filter;
+    return this.#sql[indexOf(filter)].iterate({ tenantId, workflowId, ...range });
+  }
+}
+
+/** Returns the smallest index that contains all runs that match the filter. */
+function indexOf({ kind, status, waitingReason, workflowId }: RunFilter) {
+  if (waitingReason === 'plugin') return 'awaitsPlugin';
+  if (waitingReason === 'decision') return 'awaitsDecision';
+  if (waitingReason !== undefined) return 'live';
+  if (status !== undefined && status !== 'succeeded')
+    return UNSUCCESSFUL.includes(status) ? 'unsuccessful' : 'live';
+  if (workflowId !== undefined) return 'ofWorkflow';
+  return kind === 'job' ? 'jobs' : 'all';
 }
 
 function statements(db: Database) {
+  const columns =
+    'run.seq, kind, status, reason, workflow_id as workflowId, created_at as createdAt, run.labels';
   const listed = (condition: string) =>
-    db.prepare<[ListState], Listed>(`
-      select seq, kind, status, reason, workflow_id as workflowId from run
-      where tenant_id = :tenantId and seq < :before ${condition} order by seq desc`);
+    db.prepare<[{ tenantId: string; workflowId: string | null } & ScanRange], Listed>(`
+      select ${columns} from run
+      where tenant_id = :tenantId and seq < :before and seq >= :first ${condition} order by seq desc`);
   return {
     all: listed(''),
     ofWorkflow: listed('and workflow_id = :workflowId'),
@@ -72,5 +156,27 @@ function statements(db: Database) {
     awaitsPlugin: listed(`and ${STUCK} and reason = 'plugin'`),
     awaitsDecision: listed(`and ${STUCK} and reason = 'decision'`),
     unsuccessful: listed(`and status in ('failed', 'timed_out', 'cancelled')`),
+    labelled: db.prepare<[{ tenantId: string; label: string } & ScanRange], Listed>(`
+      select ${columns} from run_label l cross join run on run.seq = l.run_seq
+      where l.tenant_id = :tenantId and l.label = :label and l.run_seq < :before and l.run_seq >= :first
+      order by l.run_seq desc`),
+    ofId: db.prepare<[{ tenantId: string; id: string }], { seq: number }>(
+      'select seq from run where id = :id and tenant_id = :tenantId',
+    ),
+    ofHours: db.prepare<
+      [{ tenantId: string; from: number; to: number }],
+      { first: number | null; last: number | null }
+    >(`
+      select min(first_seq) as first, max(last_seq) as last from run_hour
+      where tenant_id = :tenantId and hour >= :from and hour < :to`),
+    // A large input is in its own table, under the number that follows the `@` in the row of the run.
+    text: db.prepare<[SearchedRow], { bytes: number; isFound: 0 | 1 }>(`
+      with run_text as (
+        select id, iif(substr(input, 1, 1) = '@', (
+          select body from large_value where run_seq = seq and n = cast(substr(input, 2) as integer)), input) as input
+        from run where seq = :seq)
+      select octet_length(input) as bytes,
+        instr(input, :search) > 0 or id = :search or (:search <> :escaped and instr(input, :escaped) > 0) as isFound
+      from run_text`),
   };
 }

@@ -1,7 +1,8 @@
 import type { RunStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { LIVE } from './conditions.ts';
-import { runLists } from './run-lists.ts';
+import { runHourCounts } from './run-hours.ts';
+import { RunLists } from './run-lists.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import { RunStarts } from './run-starts.ts';
 import { RunWrites } from './run-writes.ts';
@@ -13,7 +14,8 @@ export function sqliteRuns(tables: WorkflowTables): RunStore {
   const sql = statements(db);
   const starts = new RunStarts(tables);
   const writes = new RunWrites(tables);
-  const list = runLists(db);
+  const lists = new RunLists(db, (seq) => rows.recordOf(sql.bySeq.get({ seq })!));
+  const countByHour = runHourCounts(db);
   return {
     start: (run, options) => db.write(() => starts.start(run, options)),
     keyed: (tenantId, key, now) => db.read(() => starts.keyed(tenantId, key, now)),
@@ -36,14 +38,10 @@ export function sqliteRuns(tables: WorkflowTables): RunStore {
         return row && (tenantId === null || row.tenantId === tenantId) ? rows.recordOf(row) : undefined;
       }),
     finished: (ids) => db.read(() => sql.finished.all({ ids: JSON.stringify(ids) }).map(rows.recordOf)),
-    list: (tenantId, filter) =>
-      db.read(() => {
-        const { seqs, next } = list(tenantId, filter);
-        // `list` reads only the columns that the filter compares. Whole rows are read only for the runs of the page.
-        return { runs: seqs.map((seq) => rows.recordOf(sql.bySeq.get({ seq })!)), next };
-      }),
+    list: (tenantId, filter) => lists.page(tenantId, filter),
     ofTrace: (tenantId, traceId, limit) =>
       db.read(() => sql.ofTrace.all({ tenantId, traceId, limit }).map(rows.recordOf)),
+    countByHour: (tenantId, range) => db.read(() => countByHour(tenantId, range)),
     attempts: (seq) => db.read(() => rows.attempts(seq)),
     events: (seq, after, limit) => db.read(() => rows.events(seq, after, limit, () => true)),
     logs: (seq, after, limit, step) =>

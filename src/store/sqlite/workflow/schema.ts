@@ -3,6 +3,7 @@ import type { Migrations } from '../migrate.ts';
 import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 import { LIST_INDEXES } from './list-indexes.ts';
+import { RUN_LABELS_AND_HOURS } from './run-search-schema.ts';
 import { RUN_TRACES } from './trace-schema.ts';
 
 /**
@@ -186,4 +187,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   SCHEDULE_RELEASES,
   LIST_INDEXES,
   RUN_TRACES,
+  RUN_LABELS_AND_HOURS,
 ];

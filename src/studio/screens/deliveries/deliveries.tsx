@@ -21,7 +21,8 @@ const FILTERS = [
   { name: 'pluginId', label: 'Plugin' },
   { name: 'event', label: 'Event' },
   { name: 'since', label: 'Since', placeholder: '2026-01-31T00:00:00Z' },
-  { name: 'search', label: 'Text', placeholder: 'id, body or header' },
+  { name: 'until', label: 'Before', placeholder: '2026-01-31T01:00:00Z' },
+  { name: 'search', label: 'Text', placeholder: 'id, body or result' },
 ] as const;
 const NAMES = FILTERS.map(({ name }) => name);
 const PAGE = 200;

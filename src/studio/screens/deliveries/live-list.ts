@@ -10,13 +10,15 @@ type Deliveries = readonly WebhookDelivery[];
 export function merged(
   items: Deliveries,
   { event, data }: LiveEvent,
-  { status, since }: { status?: string; since?: string },
+  { status, since, until }: { status?: string; since?: string; until?: string },
 ): Deliveries {
   if (event !== 'delivery' && event !== 'ended') return items;
   const delivery = data as WebhookDelivery;
   const index = items.findIndex(({ webhookId }) => webhookId === delivery.webhookId);
   if (index >= 0) return items.with(index, { ...items[index]!, ...delivery });
-  const isShown = (!status || delivery.status === status) && delivery.receivedAt >= timeOf(since);
+  const isInRange =
+    delivery.receivedAt >= timeOf(since) && (until === undefined || delivery.receivedAt < timeOf(until));
+  const isShown = isInRange && (!status || delivery.status === status);
   return isShown ? inserted(items, delivery) : items;
 }
 

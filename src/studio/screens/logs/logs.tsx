@@ -13,6 +13,8 @@ const FILTERS = [
   { name: 'traceId', label: 'Trace' },
   { name: 'runId', label: 'Run' },
   { name: 'search', label: 'Words' },
+  { name: 'from', label: 'From', placeholder: '2026-01-31T00:00:00Z' },
+  { name: 'to', label: 'Before', placeholder: '2026-01-31T01:00:00Z' },
 ] as const;
 const NAMES = FILTERS.map(({ name }) => name);
 

@@ -6,15 +6,35 @@ import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { whyWaiting } from '../runs/why.ts';
+import { Condition } from './condition.tsx';
+import { HourChart } from './hour-chart.tsx';
 
 const REFRESH = { everyMs: 5000 };
+const COUNTED = { everyMs: 15_000 };
 const SHOWN = 8;
 
 export default function Overview() {
+  const deliveries = useQuery('countDeliveries', {}, COUNTED);
+  const runs = useQuery('countRuns', {}, COUNTED);
   return (
     <Page title="Overview" command="svc status">
       <Health />
+      <Condition deliveries={deliveries.data} />
       <div class="columns">
+        <HourChart
+          title="Deliveries per hour"
+          what="deliveries"
+          hours={deliveries.data?.items}
+          error={deliveries.error}
+          onRetry={deliveries.reload}
+        />
+        <HourChart
+          title="Runs per hour"
+          what="runs"
+          hours={runs.data?.items}
+          error={runs.error}
+          onRetry={runs.reload}
+        />
         <FailedDeliveries />
         <WaitingRuns />
       </div>

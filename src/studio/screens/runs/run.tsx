@@ -11,6 +11,7 @@ import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
+import { labelTexts } from './labels.ts';
 import { StepPanel } from './step-panel.tsx';
 import { rowsOf } from './timeline.ts';
 import { Waterfall } from './waterfall.tsx';
@@ -118,6 +119,7 @@ function firstToShow(steps: Steps): Steps[number] | undefined {
 function factsOf(run: WorkflowRun) {
   const { traceId, deliveryId } = run;
   const { id, trigger, createdAt, startedAt, finishedAt, parentRunId, rerunOf, priority, resumeCount } = run;
+  const labels = labelTexts(run.labels);
   return [
     ['Id', <code key="id">{id}</code>],
     ['Started by', trigger],
@@ -128,6 +130,7 @@ function factsOf(run: WorkflowRun) {
     ['Delivery', deliveryId && <DeliveryLink key="delivery" id={deliveryId} />],
     ['Parent', parentRunId && <RunLink key="parent" id={parentRunId} />],
     ['Runs again', rerunOf && <RunLink key="again" id={rerunOf} />],
+    ['Labels', labels.length === 0 ? null : labels.map((label) => <LabelLink key={label} label={label} />)],
     ['Priority', priority === 0 ? null : String(priority)],
     ['Resumed', resumeCount === 0 ? null : `${resumeCount} times after an interruption`],
   ] as const;
@@ -138,6 +141,14 @@ function DeliveryLink({ id }: { id: string }) {
     <a href={`/studio/deliveries/${id}`}>
       <code>{id}</code>
     </a>
+  );
+}
+
+function LabelLink({ label }: { label: string }) {
+  return (
+    <>
+      <a href={`/studio/runs?label=${encodeURIComponent(label)}`}>{label}</a>{' '}
+    </>
   );
 }
 

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { WorkflowRun } from '../../../contracts/workflow-records.ts';
 import { usePages } from '../../api/pages.ts';
 import { Filters, useFilters } from '../../ui/filters.tsx';
@@ -8,21 +8,34 @@ import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
+import { labelTexts } from './labels.ts';
 import { RUN_STATUSES } from './statuses.ts';
 import { whyWaiting } from './why.ts';
 
 const FILTERS = [
   { name: 'workflowId', label: 'Workflow' },
   { name: 'status', label: 'Status', options: RUN_STATUSES },
+  { name: 'label', label: 'Label', placeholder: 'key:value' },
+  { name: 'from', label: 'Since', placeholder: '2026-01-31T00:00:00Z' },
+  { name: 'to', label: 'Before', placeholder: '2026-01-31T01:00:00Z' },
+  { name: 'search', label: 'Text', placeholder: 'id or input' },
 ] as const;
 const NAMES = FILTERS.map(({ name }) => name);
 const ROW_HEIGHT = 44;
 const PAGE = 200;
+/** Runs that fill a screen. */
+const FIRST_SCREEN = 50;
 
 export default function Runs() {
   const [filters, change] = useFilters(NAMES);
   const pages = usePages('listRuns', { ...filters, limit: PAGE } as never);
   const [selected, setSelected] = useState(0);
+  const { items, isLoading, isComplete, error, loadMore } = pages;
+  // A page of a search can be short although more runs match.
+  const isSearching = !isComplete && !error && items.length < FIRST_SCREEN;
+  useEffect(() => {
+    if (isSearching && !isLoading) loadMore();
+  }, [isSearching, isLoading]);
   return (
     <Page
       title="Runs"
@@ -35,7 +48,8 @@ export default function Runs() {
     >
       <Filters filters={FILTERS} values={filters} onChange={change} />
       {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
-      {!pages.error && pages.items.length === 0 && (pages.isLoading ? <Loading what="runs" /> : <None />)}
+      {isSearching && <Loading what="runs" />}
+      {!error && isComplete && items.length === 0 && <None />}
       {pages.items.length > 0 && (
         <div class="list runs">
           <VirtualList
@@ -60,12 +74,12 @@ export default function Runs() {
 }
 
 function Row({ run }: { run: WorkflowRun }) {
-  const { workflowId, status, createdAt, startedAt, finishedAt, error } = run;
+  const { workflowId, status, createdAt, startedAt, finishedAt, error, labels } = run;
   return (
     <>
       <Status value={status} />
       <span class="name">{workflowId}</span>
-      <span class="reason">{error?.message ?? whyWaiting(run) ?? ''}</span>
+      <span class="reason">{[...labelTexts(labels), error?.message ?? whyWaiting(run)].join(' ')}</span>
       <span class="number">
         <Duration ms={startedAt !== null && finishedAt !== null ? finishedAt - startedAt : null} />
       </span>
@@ -78,10 +92,18 @@ function None() {
   return <Empty command="svc workflows run <workflow>">No run matches. Start one:</Empty>;
 }
 
-function commandOf({ workflowId, status }: { workflowId?: string; status?: string }): string {
-  const words = [
-    ...(workflowId ? [`--workflow ${shellWord(workflowId)}`] : []),
-    ...(status ? [`--status ${status}`] : []),
-  ];
-  return ['svc workflows runs', ...words].join(' ');
+const FLAGS = {
+  workflowId: 'workflow',
+  status: 'status',
+  from: 'since',
+  to: 'until',
+  search: 'search',
+} as const;
+
+function commandOf({ label, ...filters }: Partial<Record<(typeof NAMES)[number], string>>): string {
+  const words = Object.entries(filters).map(
+    ([name, value]) => `--${FLAGS[name as keyof typeof FLAGS]} ${shellWord(value)}`,
+  );
+  const labels = label ? [`--label ${shellWord(label.replace(':', '='))}`] : [];
+  return ['svc workflows runs', ...words, ...labels].join(' ');
 }

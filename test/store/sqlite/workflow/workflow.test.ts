@@ -1,8 +1,12 @@
 import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
 import { sqliteWorkflowStore } from '../../../../src/store/sqlite/index.ts';
+import type { OpenDriver } from '../../suites/driver.ts';
+import { describeRunSearch } from '../../suites/run-search.ts';
 import { describeWorkflow } from '../../suites/workflow.ts';
 
-describeWorkflow('sqlite', async ({ dataDir }) => {
+const open: OpenDriver<Awaited<ReturnType<typeof sqliteWorkflowStore>>> = async ({ dataDir }) => {
   const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
   return { port: store, close: () => store.close() };
-});
+};
+describeWorkflow('sqlite', open);
+describeRunSearch('sqlite', open);

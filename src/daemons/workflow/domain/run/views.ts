@@ -45,6 +45,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
     parentRunId: run.parentId,
     rerunOf,
     priority,
+    labels: parsed(run.labels) ?? {},
     input: JSON.parse(run.input),
     output: parsed(run.output),
     error: parsed(run.error),

@@ -1,10 +1,11 @@
 import type {
+  CountsQuery,
+  countRuns,
+  ReplyOf,
   RunEvent,
   RunJob,
   RunLogLine,
-  RunStatus,
   RunStep,
-  WaitReason,
   WorkflowRun,
 } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
@@ -22,22 +23,10 @@ import type { RunStarter } from '../starts/run-starter.ts';
 import { isFinal } from '../states.ts';
 import { type Page, type PageRequest, seqOf } from './pages.ts';
 import { partsBefore } from './rerun-parts.ts';
+import { countRunsByHour } from './run-hours.ts';
+import type { ListFilter, NewRunRequest } from './run-requests.ts';
 import { type CheckSignal, requireOutputSize } from './signal-check.ts';
 
-export interface NewRunRequest {
-  workflowId?: string | undefined;
-  definition?: unknown;
-  input: JsonValue;
-  idempotencyKey?: string | undefined;
-  priority: number;
-  runAt?: number | undefined;
-}
-
-export interface ListFilter extends PageRequest {
-  status?: RunStatus | undefined;
-  waitingReason?: WaitReason | undefined;
-  workflowId?: string | undefined;
-}
 export interface RunsDeps {
   store: RunStore;
   engine: Engine;
@@ -69,10 +58,10 @@ export class Runs {
     who: Starter,
   ): Promise<WorkflowRun> {
     const { starter, definitions } = this.#deps;
-    const { input, priority, runAt = null } = request;
+    const { input, priority, runAt = null, labels } = request;
     const idempotency = idempotencyKey && {
       key: idempotencyKey,
-      request: { kind: 'workflow' as const, workflowId, definition, input, runAt, priority },
+      request: { kind: 'workflow' as const, workflowId, definition, input, runAt, priority, labels },
     };
     const build = (): StartRequest => {
       const workflow =
@@ -88,13 +77,19 @@ export class Runs {
     return { ...viewRun(loaded.run), jobs: viewJobs(loaded, workflow) };
   }
 
-  async list(tenantId: string, { cursor, ...filter }: ListFilter): Promise<Page<WorkflowRun>> {
+  async list(tenantId: string, { cursor, label, ...filter }: ListFilter): Promise<Page<WorkflowRun>> {
     const { runs, next } = await this.#deps.store.list(tenantId, {
       ...filter,
       kind: 'workflow',
+      labels: label,
       before: seqOf(cursor),
     });
     return { items: runs.map(viewRun), nextCursor: next === null ? null : String(next) };
+  }
+
+  /** Counts runs per hour of their creation. Throws VALIDATION_ERROR for an invalid range. */
+  countByHour(tenantId: string, query: CountsQuery): Promise<ReplyOf<typeof countRuns>> {
+    return countRunsByHour(this.#deps.store, tenantId, query, this.#deps.clock.now());
   }
 
   async steps(tenantId: string, id: string): Promise<RunStep[]> {
@@ -130,6 +125,7 @@ export class Runs {
       trigger: 'rerun',
       priority: run.priority,
       rerunOf: run.id,
+      labels: run.labels === null ? undefined : JSON.parse(run.labels),
       parts,
     };
     return viewRun(await starter.start(request, who));

@@ -14,6 +14,7 @@ export interface KeyedRequest {
   /** Inline workflow definition. Undefined for registered workflows and jobs. */
   definition?: unknown;
   input: JsonValue;
+  labels?: Record<string, string> | undefined;
   runAt: number | null;
   priority: number;
 }

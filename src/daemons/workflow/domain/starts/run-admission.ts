@@ -1,4 +1,4 @@
-import { LIMITS, type PlatformConfig, type RunTrigger } from '../../../../contracts/index.ts';
+import { LIMITS, type PlatformConfig, type RunLabels, type RunTrigger } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../kit/security/random.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
@@ -34,6 +34,7 @@ export interface StartRequest {
   idempotency?: Idempotency | undefined;
   parent?: { id: string; stepId: string; depth: number } | undefined;
   rerunOf?: string | undefined;
+  labels?: RunLabels | undefined;
   parts?: StartOptions['parts'];
 }
 
@@ -156,7 +157,7 @@ export class RunAdmission {
     inputJson: string,
   ): Promise<NewRun> {
     const { clock, random } = this.#deps;
-    const { kind, workflow, trigger, priority = 0, runAt, parent, rerunOf } = request;
+    const { kind, workflow, trigger, priority = 0, runAt, parent, rerunOf, labels } = request;
     const now = clock.now();
     const id = `${kind === 'job' ? 'job' : 'run'}_${random.uuid().replaceAll('-', '')}`;
     const { concurrency } = workflow.definition;
@@ -182,6 +183,7 @@ export class RunAdmission {
       deliveryId: starter.deliveryId ?? null,
       parentSpanId: starter.parentSpanId ?? null,
       input: inputJson,
+      labels: labels && Object.keys(labels).length > 0 ? JSON.stringify(labels) : null,
       createdAt: now,
     };
   }

@@ -4,8 +4,10 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import type {
   ClaimResult,
   DeliveryEnd,
+  DeliveryHourCounts,
   DeliveryPage,
   DeliveryRecord,
+  HourRange,
   MarkerClaim,
   MarkerState,
   NewDelivery,
@@ -19,6 +21,7 @@ import { hasNoOwner } from '../../members.ts';
 import { ReplicationBarrier } from '../../replication-barrier.ts';
 import { storable } from '../../storable.ts';
 import { deliveryEndings, type Ending } from './endings.ts';
+import { deliveryHours } from './hour-counts.ts';
 import { deliveryInserts, type Insert } from './inserts.ts';
 import { type ListOptions, listDeliveries } from './lists.ts';
 import { markerTime } from './marker-time.ts';
@@ -188,8 +191,13 @@ export class PostgresWebhookInbox implements WebhookInbox {
     return rows[0]!.position;
   }
 
-  async prune({ receivedBefore, limit }: { receivedBefore: number; limit: number }): Promise<number> {
-    return (await this.#retention.prune(receivedBefore, limit)) + (await this.#markers.prune(limit));
+  async countByHour(namespaceId: string, range: HourRange): Promise<DeliveryHourCounts[]> {
+    await this.#notes.flush();
+    return this.#database.lists.read((sql) => deliveryHours(sql, namespaceId, range));
+  }
+
+  async prune({ receivedBefore, now, limit }: Parameters<WebhookInbox['prune']>[0]): Promise<number> {
+    return (await this.#retention.prune(receivedBefore, limit, now)) + (await this.#markers.prune(limit));
   }
 
   shrink(options: { maxBytes: number; limit: number }): Promise<number> {

@@ -1,6 +1,7 @@
 import type { PostgresDatabase } from '../../database.ts';
 import { tryLockName } from '../../named-lock.ts';
 import type { Sql } from '../../named-sql.ts';
+import { settleDeliveryHours } from './hour-counts.ts';
 import { IS_OPEN, IS_UNHANDLED } from './schema.ts';
 
 /** Maximum body bytes that one call deletes, to keep the transaction short. */
@@ -59,11 +60,14 @@ export class PostgresDeliveryRetention {
   }
 
   /**
-   * Deletes records received before `receivedBefore`, unless they wait for their handler. Returns the number of deleted
+   * Settles the counts per hour. Deletes records received before `receivedBefore`, unless they wait for their handler. Returns the number of deleted
    * records.
    */
-  prune(receivedBefore: number, limit: number): Promise<number> {
-    return this.#alone((sql) => deleteRecords(sql, EXPIRED, { before: Math.floor(receivedBefore), limit }));
+  prune(receivedBefore: number, limit: number, now: number): Promise<number> {
+    return this.#alone(async (sql) => {
+      await settleDeliveryHours(sql, now);
+      return deleteRecords(sql, EXPIRED, { before: Math.floor(receivedBefore), limit });
+    });
   }
 
   /**

@@ -103,6 +103,7 @@ const STATEMENTS = {
   dropLargeBodies: `delete from delivery_body where position in (select value from json_each(?))`,
   pruneUnhandled: `delete from delivery where position in (
      select position from delivery_unhandled order by position limit ?)`,
+  pruneHours: `delete from delivery_hour where hour < ?`,
 };
 
 type Name = keyof typeof STATEMENTS;

@@ -1,31 +1,58 @@
+import type { CountsQuery, countDeliveries, ReplyOf } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
+import type { Clock } from '../../../../../kit/time/clock.ts';
 import type {
   DeliveryCursor,
   DeliveryFilter,
+  DeliveryHourCounts,
   DeliveryRecord,
   WebhookInbox,
 } from '../../../../../store/ports/index.ts';
+import { countedHours, hoursWith, openOf } from '../../../../hour-counts.ts';
 import { detailsOf, viewOf } from './delivery-view.ts';
 
 /** Lists and shows the records of deliveries. @spec docs/webhooks.md "Records" */
 export class WebhookDeliveries {
   readonly #inbox: WebhookInbox;
+  readonly #clock: Clock;
 
-  constructor(inbox: WebhookInbox) {
+  constructor(inbox: WebhookInbox, clock: Clock) {
     this.#inbox = inbox;
+    this.#clock = clock;
   }
 
   async list(
     namespaceId: string,
-    { cursor, ...filter }: DeliveryFilter & { limit: number; cursor?: string | undefined },
+    {
+      cursor,
+      until,
+      ...filter
+    }: DeliveryFilter & { limit: number; cursor?: string | undefined; until?: number | undefined },
   ) {
-    const page = await this.#inbox.list(namespaceId, { ...filter, before: positionOf(cursor) });
+    // The list is in the order of times, so its start can be the end of the range.
+    const before =
+      positionOf(cursor) ?? (until === undefined ? undefined : { receivedAt: until, position: 0 });
+    const page = await this.#inbox.list(namespaceId, { ...filter, before });
     return { items: page.items.map(viewOf), nextCursor: page.next && formatCursor(page.next) };
+  }
+
+  /** Counts deliveries per hour of their receipt. Throws VALIDATION_ERROR for an invalid range. */
+  async countByHour(namespaceId: string, query: CountsQuery): Promise<ReplyOf<typeof countDeliveries>> {
+    const range = countedHours(query, this.#clock.now());
+    const counted = await this.#inbox.countByHour(namespaceId, range);
+    return hoursWith(range, counted.map(viewHour), NONE);
   }
 
   async get(namespaceId: string, webhookId: string) {
     return detailsOf(await requireDelivery(this.#inbox, namespaceId, webhookId));
   }
+}
+
+const NONE = { total: 0, open: 0, succeeded: 0, failed: 0, unhandled: 0 };
+
+function viewHour({ hour, received, succeeded, failed, unhandled }: DeliveryHourCounts) {
+  const open = openOf(received, [succeeded, failed, unhandled]);
+  return { hour, total: open + succeeded + failed + unhandled, open, succeeded, failed, unhandled };
 }
 
 /** Returns a delivery. Throws DELIVERY_NOT_FOUND if the delivery does not exist or belongs to another tenant. */

@@ -1,0 +1,51 @@
+import { HOUR_MS } from './hour-of.ts';
+import type { RunFilter, RunRecord } from './ports/index.ts';
+
+/** Maximum number of rows that a page reads. Keeps a search for a rare status from blocking the service. */
+export const MAX_SCANNED_ROWS = 20_000;
+/** Maximum number of bytes of inputs that a page compares with a search text. */
+export const MAX_SEARCHED_BYTES = 32 * 1024 * 1024;
+
+/** Status groups whose runs are in a small index. */
+export const UNSUCCESSFUL: readonly string[] = ['failed', 'timed_out', 'cancelled'];
+
+/**
+ * Texts that an input contains if it contains the search text: the text itself, as part of the JSON, and the text in
+ * the form that it has inside a JSON string.
+ */
+export function searchedTexts(search: string): { search: string; escaped: string } {
+  return { search, escaped: JSON.stringify(search).slice(1, -1) };
+}
+
+/** Returns the whole hours that a range of time touches, or undefined for a filter without a time. */
+export function hoursTouched({ from, to, kind }: RunFilter): { from: number; to: number } | undefined {
+  // Only workflow runs are counted per hour.
+  if (kind !== 'workflow' || (from === undefined && to === undefined)) return undefined;
+  return { from: (from ?? 0) - ((from ?? 0) % HOUR_MS), to: to ?? Number.MAX_SAFE_INTEGER };
+}
+
+type Compared = Pick<RunRecord, 'kind' | 'status' | 'workflowId' | 'createdAt' | 'labels'> & {
+  reason: string | null;
+};
+
+const MAY_WAIT = new Set(['waiting', 'cancelling']);
+
+/** Returns whether a run matches all fields of the filter except its text. */
+export function matchesFilter(run: Compared, filter: RunFilter): boolean {
+  const { kind, status, waitingReason, workflowId, labels, from, to } = filter;
+  return (
+    (kind === undefined || run.kind === kind) &&
+    (status === undefined || run.status === status) &&
+    (waitingReason === undefined || (MAY_WAIT.has(run.status) && run.reason === waitingReason)) &&
+    (workflowId === undefined || run.workflowId === workflowId) &&
+    (from === undefined || run.createdAt >= from) &&
+    (to === undefined || run.createdAt < to) &&
+    (labels === undefined || hasLabels(run.labels, labels))
+  );
+}
+
+function hasLabels(json: string | null, wanted: readonly string[]): boolean {
+  const labels = Object.entries(JSON.parse(json ?? '{}') as Record<string, string>);
+  const names = new Set(labels.map(([key, value]) => `${key}:${value}`));
+  return wanted.every((label) => names.has(label));
+}

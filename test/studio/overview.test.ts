@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { axeViolations, BROWSER_MISSING, type Studio, startStudio } from './support/studio.ts';
+
+/** Compressed JavaScript that the first screen needs. The charts come later and do not count. */
+const MAX_FIRST_BYTES = 45_000;
+
+describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'overview of the studio', () => {
+  let studio: Studio;
+  let runId: string;
+
+  beforeAll(async () => {
+    studio = await startStudio();
+    const { svc, platform } = studio;
+    await svc('webhooks', 'provision', '@acme/orders', 'created');
+    await svc('webhooks', 'send', '@acme/orders', 'created', '--data', '{"id":1}');
+    await platform.svc('webhooks', 'send', '@acme/orders', 'created', '--data', '{"id":"bad"}');
+    const labels = ['--label', 'customer=acme', '--label', 'env=test'];
+    runId = (await svc('workflows', 'run', 'ship', '--input', '{"order":"A-17"}', ...labels)).id;
+    await svc('workflows', 'run', 'ship', '--input', '{"order":"B-2"}');
+    await vi.waitFor(
+      async () => expect((await svc('workflows', 'runs', '--waiting-for', 'approval')).items).toHaveLength(2),
+      { timeout: 20_000, interval: 100 },
+    );
+  });
+  afterAll(() => studio?.close());
+
+  for (const theme of ['light', 'dark'] as const) {
+    for (const width of [1440, 390]) {
+      test(`charts and their tables are accessible in the ${theme} theme at ${width} px`, async () => {
+        const { page, problems, context } = await studio.open('/studio/', { theme, width });
+        await expect.poll(() => page.locator('.plot canvas').count()).toBe(2);
+        for (const summary of await page.getByText('Show as a table').all()) await summary.click();
+        expect(await page.getByRole('region', { name: 'Runs per hour' }).locator('tbody tr').count()).toBe(
+          24,
+        );
+        problems.push(...(await axeViolations(page)));
+        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+        expect([problems, overflow]).toEqual([[], 0]);
+        await context.close();
+      });
+    }
+  }
+
+  test('the overview tells counts, waiting approvals, free disk and each service in sentences', async () => {
+    const { page, problems, context } = await studio.open('/studio/');
+    const { totals } = await studio.svc('webhooks', 'counts');
+    await page
+      .getByText(`${totals.total} deliveries in the last 24 hours, ${totals.failed} failed. The`)
+      .waitFor();
+    await page.getByText('2 runs in the last 24 hours, 0 failed. The').waitFor();
+    const sentences = page.locator('.sentences');
+    await expect.poll(() => sentences.textContent()).toMatch(/Disk: [\d.]+ of [\d.]+ GB are free/);
+    const text = await sentences.textContent();
+    for (const name of ['gateway', 'workflow', 'rest', 'state', 'marketplace'])
+      expect(text).toContain(`Service ${name} runs.`);
+    expect(await sentences.getByRole('link', { name: 'ship' }).getAttribute('href')).toBe(
+      `/studio/runs/${runId}`,
+    );
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a bar of the chart and a row of its table lead to the log lines of that hour', async () => {
+    const { page, problems, context } = await studio.open('/studio/');
+    const plot = page.locator('.plot').first();
+    await plot.locator('canvas').waitFor();
+    const over = plot.locator('.u-over');
+    const box = (await over.boundingBox())!;
+    await over.click({ position: { x: box.width - 4, y: box.height - 4 } });
+    await page.waitForURL(/\/studio\/logs\?from=.*&to=/);
+    const clicked = new URL(page.url()).searchParams.get('from')!;
+    expect(new Date(clicked).getTime() % 3600_000).toBe(0);
+    await page.locator('ol.log li').first().waitFor();
+    await page.goBack();
+    await page.getByText('Show as a table').first().click();
+    await page.getByRole('link', { name: 'Logs', exact: true }).nth(1).click();
+    await page.waitForURL(/\/studio\/logs\?from=.*&to=/);
+    expect(new URL(page.url()).searchParams.get('from')).toBe(clicked);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('runs are filtered by label, text and time, and the address shows the same list again', async () => {
+    const { page, problems, context } = await studio.open('/studio/runs');
+    await expect.poll(() => page.locator('.row').count()).toBe(2);
+    await page.getByLabel('Text').fill('A-17');
+    await expect.poll(() => page.locator('.row').count()).toBe(1);
+    await page.getByLabel('Label').fill('customer:acme');
+    await page.waitForURL(/label=customer/);
+    await expect
+      .poll(() => page.locator('footer.same').textContent())
+      .toContain('svc workflows runs --search A-17 --label customer=acme');
+    await page.reload();
+    await expect.poll(() => page.locator('.row').count()).toBe(1);
+    await page.getByLabel('Before').fill('2020-01-01T00:00:00Z');
+    await page.getByText('No run matches.').waitFor();
+    await page.goto(`${studio.url}/studio/runs/${runId}`);
+    await page.getByRole('link', { name: 'env:test' }).click();
+    await expect.poll(() => page.locator('.row').count()).toBe(1);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('the JavaScript that the first screen needs stays small', async () => {
+    const { page, context } = await studio.open('/studio/', { isSignedIn: true });
+    const sizes = new Map<string, number>();
+    page.on('response', async (response) => {
+      const { pathname } = new URL(response.url());
+      if (pathname.endsWith('.js') && !pathname.includes('/plot-'))
+        sizes.set(pathname, Number(response.headers()['content-length']));
+    });
+    await page.reload();
+    await page.locator('.plot canvas').first().waitFor();
+    const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+    expect([sizes.size > 2, total > 0, total < MAX_FIRST_BYTES]).toEqual([true, true, true]);
+    await context.close();
+  });
+
+  test('a viewer of one namespace sees the counts, and nothing about the machine', async () => {
+    const client = await studio.svc('clients', 'create', 'watcher');
+    await studio.svc('roles', 'grant', `client:${client.clientId}`, 'viewer');
+    const { page, problems, context } = await studio.open('/studio/', { isSignedIn: false });
+    await page.getByLabel('Client id').fill(client.clientId);
+    await page.getByLabel('Client secret').fill(client.clientSecret);
+    await page.keyboard.press('Enter');
+    await page.getByText('2 runs in the last 24 hours').waitFor();
+    await expect.poll(() => page.locator('.state:not(.empty)').count()).toBe(0);
+    expect(await page.locator('.sentences').textContent()).not.toContain('Disk');
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a service that crashed is shown with its restarts and the reason of its end', async () => {
+    const { services } = await studio.svc('status');
+    process.kill(services.find(({ name }: { name: string }) => name === 'marketplace').pid, 'SIGKILL');
+    const { page, context } = await studio.open('/studio/');
+    const sentence = page.locator('.sentences li', { hasText: 'Service marketplace' });
+    await expect
+      .poll(() => sentence.textContent(), { timeout: 30_000 })
+      .toMatch(/runs, restarted once after a crash; its last process ended at .*: .*SIGKILL/);
+    await context.close();
+  });
+});
