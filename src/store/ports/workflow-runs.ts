@@ -103,6 +103,12 @@ export interface RunFilter {
   limit: number;
 }
 
+/** Fields of a run that need no large values. */
+export type RunHead = Pick<
+  RunRecord,
+  'seq' | 'id' | 'status' | 'workflowId' | 'parentId' | 'createdAt' | 'finishedAt'
+>;
+
 export interface Numbered<Item> {
   id: number;
   item: Item;
@@ -124,6 +130,8 @@ export interface RunStore {
    * more runs match. The next page starts at `next`.
    */
   list(tenantId: string, filter: RunFilter): Promise<{ runs: RunRecord[]; next: number | null }>;
+  /** Returns the same page as `list`, without inputs and outputs. */
+  heads(tenantId: string, filter: RunFilter): Promise<{ runs: RunHead[]; next: number | null }>;
   attempts(seq: number): Promise<AttemptRecord[]>;
   events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
   logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;

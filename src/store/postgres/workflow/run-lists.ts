@@ -1,4 +1,4 @@
-import type { RunFilter, RunRecord } from '../../ports/index.ts';
+import type { RunFilter, RunHead, RunRecord } from '../../ports/index.ts';
 import type { Sql } from '../named-sql.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { LIVE, STUCK } from './schema.ts';
@@ -17,6 +17,31 @@ export async function listRuns(
   tenantId: string,
   filter: RunFilter,
 ): Promise<{ runs: RunRecord[]; next: number | null }> {
+  const { page, next } = await listSeqs(sql, tenantId, filter);
+  const runs = await sql<RunRecord>(`${SELECT_RUN} where seq = any(:page) order by seq desc`, { page });
+  return { runs, next };
+}
+
+/** Returns the same page as `listRuns`, without inputs and outputs. */
+export async function listHeads(
+  sql: Sql,
+  tenantId: string,
+  filter: RunFilter,
+): Promise<{ runs: RunHead[]; next: number | null }> {
+  const { page, next } = await listSeqs(sql, tenantId, filter);
+  const runs = await sql<RunHead>(
+    `select seq, id, status, workflow_id as "workflowId", parent_id as "parentId", created_at as "createdAt",
+       finished_at as "finishedAt" from svc.run where seq = any(:page) order by seq desc`,
+    { page },
+  );
+  return { runs, next };
+}
+
+async function listSeqs(
+  sql: Sql,
+  tenantId: string,
+  filter: RunFilter,
+): Promise<{ page: number[]; next: number | null }> {
   const { kind, status, waitingReason, workflowId, limit } = filter;
   // The inner query reads a bounded part of one index. The outer query filters the rows and reports where the scan
   // ended.
@@ -45,9 +70,8 @@ export async function listRuns(
   );
   const seqs = rows.filter(({ matches }) => matches).map(({ seq }) => seq);
   const page = seqs.slice(0, limit);
-  const runs = await sql<RunRecord>(`${SELECT_RUN} where seq = any(:page) order by seq desc`, { page });
-  if (seqs.length > limit) return { runs, next: page.at(-1) ?? null };
-  return { runs, next: await nextAfter(sql, tenantId, filter, rows.at(-1)?.seq) };
+  if (seqs.length > limit) return { page, next: page.at(-1) ?? null };
+  return { page, next: await nextAfter(sql, tenantId, filter, rows.at(-1)?.seq) };
 }
 
 /** Returns the position where the next page starts, or null if no further run can match. */

@@ -2,7 +2,7 @@ import type { InboxRecord, RunRecord, RunStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { readEvents, readLogs } from './history-rows.ts';
 import { readAttempts, readJobs, readSteps } from './job-and-step-rows.ts';
-import { listRuns } from './run-lists.ts';
+import { listHeads, listRuns } from './run-lists.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { findKeyed, RunStarts } from './run-starts.ts';
 import { RunWriteBatches } from './run-write-batches.ts';
@@ -40,6 +40,7 @@ export function postgresRuns(database: PostgresDatabase): RunStore {
         sql<RunRecord>(`${SELECT_RUN} where id = any(:ids) and finished_at is not null`, { ids }),
       ),
     list: (tenantId, filter) => database.lists.read((sql) => listRuns(sql, tenantId, filter)),
+    heads: (tenantId, filter) => database.lists.read((sql) => listHeads(sql, tenantId, filter)),
     attempts: (seq) => database.read((sql) => readAttempts(sql, seq)),
     events: (seq, after, limit) => database.read((sql) => readEvents(sql, seq, after, limit)),
     logs: (seq, after, limit, step) => database.read((sql) => readLogs(sql, seq, after, limit, step)),

@@ -1,4 +1,4 @@
-import type { RunStore } from '../../ports/index.ts';
+import type { RunHead, RunStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { LIVE } from './conditions.ts';
 import { runLists } from './run-lists.ts';
@@ -42,6 +42,11 @@ export function sqliteRuns(tables: WorkflowTables): RunStore {
         // `list` reads only the columns that the filter compares. Whole rows are read only for the runs of the page.
         return { runs: seqs.map((seq) => rows.recordOf(sql.bySeq.get({ seq })!)), next };
       }),
+    heads: (tenantId, filter) =>
+      db.read(() => {
+        const { seqs, next } = list(tenantId, filter);
+        return { runs: seqs.map((seq) => sql.head.get({ seq })!), next };
+      }),
     attempts: (seq) => db.read(() => rows.attempts(seq)),
     events: (seq, after, limit) => db.read(() => rows.events(seq, after, limit, () => true)),
     logs: (seq, after, limit, step) =>
@@ -58,6 +63,9 @@ function statements(db: Database) {
   const select = `select ${RUN_COLUMNS} from run`;
   return {
     bySeq: db.prepare<[{ seq: number }], RunRow>(`${select} where seq = :seq`),
+    head: db.prepare<[{ seq: number }], RunHead>(`
+      select seq, id, status, workflow_id as workflowId, parent_id as parentId, created_at as createdAt,
+        finished_at as finishedAt from run where seq = :seq`),
     byId: db.prepare<[{ id: string }], RunRow>(`${select} where id = :id`),
     finished: db.prepare<[{ ids: string }], RunRow>(
       `${select} where id in (select value from json_each(:ids)) and finished_at is not null`,
