@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { listRuns, type ReplyOf, RunStatus, WaitReason } from '../../../contracts/index.ts';
+import { listRuns, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { pageShort } from '../../list-page.ts';
+import { runFilterFlags } from './run-filter.ts';
 import { runsTable } from './views.ts';
 
 type RunsPage = ReplyOf<typeof listRuns>;
@@ -14,9 +15,7 @@ export const runs = defineCommand({
   summary: 'List runs, newest first, with pending decisions on top',
   example: 'svc workflows runs --status failed',
   args: z.object({
-    status: RunStatus.optional().describe('only with this status'),
-    waitingFor: WaitReason.optional().describe('only runs waiting for this'),
-    workflow: z.string().optional().describe('only runs of this workflow'),
+    ...runFilterFlags,
     limit: z.coerce.number().int().min(1).max(1000).default(20).describe('number of runs'),
     cursor: z.string().optional().describe('nextCursor of the previous page'),
   }),
