@@ -9,11 +9,7 @@ import type { Style } from './style.ts';
 /** Flags of commands that act on many objects. */
 export const bulkFlags = {
   dryRun: z.boolean().default(false).describe('only show how many match'),
-  cursor: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('continue a stopped call, with the same flags; a relative --since must be absolute then'),
+  cursor: z.string().min(1).optional().describe('continue a stopped call, with the same flags'),
 };
 
 interface Batch {
@@ -34,37 +30,44 @@ export interface BulkResult<Reply extends Batch> {
   paused: RunError | null;
   /** Where to continue. Null if everything is done. */
   nextCursor: string | null;
+  /** Flags to add to the command to continue. Null if everything is done. */
+  continueWith: string | null;
 }
 
 export interface BulkOptions {
   dryRun: boolean;
   cursor: string | undefined;
+  /** Absolute forms of relative flags, which a command that continues must repeat, such as `--since <time>`. */
+  absolute?: string | undefined;
   /** Question before the first change. Without it, no confirmation is needed. */
   question?: (count: string) => string;
 }
 
 /** Longest time that a bulk action waits for a limit without any progress. */
-const MAX_PAUSE_MS = seconds(60);
+const MAX_PAUSE_MS = seconds(90);
 const PAUSE_MS = seconds(1);
 
-/**
- * Finds what matches, asks, then acts on it in batches until all is done. A call that fails leaves a note with the
- * cursor, because repeating it does nothing twice.
- */
+/** Finds what matches, asks, then acts on it in batches until all is done. Notes the flags that continue the action. */
 export async function runBulk<Reply extends Batch>(
   call: (fields: { dryRun?: boolean; cursor?: string }) => Promise<Reply>,
-  { dryRun, cursor, question }: BulkOptions,
+  { dryRun, cursor, question, absolute }: BulkOptions,
   context: CommandContext,
 ): Promise<CommandResult<BulkResult<Reply>>> {
   const first = cursor === undefined || dryRun ? await call({ dryRun: true }) : undefined;
   const { matching = null, nextCursor = cursor ?? null } = first ?? {};
   const result: BulkResult<Reply> = {
-    ...{ matching, items: [], refused: [], skipped: 0, paused: null, nextCursor },
+    ...{ matching, items: [], refused: [], skipped: 0, paused: null, nextCursor, continueWith: null },
   };
+  const flagsFor = (at: string | null): string | null =>
+    at === null ? null : [...(absolute ? [absolute] : []), `--cursor ${at}`].join(' ');
+  result.continueWith = flagsFor(nextCursor);
   if (dryRun || nextCursor === null) return { exitCode: 0, result };
   const isSure = !matching || !question || (await confirm(context, question(countText(matching))));
   if (!isSure) throw new CancelledError();
+  // The first cursor stays valid, because repeated calls do nothing twice.
+  context.ui.note(`If this is interrupted, repeat it with ${result.continueWith}`);
   await applyBatches(call, result, context);
+  result.continueWith = flagsFor(result.nextCursor);
   return { exitCode: result.nextCursor === null ? 0 : 1, result };
 }
 
@@ -74,10 +77,7 @@ async function applyBatches<Reply extends Batch>(
   { ui }: CommandContext,
 ): Promise<void> {
   for (let waitedMs = 0; result.nextCursor !== null; ) {
-    const reply = await call({ cursor: result.nextCursor }).catch((error: unknown) => {
-      ui.warn(`Stopped after ${result.items.length}. To continue, add --cursor ${result.nextCursor}`);
-      throw error;
-    });
+    const reply = await call({ cursor: result.nextCursor });
     result.items = [...result.items, ...reply.items];
     result.refused = [...result.refused, ...reply.refused];
     result.skipped += reply.skipped ?? 0;
@@ -97,15 +97,15 @@ export function countText({ count, isComplete }: { count: number; isComplete: bo
 
 /** Returns the text of a bulk action. `done` is what happened to an object, such as `cancelled`. */
 export function bulkText<Reply extends Batch>(
-  { matching, items, refused, skipped, paused, nextCursor }: BulkResult<Reply>,
+  { matching, items, refused, skipped, paused, continueWith }: BulkResult<Reply>,
   { noun, done }: { noun: string; done: string },
   style: Style,
 ): string {
-  const isDry = matching !== null && items.length + refused.length + skipped === 0 && paused === null;
-  if (isDry) return `${countText(matching)} ${noun} match.`;
+  const isUntouched = items.length + refused.length + skipped === 0 && paused === null;
+  if (matching && isUntouched && (continueWith !== null || matching.count === 0))
+    return `${countText(matching)} ${noun} match.`;
   const problems = refused.map(({ error }) => `${style.red('refused')} ${error.message}`);
-  const stopped =
-    nextCursor === null ? [] : [`${paused?.message ?? ''}`, `To continue, add --cursor ${nextCursor}`];
+  const stopped = continueWith === null ? [] : [paused?.message ?? '', `To continue, add ${continueWith}`];
   const skippedText = skipped > 0 ? ` ${skipped} were skipped.` : '';
   return [`${items.length} ${noun} ${done}.${skippedText}`, ...problems, ...stopped].join('\n');
 }

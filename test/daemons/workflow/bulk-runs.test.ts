@@ -5,6 +5,7 @@ import {
   listRuns,
   type ReplyOf,
   type RunId,
+  rerunRun,
   rerunRuns,
 } from '../../../src/contracts/index.ts';
 import { POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
@@ -140,6 +141,21 @@ for (const [name, { missing, open }] of Object.entries(STORES))
       expect(await rerunsOf(daemon, ids)).toEqual(ids.map(() => 1));
       // Every run that was started again runs to its end.
       await expect.poll(() => countOf(daemon, 'failed'), POLL).toBe(60);
+    });
+
+    test('a rerun from a step with another input survives a kill after its answer', async () => {
+      const setting = await open();
+      const daemon = await setting.start();
+      const [id] = await startFailed(setting, daemon, 1);
+      setting.ledger.answer('broken', (_, response) => response.end('{}'));
+      const body = { fromStep: 'main.fail', input: { n: 7 } };
+      const { run } = await daemon.call(rerunRun, { params: { runId: id as RunId }, body });
+      await daemon.kill();
+      const next = await setting.start();
+      await expect.poll(async () => (await next.run(run.id)).status, POLL).toBe('succeeded');
+      expect((await next.run(run.id)).input).toEqual({ n: 7 });
+      // The result of the first step was reused.
+      expect([setting.ledger.count('post/0'), setting.ledger.count('post/7')]).toEqual([1, 0]);
     });
 
     test('many runs are cancelled by a filter or by their ids', async () => {

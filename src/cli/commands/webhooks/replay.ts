@@ -37,6 +37,7 @@ export const replay = defineCommand({
     event: EventName.optional().describe('only deliveries of this event'),
     search: z.string().optional().describe('only deliveries with this text'),
     ...bulkFlags,
+    cursor: bulkFlags.cursor.describe('continue a stopped call, with the same flags and an absolute --since'),
   }),
   positionals: ['id'],
   async run({ id, all, since, plugin, event, search, dryRun, cursor, ...flags }, context) {
@@ -53,26 +54,31 @@ export const replay = defineCommand({
     }
     if (since === undefined && !all)
       throw new UsageError('--since is required, for example --since 1h. --all replays those of any time.');
+    const from = since === undefined ? undefined : parseSince(since, clock.now());
     const filter = {
       ...(plugin ? { pluginId: plugin } : {}),
       ...(event ? { event } : {}),
       ...(search ? { search } : {}),
-      ...(since === undefined ? {} : { since: parseSince(since, clock.now()) }),
+      ...(from === undefined ? {} : { since: from }),
     };
     return runBulk<ReplyOf<typeof replayDeliveries>>(
       (fields) => client.call(replayDeliveries, { body: { ...filter, status, limit: BATCH, ...fields } }),
-      { dryRun, cursor },
+      {
+        dryRun,
+        cursor,
+        absolute: from === undefined ? undefined : `--since ${new Date(from).toISOString()}`,
+      },
       context,
     );
   },
-  text({ items, skipped, matching, refused = [], paused, nextCursor }: Replayed) {
-    const isDry = matching && nextCursor && items.length + skipped + refused.length === 0 && !paused;
+  text({ items, skipped, matching, refused = [], paused, continueWith }: Replayed) {
+    const isDry = matching && continueWith && items.length + skipped + refused.length === 0 && !paused;
     if (isDry) return `${countText(matching)} deliveries match.`;
     const skippedText =
       skipped > 0 ? ` ${skipped} were skipped: already replayed or handled, or without a stored body.` : '';
     if (items.length === 1 && skipped === 0) return `Replayed as ${items[0]!.webhookId}.`;
     const problems = refused.map(({ webhookId, error }) => `refused ${webhookId}: ${error.message}`);
-    const stopped = nextCursor ? [paused?.message ?? '', `To continue, add --cursor ${nextCursor}`] : [];
+    const stopped = continueWith ? [paused?.message ?? '', `To continue, add ${continueWith}`] : [];
     return [`Replayed ${items.length} deliveries.${skippedText}`, ...problems, ...stopped].join('\n');
   },
 });

@@ -38,7 +38,10 @@ export default function Deliveries() {
   const [selected, setSelected] = useState(0);
   const [notice, setNotice] = useState('');
   const chosen = useChosen(filters);
-  const bulk = useBulk('bulk-deliveries', pages.reload);
+  const bulk = useBulk('bulk-deliveries', () => {
+    chosen.clear();
+    pages.reload();
+  });
   useEffect(() => rememberList(pages.items.map(hrefOf)), [pages.items]);
   const { pluginId, event } = filters;
   const live = useLive(

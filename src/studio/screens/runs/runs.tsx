@@ -28,7 +28,10 @@ export default function Runs() {
   const pages = usePages('listRuns', { ...filters, limit: PAGE } as never);
   const [selected, setSelected] = useState(0);
   const chosen = useChosen(filters);
-  const bulk = useBulk('bulk-runs', pages.reload);
+  const bulk = useBulk('bulk-runs', () => {
+    chosen.clear();
+    pages.reload();
+  });
   useEffect(() => rememberList(pages.items.map(hrefOf)), [pages.items]);
   return (
     <Page

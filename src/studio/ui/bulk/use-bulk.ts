@@ -40,7 +40,7 @@ export interface Bulk {
 
 const BATCH = 50;
 const PAUSE_MS = 1000;
-const MAX_PAUSES = 30;
+const MAX_PAUSES = 90;
 const IDLE: BulkState = { phase: 'idle', message: '', isFailed: false };
 
 /**
