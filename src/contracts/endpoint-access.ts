@@ -18,6 +18,8 @@ export interface AccessRule {
    * or the reply. `{a|b}` takes the first that is present.
    */
   readonly object?: string;
+  /** Whether calls with `dryRun: true` in their body change nothing, and are therefore not recorded. */
+  readonly hasDryRun?: boolean;
 }
 
 const OPEN: AccessRule = { needs: 'open' };
@@ -103,7 +105,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'GET /api/v1/webhooks/deliveries/counts': DELIVERIES,
   'GET /api/v1/webhooks/deliveries/:webhookId': DELIVERIES,
   'GET /api/v1/webhooks/deliveries/stream': DELIVERIES,
-  'POST /api/v1/webhooks/deliveries/replay': edits('delivery.replay', 'deliveries'),
+  'POST /api/v1/webhooks/deliveries/replay': { ...edits('delivery.replay', 'deliveries'), hasDryRun: true },
   'POST /api/v1/webhooks/deliveries/:webhookId/replay': edits('delivery.replay', 'delivery:{webhookId}'),
 
   'GET /api/v1/workflows': VIEWER,
@@ -115,6 +117,9 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /workflows/runs/:runId/cancel': edits('run.cancel', RUN),
   'POST /api/v1/workflows/runs/:runId/cancel': edits('run.cancel', RUN),
   'POST /api/v1/workflows/runs/:runId/rerun': edits('run.rerun', RUN),
+  'POST /api/v1/workflows/runs/:runId/rerun/preview': EDITOR,
+  'POST /api/v1/workflows/runs/cancel': { ...edits('run.cancel', 'runs'), hasDryRun: true },
+  'POST /api/v1/workflows/runs/rerun': { ...edits('run.rerun', 'runs'), hasDryRun: true },
   'GET /api/v1/workflows/runs/:runId/logs': VIEWER,
   'GET /api/v1/workflows/runs/:runId/events': VIEWER,
   'GET /api/v1/workflows/runs/:runId/steps': VIEWER,

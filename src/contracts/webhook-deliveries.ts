@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { bulkFields, matching, NextBulkCursor } from './bulk.ts';
 import { Moment, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { countsQuery, DeliveryCounts, QueryTime } from './hour-counts.ts';
 import { EventName, InstanceId, PluginId } from './ids.ts';
+import { RunError } from './workflow-records.ts';
 
 /**
  * Status of a delivery. `refused`, `challenge` and `duplicate` deliveries never reach a handler. `dead` means that no
@@ -152,26 +154,44 @@ export const replayDelivery = endpoint({
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'DELIVERY_NOT_FOUND', 'CONFLICT', 'WEBHOOK_NOT_FOUND'],
 });
 
+const Replayable = z.enum(['succeeded', 'failed', 'dead', 'interrupted']);
+/** Filters of the list, so that a list and its bulk replay find the same deliveries. */
+const replayFilter = listDeliveries.query!.omit({ status: true, since: true, cursor: true, limit: true });
+
+function hasFilter({ since, ...body }: Record<string, unknown>): boolean {
+  return since !== undefined || Object.keys(replayFilter.shape).some((name) => body[name] !== undefined);
+}
+
 /**
- * Replays matching deliveries. Skips deliveries that were already replayed, and deliveries that the sender has
+ * Replays matching deliveries, oldest first, or newest first for a text. Skips deliveries that were already replayed, and deliveries that the sender has
  * redelivered successfully.
  */
 export const replayDeliveries = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/deliveries/replay',
-  summary: 'Replay many failed deliveries, oldest first',
+  summary: 'Replay many deliveries',
   tags: ['webhooks'],
   status: 202,
-  body: z.strictObject({
-    ...deliveryFilter,
-    status: z.enum(['failed', 'dead', 'interrupted']).default('failed'),
-    since: Moment,
-    limit: z.number().int().min(1).max(1000).default(1000),
-  }),
+  body: z
+    .strictObject({
+      ...replayFilter.shape,
+      status: z.union([Replayable, z.array(Replayable).min(1)]).default('failed'),
+      since: Moment.optional(),
+      webhookIds: z.array(z.uuid()).min(1).max(1000).optional().describe('Instead of a filter'),
+      limit: z.number().int().min(1).max(1000).default(1000),
+      ...bulkFields,
+    })
+    .refine(({ webhookIds, ...body }) => webhookIds === undefined || !hasFilter(body), {
+      message: 'set either "webhookIds" or a filter',
+    }),
   reply: z.object({
     items: z.array(Replayed),
+    refused: z.array(z.object({ webhookId: z.string(), error: RunError })),
     skipped: z.number().describe('Already replayed, handled since, or without a body'),
     more: z.boolean().describe('Whether the limit was reached; call again'),
+    matching: matching(WebhookDelivery),
+    paused: RunError.nullable().describe('Why a call with a cursor stopped. Wait, then call again'),
+    nextCursor: NextBulkCursor,
   }),
   errors: ['VALIDATION_ERROR', 'UNAUTHORIZED'],
 });

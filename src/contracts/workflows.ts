@@ -178,8 +178,8 @@ export const postCancelRunPrefixed = endpoint({
 });
 
 /**
- * Starts a new run with the same definition and input. With `fromStep` (`<job>.<step>`), earlier successful results are
- * reused.
+ * Starts a new run with the same definition. With `fromStep` (`<job>.<step>`), earlier successful results are reused.
+ * With `input`, only the results that this step depends on are reused.
  */
 export const rerunRun = endpoint({
   method: 'POST',
@@ -188,7 +188,12 @@ export const rerunRun = endpoint({
   tags,
   status: 202,
   params,
-  body: z.strictObject({ fromStep: z.string().max(256).optional() }).default({}),
+  body: z
+    .strictObject({
+      fromStep: z.string().max(256).optional(),
+      input: AnyJson.optional().describe('Input of the new run; default: that of the original run'),
+    })
+    .default({}),
   reply: z.object({ run: WorkflowRun }),
   errors: [
     'WORKFLOW_RUN_NOT_FOUND',

@@ -79,7 +79,10 @@ export const STEPS: Record<string, Step[]> = {
     },
     fails(1, 'webhooks', 'show', NOBODY),
   ],
-  'webhooks replay': [{ args: ({ delivery }) => ['webhooks', 'replay', delivery] }],
+  'webhooks replay': [
+    { args: ({ delivery }) => ['webhooks', 'replay', delivery] },
+    step('webhooks', 'replay', '--all', '--dry-run'),
+  ],
   'webhooks revoke': [
     step('webhooks', 'revoke', 'toy', 'ping'),
     fails(1, 'webhooks', 'send', 'toy', 'ping', '--data', '{}'),
@@ -113,8 +116,15 @@ export const STEPS: Record<string, Step[]> = {
   ],
   'workflows approve': [{ args: ({ run }) => ['workflows', 'approve', run, 'main.gate'] }],
   'workflows signal': [{ args: ({ run }) => ['workflows', 'signal', run, 'paid', '--input', '{"n":1}'] }],
-  'workflows cancel': [{ args: ({ run }) => ['workflows', 'cancel', run] }],
-  'workflows rerun': [{ args: ({ run }) => ['workflows', 'rerun', run] }],
+  'workflows cancel': [
+    { args: ({ run }) => ['workflows', 'cancel', run] },
+    step('workflows', 'cancel', '--all', '--dry-run'),
+  ],
+  'workflows rerun': [
+    { args: ({ run }) => ['workflows', 'rerun', run, '--dry-run'] },
+    { args: ({ run }) => ['workflows', 'rerun', run] },
+    step('workflows', 'rerun', '--all', '--dry-run'),
+  ],
   'schedules list': [{ args: () => ['schedules', 'list'], take: ({ items }) => ({ schedule: items[0].id }) }],
   'schedules pause': [{ args: ({ schedule }) => ['schedules', 'pause', schedule] }],
   'schedules resume': [{ args: ({ schedule }) => ['schedules', 'resume', schedule] }],

@@ -108,6 +108,11 @@ test('a sample delivery is sent, listed, shown and replayed', async () => {
   );
   expect((await run(['webhooks', 'replay'])).code).toBe(2);
   expect((await run(['webhooks', 'replay', '--failed'])).code).toBe(2);
+  const dry = await result('webhooks', 'replay', '--succeeded', '--all', '--plugin', 'senders', '--dry-run');
+  expect(dry).toMatchObject({ matching: { isComplete: true }, items: [] });
+  expect(dry.matching.count).toBeGreaterThan(0);
+  const text = await run(['webhooks', 'replay', '--succeeded', '--all', '--search', 'nowhere']);
+  expect([text.code, text.stdout]).toEqual([0, 'Replayed 0 deliveries.\n']);
 });
 
 test('a payload comes from text, a file or stdin, and invalid JSON is reported with its source', async () => {

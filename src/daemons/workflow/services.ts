@@ -19,8 +19,10 @@ import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
 import type { Definitions } from './domain/definition/definitions.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
+import { BulkRuns } from './domain/runs/bulk-runs.ts';
 import { Decisions } from './domain/runs/decisions.ts';
 import { Jobs } from './domain/runs/jobs.ts';
+import { Reruns } from './domain/runs/reruns.ts';
 import type { RunWatch } from './domain/runs/run-watch.ts';
 import { Runs } from './domain/runs/runs.ts';
 import { createSignalCheck } from './domain/runs/signal-check.ts';
@@ -48,6 +50,8 @@ export interface WorkflowServices extends DaemonServices {
   remoteReplays: RemoteReplays;
   runs: Runs;
   traces: Traces;
+  reruns: Reruns;
+  bulkRuns: BulkRuns;
   decisions: Decisions;
   jobs: Jobs;
   schedules: Awaited<ReturnType<typeof startServices>>['schedules'];
@@ -96,6 +100,7 @@ export async function workflowServices(
     ...{ store: store.runs, engine, starter, definitions, clock },
     checkSignal: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
   });
+  const reruns = new Reruns({ store: store.runs, starter, definitions });
   return {
     ...{ membership, plugins, replays, clock, engine, definitions },
     ...observed,
@@ -106,8 +111,9 @@ export async function workflowServices(
     probeStore: () => store.probe(),
     withdraw: () => membership.withdraw(),
     decisions: new Decisions({ store: store.runs, definitions, engine, clock }),
-    runs,
+    ...{ runs, reruns },
     traces: new Traces({ store: store.runs, runs }),
+    bulkRuns: new BulkRuns({ store: store.runs, runs, reruns, clock, random: resources.random }),
     jobs: new Jobs({ store: store.runs, engine, starter, definitions, handlers }),
   };
 }

@@ -111,6 +111,12 @@ export interface RunFilter {
   limit: number;
 }
 
+/** Fields of a run that need no large values. */
+export type RunHead = Pick<
+  RunRecord,
+  'seq' | 'id' | 'status' | 'workflowId' | 'parentId' | 'createdAt' | 'finishedAt'
+>;
+
 export interface Numbered<Item> {
   id: number;
   item: Item;
@@ -136,6 +142,8 @@ export interface RunStore {
   ofTrace(tenantId: string, traceId: string, limit: number): Promise<RunRecord[]>;
   /** Counts the workflow runs that were created in the hours from `from` to `to`. Hours without runs are missing. */
   countByHour(tenantId: string, range: HourRange): Promise<RunHourCounts[]>;
+  /** Returns the same page as `list`, without inputs and outputs. */
+  heads(tenantId: string, filter: RunFilter): Promise<{ runs: RunHead[]; next: number | null }>;
   attempts(seq: number): Promise<AttemptRecord[]>;
   events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
   logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;

@@ -2,6 +2,7 @@ import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import type { Chosen } from './bulk/use-chosen.ts';
 
 interface VirtualListProps<T> {
   label: string;
@@ -13,6 +14,8 @@ interface VirtualListProps<T> {
   hrefOf: (item: T) => string;
   /** Called when the end of the list comes into view. */
   onEnd: () => void;
+  /** Rows chosen for an action, by key. `x` and the space bar choose a row. */
+  chosen?: Chosen;
   children: (item: T, isSelected: boolean) => ComponentChildren;
 }
 
@@ -20,9 +23,12 @@ const OVERSCAN = 12;
 /** The next page is loaded when this many rows are left, so that it is there before they have been scrolled through. */
 const ROWS_AHEAD = 60;
 
-/** List that renders only the rows in view. `j` and `k` or the arrow keys select a row, Enter opens it. */
+/**
+ * List that renders only the rows in view. `j` and `k` or the arrow keys select a row, Enter opens it, `x` and the space
+ * bar choose it.
+ */
 export function VirtualList<T>(props: VirtualListProps<T>) {
-  const { label, items, keyOf, rowHeight, selected, onSelect, hrefOf, onEnd, children } = props;
+  const { label, items, keyOf, rowHeight, selected, onSelect, hrefOf, onEnd, chosen, children } = props;
   const { route } = useLocation();
   const box = useRef<HTMLDivElement>(null);
   const [, rerender] = useState(0);
@@ -59,6 +65,8 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
     const step = STEPS[event.key];
     if (step !== undefined) select(selected + step);
     else if (event.key === 'Enter' && items[selected]) route(hrefOf(items[selected]));
+    else if (chosen && items[selected] && (event.key === 'x' || event.key === ' '))
+      chosen.toggle(keyOf(items[selected]));
     else return;
     event.preventDefault();
   };
@@ -66,7 +74,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   return (
     <div
       ref={box}
-      class="virtual"
+      class={chosen ? 'virtual choosable' : 'virtual'}
       role="listbox"
       aria-label={label}
       aria-activedescendant={items[selected] ? `row-${keyOf(items[selected])}` : undefined}
@@ -85,18 +93,32 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
               role="option"
               tabIndex={-1}
               aria-selected={index === selected}
+              aria-checked={chosen?.keys.has(keyOf(item))}
               style={{ transform: `translateY(${start}px)`, height: `${rowHeight}px` }}
               onClick={(event) => {
                 if (event.ctrlKey || event.metaKey) window.open(hrefOf(item));
                 else route(hrefOf(item));
               }}
             >
+              {chosen && <Check chosen={chosen} id={keyOf(item)} />}
               {children(item, index === selected)}
             </div>
           );
         })}
       </div>
     </div>
+  );
+}
+
+function Check({ chosen, id }: { chosen: Chosen; id: string }) {
+  const onClick = (event: MouseEvent): void => {
+    event.stopPropagation();
+    chosen.toggle(id);
+  };
+  return (
+    <span class="check" aria-hidden="true" onClick={onClick}>
+      {chosen.keys.has(id) ? '☑' : '☐'}
+    </span>
   );
 }
 

@@ -107,3 +107,36 @@ test('workflows: approve, cancel, rerun; schedules; jobs', async () => {
   expect(await result('jobs', 'submit', 'nobody/sync')).toMatchObject({ code: 'JOB_NOT_FOUND' });
   expect((await svc('jobs', 'list')).stdout).toContain('There are no jobs.');
 });
+
+test('workflows rerun: shows what is reused, and takes another input', async () => {
+  const { it, svc, result } = await setUp();
+  const run = await result('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": false}');
+  await it.until(run.id, 'succeeded');
+  const from = ['workflows', 'rerun', run.id, '--from', 'main.set', '--input', '{"n": 5, "gate": false}'];
+  const shown = await svc(...from, '--dry-run');
+  expect(shown.stdout).toMatch(/^Reused: main\.gate\nRuns again: main\.set\n/);
+  const again = await result(...from);
+  expect((await it.until(again.id, 'succeeded')).output).toEqual({ v: 10 });
+  const refused = await svc('workflows', 'rerun', run.id, '--from', 'main.none', '--dry-run');
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('no step "main.none"')]);
+});
+
+test('workflows: all runs that match are cancelled or run again, after a dry run and a question', async () => {
+  const { it, svc, result } = await setUp();
+  const ids: string[] = [];
+  for (let n = 0; n < 3; n++)
+    ids.push((await result('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": true}')).id);
+  for (const id of ids) await it.until(id, 'waiting');
+  const all = ['workflows', 'cancel', '--status', 'waiting'];
+  expect((await svc(...all, '--dry-run')).stdout).toBe('3 runs match.\n');
+  const asked = await svc(...all);
+  expect([asked.code, asked.stderr]).toEqual([3, expect.stringContaining('Cancel 3 runs?')]);
+  expect((await svc(...all, '--yes')).stdout).toBe('3 runs cancelled.\n');
+  const dry = await result('workflows', 'rerun', '--status', 'cancelled', '--dry-run');
+  expect(dry).toMatchObject({ matching: { count: 3, isComplete: true }, items: [] });
+  const rest = await result('workflows', 'rerun', '--status', 'cancelled', '--cursor', dry.nextCursor);
+  expect(rest).toMatchObject({ items: [{}, {}, {}], refused: [], nextCursor: null });
+  const both = await svc('workflows', 'cancel', ids[0]!, '--all');
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('Pass a run id, or --all')]);
+  expect((await svc('workflows', 'rerun', '--all', '--from', 'main.set')).code).toBe(2);
+});

@@ -146,7 +146,7 @@ test('a run from a step on keeps the order of what it takes over, with failures 
   const id = await it.begin('saga');
   expect((await it.until(id, 'succeeded', 'failed')).output).toEqual(['fast', 'slow']);
   const who = { tenantId: 'default', hostId: 'x', requestId: 'r', traceId: 't' };
-  const again = await it.services.runs.rerun('default', id, 'main.last', who);
+  const again = await it.services.reruns.rerun('default', id, { fromStep: 'main.last' }, who);
   const run = await it.until(again.id, 'succeeded', 'failed');
   expect(run.error).toBeNull();
   const outputs = async (runId: string) =>

@@ -410,7 +410,7 @@ describe('changed code', () => {
     await it.until(id, 'failed');
     await it.rewrite(flow(broken.replace("{ throw new Error('bug'); }", '4')));
     const who = { tenantId: 'default', hostId: 'x', requestId: 'r', traceId: 't' };
-    const again = await it.services.runs.rerun('default', id, 'main.b', who);
+    const again = await it.services.reruns.rerun('default', id, { fromStep: 'main.b' }, who);
     const { output } = await it.until(again.id, 'succeeded', 'failed');
     const [a, drawn] = output as string[];
     expect(a).toBe(drawn);

@@ -398,31 +398,46 @@ test('rerunning from a step keeps the results of earlier ones', async () => {
     },
   });
   await it.until(id, 'failed');
-  const again = await it.services.runs.rerun('default', id, 'b.breaks', {
-    tenantId: 'default',
-    hostId: 'x',
-    requestId: 'r',
-    traceId: 't',
-  });
-  expect(again).toMatchObject({ rerunOf: id, trigger: 'rerun' });
-  await it.until(again.id, 'succeeded');
-  expect(['one', 'two', 'breaks', 'three'].map((name) => ledger.count(name))).toEqual([1, 1, 2, 1]);
-  expect((await it.step(again.id, 'b.end')).output).toEqual({ x: 200 });
-  const whole = await it.services.runs.rerun('default', id, undefined, {
-    tenantId: 'default',
-    hostId: 'x',
-    requestId: 'r',
-    traceId: 't',
-  });
-  await it.until(whole.id, 'succeeded');
-  expect(ledger.count('one')).toBe(2);
-  await expect(
-    it.services.runs.rerun('default', id, 'b.nope', {
+  const again = await it.services.reruns.rerun(
+    'default',
+    id,
+    { fromStep: 'b.breaks' },
+    {
       tenantId: 'default',
       hostId: 'x',
       requestId: 'r',
       traceId: 't',
-    }),
+    },
+  );
+  expect(again).toMatchObject({ rerunOf: id, trigger: 'rerun' });
+  await it.until(again.id, 'succeeded');
+  expect(['one', 'two', 'breaks', 'three'].map((name) => ledger.count(name))).toEqual([1, 1, 2, 1]);
+  expect((await it.step(again.id, 'b.end')).output).toEqual({ x: 200 });
+  const whole = await it.services.reruns.rerun(
+    'default',
+    id,
+    {},
+    {
+      tenantId: 'default',
+      hostId: 'x',
+      requestId: 'r',
+      traceId: 't',
+    },
+  );
+  await it.until(whole.id, 'succeeded');
+  expect(ledger.count('one')).toBe(2);
+  await expect(
+    it.services.reruns.rerun(
+      'default',
+      id,
+      { fromStep: 'b.nope' },
+      {
+        tenantId: 'default',
+        hostId: 'x',
+        requestId: 'r',
+        traceId: 't',
+      },
+    ),
   ).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 });
 

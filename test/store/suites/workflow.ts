@@ -620,6 +620,10 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       for (let i = 0; i < 6; i++) await started(port, { workflowId: i % 2 ? 'a' : 'b' });
       await started(port, { tenantId: 'other', workflowId: 'a' });
       const first = await port.runs.list('acme', { kind: 'workflow', workflowId: 'a', limit: 2 });
+      const heads = await port.runs.heads('acme', { kind: 'workflow', workflowId: 'a', limit: 2 });
+      expect(heads.next).toBe(first.next);
+      expect(first.runs).toMatchObject(heads.runs);
+      expect(heads.runs[0]).not.toHaveProperty('input');
       const second = await port.runs.list('acme', {
         kind: 'workflow',
         workflowId: 'a',

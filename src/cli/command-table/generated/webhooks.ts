@@ -46,7 +46,7 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'webhooks replay',
-    summary: 'Run the handler again for one delivery or for all failed ones',
+    summary: 'Run the handler again for one delivery or for all that match',
     group: 'Webhooks',
     example: 'svc webhooks replay --failed --since 1h',
     load: async () => (await import('../../commands/webhooks/replay.ts')).replay,

@@ -60,16 +60,16 @@ export const WORKFLOWS_COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'workflows cancel',
-    summary: 'Cancel a run and its children',
+    summary: 'Cancel a run and its children, or all runs that match',
     group: 'Workflows',
-    example: 'svc workflows cancel run_01b8dac5',
+    example: 'svc workflows cancel --workflow nightly --dry-run',
     load: async () => (await import('../../commands/workflows/cancel.ts')).cancel,
   },
   {
     name: 'workflows rerun',
-    summary: 'Run again from the start or from a step',
+    summary: 'Run again from the start or from a step, or rerun all runs that match',
     group: 'Workflows',
-    example: 'svc workflows rerun run_01b8dac5 --from build.test',
+    example: 'svc workflows rerun run_01b8dac5 --from build.test --dry-run',
     load: async () => (await import('../../commands/workflows/rerun.ts')).rerun,
   },
   {

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { type CallInput, listRuns, type ReplyOf, RunStatus, WaitReason } from '../../../contracts/index.ts';
+import { type CallInput, listRuns, type ReplyOf } from '../../../contracts/index.ts';
 import type { Client } from '../../../http/client.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { labelsOf } from '../../label-flag.ts';
 import { pageShort } from '../../list-page.ts';
-import { parseSince } from '../logs/filter.ts';
+import { runFilterFlags, runFilterOf } from './run-filter.ts';
 import { runsTable } from './views.ts';
 
 type RunsPage = ReplyOf<typeof listRuns>;
@@ -17,21 +16,14 @@ export const runs = defineCommand({
   summary: 'List runs, newest first, with pending decisions on top',
   example: 'svc workflows runs --status failed',
   args: z.object({
-    status: RunStatus.optional().describe('only with this status'),
-    waitingFor: WaitReason.optional().describe('only runs waiting for this'),
-    workflow: z.string().optional().describe('only runs of this workflow'),
-    label: z.array(z.string()).default([]).describe('only runs with this label: k=v, repeatable'),
-    since: z.string().optional().describe('created since: 30s, 10m, 2h, 1d ago, or a time'),
-    until: z.string().optional().describe('created before: like --since'),
-    search: z.string().min(1).optional().describe('text in the input, or the id of a run'),
+    ...runFilterFlags,
     limit: z.coerce.number().int().min(1).max(1000).default(20).describe('number of runs'),
     cursor: z.string().optional().describe('nextCursor of the previous page'),
   }),
   short: pageShort,
   async run(flags, { client, clock }) {
     const { status, waitingFor, workflow, limit, cursor } = flags;
-    const query = { ...filterOf(flags, clock.now()), status, waitingReason: waitingFor };
-    const page = await fullPage(client, query, { limit, cursor });
+    const page = await fullPage(client, runFilterOf(flags, clock.now()), { limit, cursor });
     const isFirst = cursor === undefined && waitingFor === undefined && !isNarrow(flags);
     if (!isFirst || (status !== undefined && !MAY_WAIT.has(status))) return ok({ ...page, decisions: [] });
     const { items } = await client.call(listRuns, {
@@ -57,30 +49,9 @@ export const runs = defineCommand({
 
 type RunsQuery = NonNullable<CallInput<typeof listRuns>['query']>;
 
-interface FilterFlags {
-  workflow?: string | undefined;
-  label: string[];
-  since?: string | undefined;
-  until?: string | undefined;
-  search?: string | undefined;
-}
-
 /** Returns whether the list shows only some runs. Pending decisions of other runs are then not shown. */
-function isNarrow({ label, since, until, search }: FilterFlags): boolean {
+function isNarrow({ label, since, until, search }: z.output<z.ZodObject<typeof runFilterFlags>>): boolean {
   return label.length > 0 || [since, until, search].some((flag) => flag !== undefined);
-}
-
-function filterOf({ workflow, label, since, until, search }: FilterFlags, now: number): Partial<RunsQuery> {
-  const labels = label.flatMap((flag) =>
-    Object.entries(labelsOf([flag])).map(([key, value]) => `${key}:${value}`),
-  );
-  return {
-    workflowId: workflow,
-    search,
-    ...(labels.length === 0 ? {} : { label: labels }),
-    ...(since === undefined ? {} : { from: parseSince(since, now) }),
-    ...(until === undefined ? {} : { to: parseSince(until, now, '--until') }),
-  };
 }
 
 /** Reads pages until there are `limit` runs. A page of a search can be short although more runs match. */

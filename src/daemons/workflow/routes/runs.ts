@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import {
   cancelRun,
+  cancelRuns,
   countRuns,
   decideApproval,
   decideStep,
@@ -13,7 +14,9 @@ import {
   listWorkflows,
   postCancelRun,
   postCancelRunPrefixed,
+  previewRerun,
   rerunRun,
+  rerunRuns,
   sendSignal,
   startRun,
 } from '../../../contracts/index.ts';
@@ -30,7 +33,7 @@ const MAX_STREAMS = 400;
 const PAGE = 500;
 
 /** Routes to start, read, cancel and rerun runs. @spec Workflow daemon; REST API: workflows */
-export function runRoutes(http: Http, { runs, definitions }: WorkflowServices): void {
+export function runRoutes(http: Http, { runs, reruns, bulkRuns, definitions }: WorkflowServices): void {
   mount(http, startRun, { auth }, async ({ body, caller, request }) => ({
     run: await runs.start(
       { ...body, idempotencyKey: idempotencyKeyOf(body, request) },
@@ -43,8 +46,15 @@ export function runRoutes(http: Http, { runs, definitions }: WorkflowServices): 
   for (const endpoint of [cancelRun, postCancelRun, postCancelRunPrefixed])
     mount(http, endpoint, { auth }, ({ params, caller }) => runs.cancel(caller.namespaceId, params.runId));
   mount(http, rerunRun, { auth }, async ({ params, body, caller, request }) => ({
-    run: await runs.rerun(caller.namespaceId, params.runId, body.fromStep, starterOf(caller, request)),
+    run: await reruns.rerun(caller.namespaceId, params.runId, body, starterOf(caller, request)),
   }));
+  mount(http, previewRerun, { auth }, ({ params, body, caller, request }) =>
+    reruns.preview(caller.namespaceId, params.runId, body, starterOf(caller, request)),
+  );
+  mount(http, cancelRuns, { auth }, ({ body, caller }) => bulkRuns.cancel(caller.namespaceId, body));
+  mount(http, rerunRuns, { auth }, ({ body, caller, request }) =>
+    bulkRuns.rerun(caller.namespaceId, body, starterOf(caller, request)),
+  );
   mount(http, listRunSteps, { auth }, async ({ params, caller }) => ({
     items: await runs.steps(caller.namespaceId, params.runId),
     nextCursor: null,

@@ -1,4 +1,4 @@
-import type { RunFilter, RunRecord } from '../../ports/index.ts';
+import type { RunFilter, RunHead, RunRecord } from '../../ports/index.ts';
 import {
   hoursTouched,
   MAX_SCANNED_ROWS,
@@ -18,14 +18,36 @@ interface Range {
   before: number;
 }
 
-type RunPage = { runs: RunRecord[]; next: number | null };
+type RunPage<Run> = { runs: Run[]; next: number | null };
 
 /**
  * Returns a page of runs, newest first. A page can be short although more runs match. The next page starts at `next`.
  */
-export async function listRuns(sql: Sql, tenantId: string, filter: RunFilter): Promise<RunPage> {
+export async function listRuns(sql: Sql, tenantId: string, filter: RunFilter): Promise<RunPage<RunRecord>> {
+  const { page, next } = await scanPage(sql, tenantId, filter);
+  const runs = await sql<RunRecord>(`${SELECT_RUN} where seq = any(:page) order by seq desc`, { page });
+  return { runs, next };
+}
+
+/** Returns the same page as `listRuns`, without inputs and outputs. */
+export async function listHeads(sql: Sql, tenantId: string, filter: RunFilter): Promise<RunPage<RunHead>> {
+  const { page, next } = await scanPage(sql, tenantId, filter);
+  const runs = await sql<RunHead>(
+    `select seq, id, status, workflow_id as "workflowId", parent_id as "parentId", created_at as "createdAt",
+       finished_at as "finishedAt" from svc.run where seq = any(:page) order by seq desc`,
+    { page },
+  );
+  return { runs, next };
+}
+
+/** Returns the run numbers of a page, and where the next page starts. */
+async function scanPage(
+  sql: Sql,
+  tenantId: string,
+  filter: RunFilter,
+): Promise<{ page: number[]; next: number | null }> {
   const range = await rangeOf(sql, tenantId, filter);
-  if (!range) return { runs: [], next: null };
+  if (!range) return { page: [], next: null };
   const { limit } = filter;
   const given = { ...valuesOf(tenantId, filter), ...range };
   const rows = await sql<{ seq: number; matches: boolean }>(scanOf(filter), {
@@ -34,12 +56,11 @@ export async function listRuns(sql: Sql, tenantId: string, filter: RunFilter): P
   });
   const seqs = rows.filter(({ matches }) => matches).map(({ seq }) => seq);
   const page = seqs.slice(0, limit);
-  const runs = await sql<RunRecord>(`${SELECT_RUN} where seq = any(:page) order by seq desc`, { page });
-  if (seqs.length > limit) return { runs, next: page.at(-1) ?? null };
+  if (seqs.length > limit) return { page, next: page.at(-1) ?? null };
   const last = rows.at(-1)?.seq;
-  if (last === undefined) return { runs, next: null };
+  if (last === undefined) return { page, next: null };
   const more = await sql(`select ${candidates(filter)} limit 1`, { ...given, before: last });
-  return { runs, next: more.length > 0 ? last : null };
+  return { page, next: more.length > 0 ? last : null };
 }
 
 /** Returns the range of run numbers that can match, or undefined if there is no such run. */

@@ -3,7 +3,7 @@ import type { PostgresDatabase } from '../database.ts';
 import { readEvents, readLogs } from './history-rows.ts';
 import { readAttempts, readJobs, readSteps } from './job-and-step-rows.ts';
 import { runHours } from './run-hours.ts';
-import { listRuns } from './run-lists.ts';
+import { listHeads, listRuns } from './run-lists.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { findKeyed, RunStarts } from './run-starts.ts';
 import { RunWriteBatches } from './run-write-batches.ts';
@@ -49,6 +49,7 @@ export function postgresRuns(database: PostgresDatabase): RunStore {
         ),
       ),
     countByHour: (tenantId, range) => database.lists.read((sql) => runHours(sql, tenantId, range)),
+    heads: (tenantId, filter) => database.lists.read((sql) => listHeads(sql, tenantId, filter)),
     attempts: (seq) => database.read((sql) => readAttempts(sql, seq)),
     events: (seq, after, limit) => database.read((sql) => readEvents(sql, seq, after, limit)),
     logs: (seq, after, limit, step) => database.read((sql) => readLogs(sql, seq, after, limit, step)),

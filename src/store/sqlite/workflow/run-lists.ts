@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { RunFilter, RunRecord } from '../../ports/index.ts';
+import type { RunFilter } from '../../ports/index.ts';
 import {
   hoursTouched,
   MAX_SCANNED_ROWS,
@@ -19,8 +19,8 @@ const TURN_BYTES = 2 * 1024 * 1024;
 type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'reason' | 'workflowId' | 'createdAt' | 'labels'>;
 
 /** Runs of a page, newest first, and the run number at which the next page starts. */
-interface RunPage {
-  runs: RunRecord[];
+interface RunPage<Run> {
+  runs: Run[];
   next: number | null;
 }
 
@@ -42,8 +42,8 @@ interface Budget {
 }
 
 /** Part of a page. `isOver` tells that no more rows are left. */
-interface ScannedPart extends Budget {
-  runs: RunRecord[];
+interface ScannedPart<Run> extends Budget {
+  runs: Run[];
   last: number | null;
   isOver: boolean;
 }
@@ -53,27 +53,27 @@ export class RunLists {
   readonly #db: Database;
   readonly #sql: ReturnType<typeof statements>;
 
-  /** Scans read only the columns that the filter compares. Whole rows are read only for the runs of the page. */
-  readonly #whole: (seq: number) => RunRecord;
-
-  constructor(db: Database, whole: (seq: number) => RunRecord) {
+  constructor(db: Database) {
     this.#db = db;
-    this.#whole = whole;
     this.#sql = statements(db);
   }
 
-  async page(tenantId: string, filter: RunFilter): Promise<RunPage> {
+  /**
+   * Returns a page of runs as `read` returns them. Scans read only the columns that the filter compares. `read` is called
+   * only for the runs of the page.
+   */
+  async page<Run>(tenantId: string, filter: RunFilter, read: (seq: number) => Run): Promise<RunPage<Run>> {
     const range = await this.#db.read(() => this.#rangeOf(tenantId, filter));
     const isSearch = filter.search !== undefined;
     const rest = { rows: MAX_SCANNED_ROWS, bytes: MAX_SEARCHED_BYTES };
-    const page: RunPage = { runs: [], next: null };
+    const page: RunPage<Run> = { runs: [], next: null };
     while (range) {
       const budget = {
         rows: isSearch ? Math.min(rest.rows, TURN_ROWS) : rest.rows,
         bytes: Math.min(rest.bytes, TURN_BYTES),
       };
       const wanted = filter.limit - page.runs.length;
-      const part = await this.#db.read(() => this.#scan(tenantId, filter, { range, budget, wanted }));
+      const part = await this.#db.read(() => this.#scan(tenantId, filter, { range, budget, wanted, read }));
       page.runs.push(...part.runs);
       if (part.isOver) return { ...page, next: null };
       page.next = part.last;
@@ -99,13 +99,18 @@ export class RunLists {
   }
 
   /** Reads the next rows of a page. Stops before the first row that exceeds the budget or the page. */
-  #scan(
+  #scan<Run>(
     tenantId: string,
     filter: RunFilter,
-    { range, budget, wanted }: { range: ScanRange; budget: Budget; wanted: number },
-  ): ScannedPart {
+    {
+      range,
+      budget,
+      wanted,
+      read,
+    }: { range: ScanRange; budget: Budget; wanted: number; read(seq: number): Run },
+  ): ScannedPart<Run> {
     const search = filter.search === undefined ? undefined : searchedTexts(filter.search);
-    const part: ScannedPart = { runs: [], last: null, isOver: false, rows: 0, bytes: 0 };
+    const part: ScannedPart<Run> = { runs: [], last: null, isOver: false, rows: 0, bytes: 0 };
     for (const row of this.#rows(tenantId, filter, range)) {
       if (part.runs.length === wanted || part.rows === budget.rows || part.bytes >= budget.bytes) return part;
       part.rows++;
@@ -113,7 +118,7 @@ export class RunLists {
       if (!matchesFilter(row, filter)) continue;
       const text = search && this.#textOf(row.seq, search);
       part.bytes += text?.bytes ?? 0;
-      if (text?.isFound !== 0) part.runs.push(this.#whole(row.seq));
+      if (text?.isFound !== 0) part.runs.push(read(row.seq));
     }
     return { ...part, isOver: true };
   }

@@ -1,4 +1,4 @@
-import type { RunStore } from '../../ports/index.ts';
+import type { RunHead, RunStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { LIVE } from './conditions.ts';
 import { runHourCounts } from './run-hours.ts';
@@ -14,7 +14,7 @@ export function sqliteRuns(tables: WorkflowTables): RunStore {
   const sql = statements(db);
   const starts = new RunStarts(tables);
   const writes = new RunWrites(tables);
-  const lists = new RunLists(db, (seq) => rows.recordOf(sql.bySeq.get({ seq })!));
+  const lists = new RunLists(db);
   const countByHour = runHourCounts(db);
   return {
     start: (run, options) => db.write(() => starts.start(run, options)),
@@ -38,7 +38,8 @@ export function sqliteRuns(tables: WorkflowTables): RunStore {
         return row && (tenantId === null || row.tenantId === tenantId) ? rows.recordOf(row) : undefined;
       }),
     finished: (ids) => db.read(() => sql.finished.all({ ids: JSON.stringify(ids) }).map(rows.recordOf)),
-    list: (tenantId, filter) => lists.page(tenantId, filter),
+    list: (tenantId, filter) => lists.page(tenantId, filter, (seq) => rows.recordOf(sql.bySeq.get({ seq })!)),
+    heads: (tenantId, filter) => lists.page(tenantId, filter, (seq) => sql.head.get({ seq })!),
     ofTrace: (tenantId, traceId, limit) =>
       db.read(() => sql.ofTrace.all({ tenantId, traceId, limit }).map(rows.recordOf)),
     countByHour: (tenantId, range) => db.read(() => countByHour(tenantId, range)),
@@ -61,6 +62,9 @@ function statements(db: Database) {
     ofTrace: db.prepare<[{ tenantId: string; traceId: string; limit: number }], RunRow>(
       `${select} indexed by run_trace where tenant_id = :tenantId and trace_id = :traceId order by seq limit :limit`,
     ),
+    head: db.prepare<[{ seq: number }], RunHead>(`
+      select seq, id, status, workflow_id as workflowId, parent_id as parentId, created_at as createdAt,
+        finished_at as finishedAt from run where seq = :seq`),
     byId: db.prepare<[{ id: string }], RunRow>(`${select} where id = :id`),
     finished: db.prepare<[{ ids: string }], RunRow>(
       `${select} where id in (select value from json_each(:ids)) and finished_at is not null`,

@@ -1,9 +1,13 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import type { WebhookDelivery } from '../../../contracts/webhook-deliveries.ts';
 import { call } from '../../api/call.ts';
 import { useLive } from '../../api/live.ts';
 import { usePages } from '../../api/pages.ts';
+import { BulkBar } from '../../ui/bulk/bulk-bar.tsx';
+import { useBulk } from '../../ui/bulk/use-bulk.ts';
+import { useChosen } from '../../ui/bulk/use-chosen.ts';
 import { Filters, useFilters } from '../../ui/filters.tsx';
+import { rememberList } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
 import { shellWord } from '../../ui/shell-word.ts';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
@@ -11,6 +15,7 @@ import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
 import { combined, merged } from './live-list.ts';
+import { replayActions } from './replay-actions.ts';
 
 const STATUSES = [
   ...['accepted', 'running', 'retrying', 'succeeded', 'failed', 'dead', 'interrupted'],
@@ -35,6 +40,12 @@ export default function Deliveries() {
   const [isLive, setLive] = useState(true);
   const [selected, setSelected] = useState(0);
   const [notice, setNotice] = useState('');
+  const chosen = useChosen(filters);
+  const bulk = useBulk('bulk-deliveries', () => {
+    chosen.clear();
+    pages.reload();
+  });
+  useEffect(() => rememberList(pages.items.map(hrefOf)), [pages.items]);
   const { pluginId, event } = filters;
   const live = useLive(
     'streamDeliveries',
@@ -76,6 +87,10 @@ export default function Deliveries() {
       <p class="notice" role="status">
         {notice}
       </p>
+      <BulkBar
+        {...{ bulk, noun: 'deliveries', chosen: chosen.keys.size, onClear: chosen.clear }}
+        actions={replayActions(filters, [...chosen.keys])}
+      />
       {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
       {!pages.error &&
         pages.items.length === 0 &&
@@ -90,19 +105,22 @@ export default function Deliveries() {
             rowHeight={ROW_HEIGHT}
             selected={selected}
             onSelect={setSelected}
-            hrefOf={({ webhookId }) => `/studio/deliveries/${webhookId}`}
+            hrefOf={hrefOf}
             onEnd={pages.loadMore}
+            chosen={chosen}
           >
             {(delivery) => <Row delivery={delivery} />}
           </VirtualList>
           <p class="keys">
-            <kbd>j</kbd> <kbd>k</kbd> select, <kbd>Enter</kbd> open, <kbd>r</kbd> replay
+            <kbd>j</kbd> <kbd>k</kbd> select, <kbd>Enter</kbd> open, <kbd>r</kbd> replay, <kbd>x</kbd> choose
           </p>
         </div>
       )}
     </Page>
   );
 }
+
+const hrefOf = ({ webhookId }: WebhookDelivery): string => `/studio/deliveries/${webhookId}`;
 
 function Row({ delivery }: { delivery: WebhookDelivery }) {
   const { status, pluginId, event, instanceId, receivedAt, durationMs, attempts, reason } = delivery;

@@ -5,6 +5,7 @@ import { call } from '../../api/call.ts';
 import { useQuery } from '../../api/query.ts';
 import { Facts } from '../../ui/facts.tsx';
 import { Json, Preformatted, parsedJson } from '../../ui/json.tsx';
+import { Neighbours } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Section } from '../../ui/section.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
@@ -58,6 +59,7 @@ function Actions({ delivery }: { delivery: WebhookDeliveryDetails }) {
           {problem}
         </span>
       )}
+      <Neighbours href={`/studio/deliveries/${delivery.webhookId}`} />
       <CopyCurl delivery={delivery} />
       <button
         type="button"

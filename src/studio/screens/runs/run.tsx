@@ -5,13 +5,16 @@ import { call, type Reply } from '../../api/call.ts';
 import { outdate, useQuery } from '../../api/query.ts';
 import { Facts } from '../../ui/facts.tsx';
 import { Json } from '../../ui/json.tsx';
+import { Neighbours } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Section } from '../../ui/section.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
+import { exportRun } from './export-run.ts';
 import { labelTexts } from './labels.ts';
+import { RerunPanel } from './rerun-panel.tsx';
 import { StepPanel } from './step-panel.tsx';
 import { rowsOf } from './timeline.ts';
 import { Waterfall } from './waterfall.tsx';
@@ -44,7 +47,7 @@ export default function Run() {
 }
 
 function Actions({ run }: { run: WorkflowRun }) {
-  const { route } = useLocation();
+  const { route, path } = useLocation();
   const [problem, setProblem] = useState('');
   const attempt = (action: () => Promise<void>) => () =>
     void action().catch((error: Error) => setProblem(error.message));
@@ -56,6 +59,8 @@ function Actions({ run }: { run: WorkflowRun }) {
     await call('cancelRun', { params: { runId: run.id } });
     outdate('getRun', 'listRunSteps');
   });
+  const exported = attempt(() => exportRun(run.id));
+  const edit = (): void => route(`${path}?rerun=`, true);
   const hasEnded = ENDED.includes(run.status);
   return (
     <>
@@ -64,8 +69,15 @@ function Actions({ run }: { run: WorkflowRun }) {
           {problem}
         </span>
       )}
+      <Neighbours href={`/studio/runs/${run.id}`} />
+      <button type="button" onClick={exported}>
+        Export
+      </button>
       <button type="button" disabled={hasEnded || run.status === 'cancelling'} onClick={cancel}>
         Cancel
+      </button>
+      <button type="button" disabled={!hasEnded} onClick={edit}>
+        Edit and run again
       </button>
       <button type="button" class="primary" disabled={!hasEnded} onClick={rerun}>
         Run again
@@ -78,8 +90,9 @@ type Steps = Reply<'listRunSteps'>['items'];
 
 function Details({ run, steps }: { run: WorkflowRun; steps: Steps }) {
   const { query, path, route } = useLocation();
-  const selected = steps.find(({ id }) => id === query.step) ?? firstToShow(steps);
+  const selected = steps.find(({ id }) => id === (query.step ?? query.rerun)) ?? firstToShow(steps);
   const select = (stepId: string): void => route(`${path}?step=${encodeURIComponent(stepId)}`, true);
+  const openRerun = (stepId: string): void => route(`${path}?rerun=${encodeURIComponent(stepId)}`, true);
   const why = whyWaiting(run);
   return (
     <>
@@ -97,7 +110,17 @@ function Details({ run, steps }: { run: WorkflowRun; steps: Steps }) {
           onSelect={select}
         />
       </Section>
-      {selected && <StepPanel run={run} steps={steps} step={selected} onSelect={select} />}
+      {query.rerun !== undefined && ENDED.includes(run.status) && (
+        <RerunPanel
+          key={`${run.id} ${query.rerun}`}
+          run={run}
+          fromStep={query.rerun || undefined}
+          onClose={() => route(path, true)}
+        />
+      )}
+      {selected && (
+        <StepPanel run={run} steps={steps} step={selected} onSelect={select} onRerun={openRerun} />
+      )}
       <Section title="Input">
         <Json value={run.input} label="Input" />
       </Section>

@@ -1,7 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { WorkflowRun } from '../../../contracts/workflow-records.ts';
 import { usePages } from '../../api/pages.ts';
+import { BulkBar } from '../../ui/bulk/bulk-bar.tsx';
+import { useBulk } from '../../ui/bulk/use-bulk.ts';
+import { useChosen } from '../../ui/bulk/use-chosen.ts';
 import { Filters, useFilters } from '../../ui/filters.tsx';
+import { rememberList } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
 import { shellWord } from '../../ui/shell-word.ts';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
@@ -36,6 +40,12 @@ export default function Runs() {
   useEffect(() => {
     if (isSearching && !isLoading) loadMore();
   }, [isSearching, isLoading]);
+  const chosen = useChosen(filters);
+  const bulk = useBulk('bulk-runs', () => {
+    chosen.clear();
+    pages.reload();
+  });
+  useEffect(() => rememberList(pages.items.map(hrefOf)), [pages.items]);
   return (
     <Page
       title="Runs"
@@ -47,6 +57,10 @@ export default function Runs() {
       }
     >
       <Filters filters={FILTERS} values={filters} onChange={change} />
+      <BulkBar
+        {...{ bulk, noun: 'runs', chosen: chosen.keys.size, onClear: chosen.clear }}
+        actions={runActions(filters, [...chosen.keys])}
+      />
       {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
       {isSearching && <Loading what="runs" />}
       {!error && isComplete && items.length === 0 && <None />}
@@ -59,18 +73,30 @@ export default function Runs() {
             rowHeight={ROW_HEIGHT}
             selected={selected}
             onSelect={setSelected}
-            hrefOf={({ id }) => `/studio/runs/${id}`}
+            hrefOf={hrefOf}
             onEnd={pages.loadMore}
+            chosen={chosen}
           >
             {(run) => <Row run={run} />}
           </VirtualList>
           <p class="keys">
-            <kbd>j</kbd> <kbd>k</kbd> select, <kbd>Enter</kbd> open
+            <kbd>j</kbd> <kbd>k</kbd> select, <kbd>Enter</kbd> open, <kbd>x</kbd> choose
           </p>
         </div>
       )}
     </Page>
   );
+}
+
+const hrefOf = ({ id }: WorkflowRun): string => `/studio/runs/${id}`;
+
+function runActions(filter: object, runIds: readonly string[]) {
+  const action = (endpoint: 'cancelRuns' | 'rerunRuns', label: string) => ({
+    label,
+    chosen: { endpoint, label, body: { runIds } },
+    all: { endpoint, label, body: { filter } },
+  });
+  return [action('cancelRuns', 'Cancel'), action('rerunRuns', 'Rerun')];
 }
 
 function Row({ run }: { run: WorkflowRun }) {

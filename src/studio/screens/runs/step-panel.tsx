@@ -11,12 +11,13 @@ interface StepPanelProps {
   steps: readonly RunStep[];
   step: RunStep;
   onSelect: (stepId: string) => void;
+  onRerun: (stepId: string) => void;
 }
 
 const LOG_LINES = 500;
 
 /** The selected step: its attempts, its output and its log. */
-export function StepPanel({ run, steps, step, onSelect }: StepPanelProps) {
+export function StepPanel({ run, steps, step, onSelect, onRerun }: StepPanelProps) {
   const index = steps.indexOf(step);
   const why = whyStepWaits(step);
   const move = (to: number) => {
@@ -32,6 +33,11 @@ export function StepPanel({ run, steps, step, onSelect }: StepPanelProps) {
       title={`Step ${step.id}`}
       actions={
         <>
+          {run.finishedAt !== null && (
+            <button type="button" onClick={() => onRerun(step.id)}>
+              Rerun from here
+            </button>
+          )}
           {move(index - 1)}
           {move(index + 1)}
         </>

@@ -1,4 +1,5 @@
 import type { AccessRule, AuditOutcome, Caller } from '../../../../contracts/index.ts';
+import { isRecord } from '../../../../kit/data/is-record.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { AuditedCall, AuditLog } from './audit-log.ts';
@@ -35,7 +36,7 @@ export async function recordCall(
   logger: Logger,
 ): Promise<void> {
   const outcome = end.outcome ?? outcomeOf(status);
-  if (outcome === undefined) return;
+  if (outcome === undefined || (call.rule.hasDryRun && isDryRun(body))) return;
   const recorded: AuditedCall = { ...call, parts: { params, query, body, reply }, status, outcome };
   try {
     await audit.record(recorded);
@@ -60,6 +61,10 @@ export async function recordCall(
       { details: { status }, cause: error },
     );
   }
+}
+
+function isDryRun(body: unknown): boolean {
+  return isRecord(body) && body.dryRun === true;
 }
 
 function outcomeOf(status: number): AuditOutcome | undefined {

@@ -9,30 +9,39 @@ import type {
 } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { type FoundStep, foundIn } from '../definition/found-step.ts';
-import { type JobPart, partsOf, type RunParts, type StepPart, stepIdOf, stepsOf } from '../run/parts.ts';
+import { type JobPart, type RunParts, type StepPart, stepIdOf, stepsOf } from '../run/parts.ts';
 import { isFinal } from '../states.ts';
 import { FAILED_STATES } from '../transition/results.ts';
 
 type Kept = { jobs: LoadedRun['jobs']; steps: LoadedRun['steps'] };
+
+export interface RerunFrom {
+  /** Id of the first step to repeat, in the form `<job>.<step>`. */
+  fromStep: string;
+  /** Whether only results that this step depends on are reused. Other steps could read the changed input. */
+  onlyNeeded: boolean;
+}
 
 /**
  * Returns the jobs and steps that a rerun reuses from the original run. Throws VALIDATION_ERROR if `fromStep` is
  * unknown, or if an earlier step of its job failed without `continueOnError`.
  */
 export function partsBefore(
-  fromStep: string,
-  loaded: LoadedRun,
+  { fromStep, onlyNeeded }: RerunFrom,
+  groups: RunParts,
+  run: RunRecord,
   workflow: CompiledWorkflow,
   attempts: readonly AttemptRecord[],
 ): NonNullable<StartOptions['parts']> {
-  const groups = partsOf(workflow, loaded);
   const start = stepsOf(groups).find((part) => stepIdOf(part) === fromStep);
   if (!start)
     throw new PlatformError(
       'VALIDATION_ERROR',
       `The run has no step "${fromStep}"; steps are named "<job>.<step>".`,
     );
-  const kept = workflow.code ? beforeInCode(start, loaded.run) : beforeInJobs(start, groups, workflow);
+  const kept = workflow.code
+    ? beforeInCode(start, run)
+    : beforeInJobs(start, groups, workflow, onlyNeeded ? neededBy(start, workflow) : undefined);
   const taken = new Set(kept.steps.map(({ jobKey, index }) => `${jobKey} ${index}`));
   return { ...kept, attempts: attempts.filter(({ jobKey, index }) => taken.has(`${jobKey} ${index}`)) };
 }
@@ -90,11 +99,25 @@ function anew(job: JobRecord): JobRecord {
   };
 }
 
+/** Returns the ids of the job of a step and of all jobs that it needs, directly or indirectly. */
+function neededBy({ job: { job } }: StepPart, { jobs }: CompiledWorkflow): ReadonlySet<string> {
+  const needed = new Set([job.id]);
+  // Each job of a set is visited once, also those that are added during the iteration.
+  for (const id of needed) for (const other of jobs.find((one) => one.id === id)!.needs) needed.add(other);
+  return needed;
+}
+
 /**
  * Returns the completed jobs that do not depend on a repeated job. Also returns the completed steps of repeated jobs
- * before the first step to repeat.
+ * before the first step to repeat. If `needed` is given, nothing of other jobs is returned, and nothing of other
+ * combinations of the step's matrix.
  */
-function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkflow): Kept {
+function beforeInJobs(
+  start: StepPart,
+  groups: RunParts,
+  workflow: CompiledWorkflow,
+  needed?: ReadonlySet<string>,
+): Kept {
   const own = start.job.job.id;
   const broken = new Set([own]);
   for (const { job, parts } of groups.values()) if (!parts?.every(isDone)) broken.add(job.id);
@@ -105,9 +128,10 @@ function beforeInJobs(start: StepPart, groups: RunParts, workflow: CompiledWorkf
   const kept: Kept = { jobs: [], steps: [] };
   for (const { job, parts } of groups.values()) {
     // A dependent job runs again, because its inputs can change in the rerun.
-    if (dependent.has(job.id) && job.id !== own) continue;
+    if ((dependent.has(job.id) && job.id !== own) || needed?.has(job.id) === false) continue;
     for (const part of parts ?? []) {
-      if (part !== start.job && isDone(part)) {
+      if (needed && job.id === own && part !== start.job) kept.jobs.push(anew(part.record));
+      else if (part !== start.job && isDone(part)) {
         kept.jobs.push(part.record);
         kept.steps.push(
           ...part.steps.filter(({ record }) => isFinal(record.status)).map(({ record }) => record),

@@ -1,5 +1,5 @@
 import type { RunLabels, RunStatus, WaitReason } from '../../../../contracts/index.ts';
-import type { JsonValue } from '../../../../store/ports/index.ts';
+import type { JsonValue, RunFilter } from '../../../../store/ports/index.ts';
 import type { PageRequest } from './pages.ts';
 
 export interface NewRunRequest {
@@ -12,7 +12,8 @@ export interface NewRunRequest {
   labels?: RunLabels | undefined;
 }
 
-export interface ListFilter extends PageRequest {
+/** Conditions that runs of a list or a bulk action must meet. */
+export interface RunConditions {
   status?: RunStatus | undefined;
   waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;
@@ -20,4 +21,11 @@ export interface ListFilter extends PageRequest {
   from?: number | undefined;
   to?: number | undefined;
   search?: string | undefined;
+}
+
+export interface ListFilter extends PageRequest, RunConditions {}
+
+/** Returns the filter of the store for workflow runs. */
+export function storeFilter({ label, ...conditions }: RunConditions): Omit<RunFilter, 'limit'> {
+  return { ...conditions, kind: 'workflow', labels: label };
 }

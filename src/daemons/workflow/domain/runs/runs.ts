@@ -22,9 +22,9 @@ import type { Starter, StartRequest } from '../starts/run-admission.ts';
 import type { RunStarter } from '../starts/run-starter.ts';
 import { isFinal } from '../states.ts';
 import { type Page, type PageRequest, seqOf } from './pages.ts';
-import { partsBefore } from './rerun-parts.ts';
+import { requireRun } from './require-run.ts';
 import { countRunsByHour } from './run-hours.ts';
-import type { ListFilter, NewRunRequest } from './run-requests.ts';
+import { type ListFilter, type NewRunRequest, storeFilter } from './run-requests.ts';
 import { type CheckSignal, requireOutputSize } from './signal-check.ts';
 
 export interface RunsDeps {
@@ -77,12 +77,10 @@ export class Runs {
     return { ...viewRun(loaded.run), jobs: viewJobs(loaded, workflow) };
   }
 
-  async list(tenantId: string, { cursor, label, ...filter }: ListFilter): Promise<Page<WorkflowRun>> {
+  async list(tenantId: string, { cursor, limit, ...filter }: ListFilter): Promise<Page<WorkflowRun>> {
     const { runs, next } = await this.#deps.store.list(tenantId, {
-      ...filter,
-      kind: 'workflow',
-      labels: label,
-      before: seqOf(cursor),
+      ...storeFilter(filter),
+      ...{ limit, before: seqOf(cursor) },
     });
     return { items: runs.map(viewRun), nextCursor: next === null ? null : String(next) };
   }
@@ -99,36 +97,6 @@ export class Runs {
 
   async cancel(tenantId: string, id: string): Promise<CancelResult> {
     return this.#deps.engine.cancel(await this.#find(tenantId, id));
-  }
-
-  async rerun(
-    tenantId: string,
-    id: string,
-    fromStep: string | undefined,
-    who: Starter,
-  ): Promise<WorkflowRun> {
-    const { store, starter } = this.#deps;
-    const { loaded, workflow } = await this.#load(tenantId, id);
-    const { run } = loaded;
-    if (!isFinal(run.status)) {
-      const message = `Run ${id} is ${run.status}; it can be run again once it has ended.`;
-      throw new PlatformError('CONFLICT', message);
-    }
-    const parts =
-      fromStep === undefined
-        ? undefined
-        : partsBefore(fromStep, loaded, workflow, await store.attempts(run.seq));
-    const request: StartRequest = {
-      kind: run.kind,
-      workflow,
-      input: JSON.parse(run.input),
-      trigger: 'rerun',
-      priority: run.priority,
-      rerunOf: run.id,
-      labels: run.labels === null ? undefined : JSON.parse(run.labels),
-      parts,
-    };
-    return viewRun(await starter.start(request, who));
   }
 
   /**
@@ -217,11 +185,8 @@ export class Runs {
     return isFinal((await this.#find(tenantId, id)).status);
   }
 
-  async #find(tenantId: string, id: string): Promise<RunRecord> {
-    const run = await this.#deps.store.find(tenantId, id);
-    // Background jobs are included, because an operator can decide the outcome of an interrupted job.
-    if (run) return run;
-    throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `There is no run "${id}".`, { details: { runId: id } });
+  #find(tenantId: string, id: string): Promise<RunRecord> {
+    return requireRun(this.#deps.store, tenantId, id);
   }
 
   async #loadWith<Of>(tenantId: string, id: string, definitionOf: (hash: string) => Promise<Of>) {

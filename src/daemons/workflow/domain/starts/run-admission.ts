@@ -84,19 +84,14 @@ export class RunAdmission {
    * idempotency key belongs to another request.
    */
   async admit(request: StartRequest, starter: Starter): Promise<Admitted> {
-    const { evaluator, checkCodeInput, store, clock } = this.#deps;
+    const { store, clock } = this.#deps;
     const { workflow, parent, idempotency } = request;
-    const { tenantId } = starter;
-    const part = { part: 'input', tenantId } as const;
-    const input = await checkedValue(evaluator, workflow.inputSchema, request.input, part);
-    const inputJson = JSON.stringify(input);
-    if (inputJson.length > MAX_INPUT_CHARS) throw tooLarge('input');
     if (parent && parent.depth + 1 > MAX_RUN_DEPTH)
       throw new PlatformError(
         'VALIDATION_ERROR',
         `Workflows start each other ${MAX_RUN_DEPTH} levels deep; this one would go deeper.`,
       );
-    if (workflow.code) await checkCodeInput(workflow.code, input, { tenantId });
+    const { input, inputJson } = await this.checkInput(request, starter);
     const run = await this.#newRun(request, starter, input, inputJson);
     const started = await store.start(run, {
       definition: { hash: workflow.hash, workflowId: run.workflowId, body: workflow.body },
@@ -120,6 +115,20 @@ export class RunAdmission {
       throw overLimit(started.limit, run, this.#limitsOf(run.tenantId), clock.now());
     const { run: stored, supersedes } = started;
     return { run: stored, isNew: true, fresh: request.parts === undefined, supersedes };
+  }
+
+  /** Returns the input with its defaults. Throws VALIDATION_ERROR if the workflow does not accept it. */
+  async checkInput(
+    { workflow, input: given }: Pick<StartRequest, 'workflow' | 'input'>,
+    { tenantId }: Pick<Starter, 'tenantId'>,
+  ): Promise<{ input: JsonValue; inputJson: string }> {
+    const { evaluator, checkCodeInput } = this.#deps;
+    const part = { part: 'input', tenantId } as const;
+    const input = await checkedValue(evaluator, workflow.inputSchema, given, part);
+    const inputJson = JSON.stringify(input);
+    if (inputJson.length > MAX_INPUT_CHARS) throw tooLarge('input');
+    if (workflow.code) await checkCodeInput(workflow.code, input, { tenantId });
+    return { input, inputJson };
   }
 
   #limitsOf(tenantId: string): NonNullable<StartOptions['limits']> | undefined {

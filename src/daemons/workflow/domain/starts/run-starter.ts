@@ -1,4 +1,4 @@
-import type { RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import { type Idempotency, isRepeat, keyTaken } from './idempotency.ts';
 import {
   type Admitted,
@@ -33,6 +33,11 @@ export class RunStarter {
     const admitted = await this.#admission.admit(request, starter);
     await this.#deps.engine.schedule(admitted);
     return admitted.run;
+  }
+
+  /** Returns the input that a start would store. Throws VALIDATION_ERROR if the workflow does not accept it. */
+  async checkInput(request: Pick<StartRequest, 'workflow' | 'input'>, starter: Starter): Promise<JsonValue> {
+    return (await this.#admission.checkInput(request, starter)).input;
   }
 
   /**

@@ -1,12 +1,10 @@
-import type { DeliveryStatus } from '../../../../../contracts/index.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { DeliveryStatus, RunError } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
-import { minutes } from '../../../../../kit/time/duration.ts';
+import { minutes, seconds } from '../../../../../kit/time/duration.ts';
 import type {
-  DeliveryCursor,
-  DeliveryFilter,
-  DeliveryPage,
   DeliveryRecord,
   KeyValueStore,
   NewDelivery,
@@ -16,6 +14,12 @@ import type { WebhookDispatcher } from '../dispatch/webhook-dispatcher.ts';
 import { payloadOf } from '../receive/payload.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
 import { requireDelivery } from './deliveries.ts';
+import {
+  type BulkReplay,
+  type BulkReplayed,
+  ReplaySelection,
+  type SelectedDelivery,
+} from './replay-selection.ts';
 
 export interface ReplaysDeps {
   inbox: WebhookInbox;
@@ -32,14 +36,6 @@ export interface Call {
   traceId: string;
 }
 
-export interface BulkReplay {
-  status: DeliveryStatus;
-  pluginId?: string | undefined;
-  event?: string | undefined;
-  since: number;
-  limit: number;
-}
-
 interface Replayed {
   webhookId: string;
   replayOf: string;
@@ -48,15 +44,17 @@ interface Replayed {
 /** Statuses of deliveries that ended without a handler run. Such deliveries cannot be replayed. */
 const UNHANDLED: ReadonlySet<DeliveryStatus> = new Set(['refused', 'challenge', 'duplicate']);
 const UNFINISHED: ReadonlySet<DeliveryStatus> = new Set(['accepted', 'retrying', 'running']);
-const PAGE = 200;
-/** A cursor before the first delivery. */
-const FIRST: DeliveryCursor = { receivedAt: 0, position: 0 };
+/** Deliveries that a call with a cursor examines at most, so that it ends soon when most were replayed before. */
+const MAX_EXAMINED = 5000;
 /**
  * Cache scope of the claims of bulk replays. A claim is needed only until the record shows that the delivery was
  * replayed.
  */
 const CLAIMS = 'webhook-replay';
 const CLAIM_MS = minutes(1);
+/** Time that a call with a cursor waits for the claim of another call. */
+const CLAIM_WAIT_MS = seconds(2);
+const CLAIM_POLL_MS = 20;
 
 /** Replays recorded deliveries. @spec docs/webhooks.md "Records" */
 export class Replays {
@@ -74,16 +72,44 @@ export class Replays {
     return this.#replayRecord(await requireDelivery(this.#deps.inbox, namespaceId, webhookId), call);
   }
 
-  async replayMany(namespaceId: string, { status, limit, ...filter }: BulkReplay, call: Call) {
-    const items: Replayed[] = [];
-    let skipped = 0;
-    for await (const id of this.#matching(namespaceId, { ...filter, status: [status] })) {
-      if (items.length >= limit) return { items, skipped, more: true };
-      const replayed = await this.#replayOnce(id, call);
-      if (replayed) items.push(replayed);
-      else skipped++;
+  /**
+   * Replays many deliveries, one batch per call. A delivery that was replayed is never replayed again. With a cursor,
+   * a call stops at a delivery that another call has claimed, because that call can have died before the replay.
+   */
+  async replayMany(namespaceId: string, request: BulkReplay, call: Call) {
+    const selection = await ReplaySelection.open(this.#deps, namespaceId, request);
+    const done: BulkReplayed = { items: [], refused: [], skipped: 0 };
+    const reply = { ...done, matching: null, paused: null };
+    if (request.dryRun) {
+      const matching = await selection.matching();
+      return {
+        ...reply,
+        matching,
+        more: false,
+        nextCursor: matching.count > 0 ? selection.cursorAt() : null,
+      };
     }
-    return { items, skipped, more: false };
+    const hasCursor = request.cursor !== undefined;
+    let examined = 0;
+    let at: readonly number[] | undefined;
+    for await (const selected of selection.deliveries()) {
+      if (done.items.length >= request.limit || (hasCursor && ++examined > MAX_EXAMINED))
+        return { ...reply, ...done, more: true, nextCursor: selection.cursorAt(at) };
+      const outcome = await this.#replaySelected(namespaceId, selected, call, hasCursor ? CLAIM_WAIT_MS : 0);
+      if (outcome === 'claimed' && hasCursor)
+        return {
+          ...reply,
+          ...done,
+          paused: claimed(selected),
+          more: true,
+          nextCursor: selection.cursorAt(at),
+        };
+      if (typeof outcome === 'string') done.skipped++;
+      else if ('error' in outcome) done.refused.push(outcome);
+      else done.items.push(outcome);
+      ({ at } = selected);
+    }
+    return { ...reply, ...done, more: false, nextCursor: null };
   }
 
   /**
@@ -133,46 +159,63 @@ export class Replays {
   }
 
   /**
-   * Returns the ids of deliveries that match the filter, oldest first. Deliveries that are created during the iteration
-   * are excluded.
+   * Returns the delivery if a replay is possible and needed. A replay is not needed if the delivery was already
+   * replayed, or failed and was then redelivered successfully.
    */
-  async *#matching(namespaceId: string, filter: DeliveryFilter): AsyncGenerator<string> {
-    const newest = await this.#deps.inbox.latest();
-    for (let after: DeliveryCursor | null = FIRST; after; ) {
-      const page: DeliveryPage = await this.#deps.inbox.list(namespaceId, { ...filter, limit: PAGE, after });
-      for (const { webhookId, position } of page.items) if (position <= newest) yield webhookId;
-      after = page.next;
+  async #findUnhandled(namespaceId: string, webhookId: string): Promise<DeliveryRecord | undefined> {
+    const record = await requireDelivery(this.#deps.inbox, namespaceId, webhookId);
+    if (record.body === null || record.replayedBy !== null) return undefined;
+    if (!this.#deps.targets.find(record.pluginId, record.event)) return undefined;
+    if (record.status === 'succeeded' || record.marker === null) return record;
+    return (await this.#deps.inbox.isSettled(record.marker, this.#deps.clock.now())) ? undefined : record;
+  }
+
+  async #replaySelected(
+    namespaceId: string,
+    { webhookId, isReplayed }: SelectedDelivery,
+    call: Call,
+    waitMs: number,
+  ): Promise<Replayed | 'handled' | 'claimed' | BulkReplayed['refused'][number]> {
+    if (isReplayed) return 'handled';
+    try {
+      return await this.#replayOnce(namespaceId, webhookId, call, waitMs);
+    } catch (error) {
+      if (!(error instanceof PlatformError) || error.status >= 500) throw error;
+      const { code, message, details } = error;
+      return { webhookId, error: { code, message, details } };
     }
   }
 
   /**
-   * Returns the delivery if a replay is possible and needed. A replay is not needed if the delivery was already
-   * replayed or redelivered successfully.
+   * Replays a delivery unless no replay is needed, or another call has claimed it. Concurrent bulk replays in all
+   * processes replay a delivery only once.
    */
-  async #findUnhandled(webhookId: string): Promise<DeliveryRecord | undefined> {
-    const record = await this.#deps.inbox.find(webhookId);
-    if (!record || record.body === null || record.replayedBy !== null) return undefined;
-    if (!this.#deps.targets.find(record.pluginId, record.event)) return undefined;
-    const isSettled =
-      record.marker !== null && (await this.#deps.inbox.isSettled(record.marker, this.#deps.clock.now()));
-    return isSettled ? undefined : record;
-  }
-
-  /**
-   * Replays a delivery, or returns undefined if no replay is needed. Concurrent bulk replays in all processes replay a
-   * delivery only once.
-   */
-  async #replayOnce(webhookId: string, call: Call): Promise<Replayed | undefined> {
-    if (!(await this.#findUnhandled(webhookId))) return undefined;
-    if (!(await this.#deps.cache.setIfAbsent(CLAIMS, webhookId, call.requestId, CLAIM_MS))) return undefined;
+  async #replayOnce(
+    namespaceId: string,
+    webhookId: string,
+    call: Call,
+    waitMs: number,
+  ): Promise<Replayed | 'handled' | 'claimed'> {
+    const { cache } = this.#deps;
+    for (let waited = 0; ; waited += CLAIM_POLL_MS) {
+      if (!(await this.#findUnhandled(namespaceId, webhookId))) return 'handled';
+      if (await cache.setIfAbsent(CLAIMS, webhookId, call.requestId, CLAIM_MS)) break;
+      if (waited >= waitMs) return 'claimed';
+      await pause(CLAIM_POLL_MS);
+    }
     let replayed: Replayed | undefined;
     try {
       // The delivery is checked again, because another bulk replay might have finished after the first check.
-      const record = await this.#findUnhandled(webhookId);
+      const record = await this.#findUnhandled(namespaceId, webhookId);
       replayed = record && (await this.#replayRecord(record, call));
-      return replayed;
+      return replayed ?? 'handled';
     } finally {
-      if (!replayed) await this.#deps.cache.delete(CLAIMS, webhookId);
+      if (!replayed) await cache.delete(CLAIMS, webhookId);
     }
   }
+}
+
+function claimed({ webhookId }: SelectedDelivery): RunError {
+  const message = `Delivery ${webhookId} is claimed by another bulk replay. The claim ends within a minute.`;
+  return { code: 'CONFLICT', message, details: { webhookId } };
 }

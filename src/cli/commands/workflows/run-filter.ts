@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import { type CallInput, type cancelRuns, RunStatus, WaitReason } from '../../../contracts/index.ts';
+import { labelsOf } from '../../label-flag.ts';
+import { UsageError } from '../../parse-args.ts';
+import { parseSince } from '../logs/filter.ts';
+
+/** Flags that filter runs, in lists and in bulk actions. */
+export const runFilterFlags = {
+  status: RunStatus.optional().describe('only with this status'),
+  waitingFor: WaitReason.optional().describe('only runs waiting for this'),
+  workflow: z.string().optional().describe('only runs of this workflow'),
+  label: z.array(z.string()).default([]).describe('only runs with this label: k=v, repeatable'),
+  since: z.string().optional().describe('created since: 30s, 10m, 2h, 1d ago, or a time'),
+  until: z.string().optional().describe('created before: like --since'),
+  search: z.string().min(1).optional().describe('text in the input, or the id of a run'),
+};
+
+type RunFilter = NonNullable<CallInput<typeof cancelRuns>['body']['filter']>;
+type FilterFlags = z.output<z.ZodObject<typeof runFilterFlags>>;
+
+/** Returns the filter of the flags. Ages count from `now`, in epoch ms. */
+export function runFilterOf(flags: FilterFlags, now: number): RunFilter {
+  const { status, waitingFor, workflow, label, since, until, search } = flags;
+  const labels = label.flatMap((flag) =>
+    Object.entries(labelsOf([flag])).map(([key, value]) => `${key}:${value}`),
+  );
+  return {
+    ...{ status, waitingReason: waitingFor, workflowId: workflow, search },
+    ...(labels.length === 0 ? {} : { label: labels }),
+    ...(since === undefined ? {} : { from: parseSince(since, now) }),
+    ...(until === undefined ? {} : { to: parseSince(until, now, '--until') }),
+  };
+}
+
+/**
+ * Returns the filter of a bulk action, or undefined if the command names a run. Throws UsageError if it names both or
+ * neither.
+ */
+export function bulkFilterOf(
+  { run, all, ...flags }: FilterFlags & { run?: string | undefined; all: boolean },
+  now: number,
+): RunFilter | undefined {
+  const filter = runFilterOf(flags, now);
+  const hasFilter = all || Object.values(filter).some((value) => value !== undefined);
+  if (hasFilter === (run !== undefined))
+    throw new UsageError(
+      'Pass a run id, or --all or a filter: --status, --waiting-for, --workflow, --label, --since, --until, --search.',
+    );
+  return hasFilter ? filter : undefined;
+}

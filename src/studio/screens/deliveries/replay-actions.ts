@@ -1,0 +1,18 @@
+import type { BulkJob } from '../../ui/bulk/use-bulk.ts';
+
+/** Statuses of deliveries that ended in a handler. Only these can be replayed. */
+const REPLAYABLE = ['succeeded', 'failed', 'dead', 'interrupted'];
+
+/** Bulk actions of the list of deliveries. */
+export function replayActions(
+  { status, since, ...filters }: Partial<Record<string, string>>,
+  webhookIds: readonly string[],
+): Array<{ label: string; chosen: BulkJob; all: BulkJob | undefined }> {
+  const job = (body: Record<string, unknown>): BulkJob => ({
+    ...{ endpoint: 'replayDeliveries', label: 'Replay', body },
+  });
+  const from = since === undefined ? {} : { since: /^\d+$/.test(since) ? Number(since) : since };
+  const canReplay = status === undefined || REPLAYABLE.includes(status);
+  const all = canReplay ? job({ ...filters, ...from, status: status ?? REPLAYABLE }) : undefined;
+  return [{ label: 'Replay', chosen: job({ webhookIds }), all }];
+}

@@ -1,0 +1,151 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { call, type Input, type Reply } from '../../api/call.ts';
+
+export type BulkEndpoint = 'replayDeliveries' | 'cancelRuns' | 'rerunRuns';
+
+/** A bulk action and what it acts on. It is stored as it is, so that it survives a reload of the page. */
+export interface BulkJob {
+  endpoint: BulkEndpoint;
+  /** `Replay`, for buttons and questions. */
+  label: string;
+  /** The selection, as the fields of the call. */
+  body: Record<string, unknown>;
+}
+
+interface Progress {
+  job: BulkJob;
+  cursor: string;
+  total: number;
+  isTotalKnown: boolean;
+  done: number;
+  skipped: number;
+  refused: string[];
+}
+
+export type BulkState =
+  | { phase: 'idle'; message: string; isFailed: boolean }
+  | { phase: 'counting'; job: BulkJob }
+  | { phase: 'asking'; progress: Progress; sample: string[] }
+  | { phase: 'working' | 'stopped'; progress: Progress; reason: string };
+
+export interface Bulk {
+  state: BulkState;
+  /** Counts what matches. Nothing is changed before `confirm`. */
+  ask(job: BulkJob): void;
+  confirm(): void;
+  /** Stops between two calls. What is done stays done. */
+  stop(): void;
+  forget(): void;
+}
+
+const BATCH = 50;
+const PAUSE_MS = 1000;
+const MAX_PAUSES = 90;
+const IDLE: BulkState = { phase: 'idle', message: '', isFailed: false };
+
+/**
+ * State of the bulk actions of a list. The browser drives the action batch by batch. Its cursor is stored before each
+ * call, so that an action continues after a reload, and a repeated call does nothing twice.
+ */
+export function useBulk(storageKey: string, onDone: () => void): Bulk {
+  const [state, setState] = useState<BulkState>(() => restored(storageKey));
+  const isStopped = useRef(false);
+  // Leaving the screen stops the action. It is offered again when the screen is opened.
+  const stop = (): void => {
+    isStopped.current = true;
+  };
+  useEffect(() => stop, []);
+
+  const finish = ({ job, done, skipped, refused }: Progress): void => {
+    sessionStorage.removeItem(storageKey);
+    const parts = [
+      `${job.label}: ${done} done.`,
+      ...(skipped > 0 ? [`${skipped} were skipped, because they were handled before.`] : []),
+      ...(refused.length > 0 ? [`${refused.length} were refused: ${refused[0]}`] : []),
+    ];
+    setState({ phase: 'idle', message: parts.join(' '), isFailed: refused.length > 0 });
+    onDone();
+  };
+
+  const work = async (started: Progress): Promise<void> => {
+    isStopped.current = false;
+    let progress = started;
+    for (let pauses = 0; ; ) {
+      sessionStorage.setItem(storageKey, JSON.stringify(progress));
+      if (isStopped.current) return setState({ phase: 'stopped', progress, reason: 'Stopped.' });
+      setState({ phase: 'working', progress, reason: '' });
+      try {
+        const reply = await callBulk(progress.job, { cursor: progress.cursor, limit: BATCH });
+        const next = added(progress, reply);
+        if (next === null) return finish(ended(progress, reply));
+        progress = next;
+        const paused = 'paused' in reply ? reply.paused : null;
+        pauses = paused && reply.items.length === 0 ? pauses + 1 : 0;
+        if (paused && (paused.code === 'QUOTA_EXCEEDED' || pauses > MAX_PAUSES))
+          return setState({ phase: 'stopped', progress, reason: paused.message });
+        if (paused) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      } catch (error) {
+        return setState({ phase: 'stopped', progress, reason: (error as Error).message });
+      }
+    }
+  };
+
+  const ask = async (job: BulkJob): Promise<void> => {
+    setState({ phase: 'counting', job });
+    try {
+      const { matching, nextCursor } = await callBulk(job, { dryRun: true });
+      if (!matching || nextCursor === null)
+        return setState({ phase: 'idle', message: 'Nothing matches.', isFailed: false });
+      const { count: total, isComplete: isTotalKnown } = matching;
+      const counts = { total, isTotalKnown, done: 0, skipped: 0, refused: [] };
+      setState({
+        phase: 'asking',
+        progress: { job, cursor: nextCursor, ...counts },
+        sample: matching.sample.map((item) => ('webhookId' in item ? item.webhookId : item.id)),
+      });
+    } catch (error) {
+      setState({ phase: 'idle', message: (error as Error).message, isFailed: true });
+    }
+  };
+
+  return {
+    state,
+    ask: (job) => void ask(job),
+    confirm() {
+      if (state.phase === 'asking' || state.phase === 'stopped') void work(state.progress);
+    },
+    stop,
+    forget() {
+      sessionStorage.removeItem(storageKey);
+      setState(IDLE);
+    },
+  };
+}
+
+type BulkReply = Reply<BulkEndpoint>;
+
+function callBulk({ endpoint, body }: BulkJob, fields: Record<string, unknown>): Promise<BulkReply> {
+  return call(endpoint, { body: { ...body, ...fields } } as Input<BulkEndpoint>);
+}
+
+function ended(progress: Progress, reply: BulkReply): Progress {
+  return {
+    ...progress,
+    done: progress.done + reply.items.length,
+    skipped: progress.skipped + ('skipped' in reply ? reply.skipped : 0),
+    refused: [...progress.refused, ...reply.refused.map(({ error }) => error.message)],
+  };
+}
+
+/** Returns the progress after a call, or null if nothing is left. */
+function added(progress: Progress, reply: BulkReply): Progress | null {
+  return reply.nextCursor === null ? null : { ...ended(progress, reply), cursor: reply.nextCursor };
+}
+
+/** Returns the state for an action that a reload or another screen interrupted. */
+function restored(storageKey: string): BulkState {
+  const stored = sessionStorage.getItem(storageKey);
+  if (stored === null) return IDLE;
+  const reason = 'The action was interrupted.';
+  return { phase: 'stopped', progress: JSON.parse(stored) as Progress, reason };
+}
