@@ -85,7 +85,7 @@ describe.each(STORES)('with %s', (store) => {
     expect(found.spans.map(line)).toEqual(
       expect.arrayContaining([
         'delivery @acme/shop paid succeeded',
-        'verdict verdict accepted',
+        'verdict checks accepted',
         'handler @acme/shop paid exit code 0',
         'call cache.miss ok',
         expect.stringMatching(/^outgoing GET 127\.0\.0\.1:\d+ 200$/),
@@ -99,7 +99,7 @@ describe.each(STORES)('with %s', (store) => {
     const handler = 'request > delivery > attempt > handler';
     expect(paths(found)).toEqual(
       expect.arrayContaining([
-        'request > delivery > verdict verdict',
+        'request > delivery > verdict checks',
         expect.stringContaining(`${handler} > outgoing GET`),
         `${handler} > request > job > attempt > handler @acme/shop receipt`,
         'request > delivery > attempt > request > run > step > handler @acme/shop shop-ship',
