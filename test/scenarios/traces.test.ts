@@ -14,6 +14,8 @@ interface Started {
   /** Delivers an order in a namespace and returns its trace id. */
   deliver(order: string, namespace?: string): Promise<{ traceId: string; webhookId: string }>;
   trace(traceId: string, namespace?: string): Promise<Trace>;
+  /** Makes a viewer of a namespace, and returns a function that reads a trace with the viewer's token. */
+  viewerOf(namespace: string): Promise<(traceId: string) => Promise<Response>>;
 }
 
 async function start(store: (typeof STORES)[number]): Promise<Started> {
@@ -26,7 +28,7 @@ async function start(store: (typeof STORES)[number]): Promise<Started> {
   });
   await writeTracedProject(platform.folder, api.host);
   if (store === 'PostgreSQL') await platform.svc('migrate', '--yes');
-  await platform.up();
+  const url = await platform.up();
   const svc = async (...args: string[]) => {
     const { exitCode, envelope } = await platform.svc(...args);
     if (exitCode !== 0) throw new Error(JSON.stringify(envelope));
@@ -44,6 +46,18 @@ async function start(store: (typeof STORES)[number]): Promise<Started> {
       const { webhookId } = await svc('webhooks', 'send', '@acme/shop', 'paid', '--data', data, ...scope);
       const { traceId } = await svc('webhooks', 'show', webhookId, ...scope);
       return { traceId, webhookId };
+    },
+    async viewerOf(namespace) {
+      const { clientId, clientSecret } = await svc('clients', 'create', 'watcher', '--namespace', namespace);
+      await svc('roles', 'grant', `client:${clientId}`, 'viewer', '--namespace', namespace);
+      const granted = await fetch(`${url}/auth/token`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ clientId, clientSecret }),
+      });
+      const { accessToken } = (await granted.json()) as { accessToken: string };
+      return (traceId) =>
+        fetch(`${url}/api/v1/traces/${traceId}`, { headers: { authorization: `Bearer ${accessToken}` } });
     },
     trace: (traceId, namespace) => svc('traces', 'show', traceId, ...within(namespace)),
   };
@@ -71,7 +85,7 @@ describe.each(STORES)('with %s', (store) => {
     expect(found.spans.map(line)).toEqual(
       expect.arrayContaining([
         'delivery @acme/shop paid succeeded',
-        'verdict verdict accepted',
+        'verdict checks accepted',
         'handler @acme/shop paid exit code 0',
         'call cache.miss ok',
         expect.stringMatching(/^outgoing GET 127\.0\.0\.1:\d+ 200$/),
@@ -85,7 +99,7 @@ describe.each(STORES)('with %s', (store) => {
     const handler = 'request > delivery > attempt > handler';
     expect(paths(found)).toEqual(
       expect.arrayContaining([
-        'request > delivery > verdict verdict',
+        'request > delivery > verdict checks',
         expect.stringContaining(`${handler} > outgoing GET`),
         `${handler} > request > job > attempt > handler @acme/shop receipt`,
         'request > delivery > attempt > request > run > step > handler @acme/shop shop-ship',
@@ -107,16 +121,21 @@ describe.each(STORES)('with %s', (store) => {
   }, 120_000);
 
   test('a caller sees the parts of its namespace only, and an unknown trace is 404', async () => {
-    const { deliver, trace, platform } = await start(store);
+    const { deliver, trace, viewerOf } = await start(store);
     const theirs = await deliver('o-2', 'acme');
     await expect
       .poll(async () => (await trace(theirs.traceId, 'acme')).spans.length, POLL)
       .toBeGreaterThan(5);
-    const unseen = await platform.svc('traces', 'show', theirs.traceId);
-    expect(unseen.envelope.error).toMatchObject({ code: 'NOT_FOUND' });
-    expect((await platform.svc('traces', 'show', 'nothing-of-the-kind')).envelope.error).toMatchObject({
-      code: 'NOT_FOUND',
-      details: { traceId: 'nothing-of-the-kind' },
-    });
+    const read = await viewerOf('acme');
+    expect((await read(theirs.traceId)).status).toBe(200);
+    const others = await viewerOf('default');
+    for (const traceId of [theirs.traceId, 'nothing-of-the-kind']) {
+      const unknown = await others(traceId);
+      expect([unknown.status, await unknown.json()]).toEqual([
+        404,
+        { error: { code: 'NOT_FOUND', message: expect.any(String), details: { traceId } } },
+      ]);
+    }
+    expect((await read(`${theirs.traceId}?limit=0`)).status).toBe(400);
   }, 120_000);
 });

@@ -55,7 +55,9 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'traces and events in the st
     const rows = page.locator('.waterfall.spans button');
     await expect.poll(() => rows.count(), POLL).toBeGreaterThan(12);
     // The innermost failure is selected first.
-    await expect.poll(() => page.locator('.split .error').first().textContent()).toContain('EXECUTION_ERROR');
+    await expect
+      .poll(() => page.locator('.split .error').first().textContent())
+      .toContain('the order is lost');
     await rows.filter({ hasText: 'delivery @acme/shop paid' }).click();
     await expect.poll(() => page.url()).toContain('?span=');
     await expect.poll(() => page.getByLabel('Log lines of the span').textContent(), POLL).toContain('paid');

@@ -2,7 +2,7 @@ import type { Job } from '../../../contracts/index.ts';
 import type { Style } from '../../style.ts';
 import { pairs } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
-import { coloured, durationOf } from '../workflows/views.ts';
+import { coloured, durationOf, originRows } from '../workflows/views.ts';
 
 export function jobPairs(job: Job, style: Style): string {
   return pairs(
@@ -15,6 +15,7 @@ export function jobPairs(job: Job, style: Style): string {
       ['attempts', String(job.attempts)],
       ['created', timeText(job.createdAt)],
       ['duration', durationOf(job)],
+      ...originRows(job),
       ['result', job.result === null ? '-' : JSON.stringify(job.result)],
       ...(job.error
         ? ([['error', `${job.error.code} ${job.error.message}`]] as Array<[string, string]>)

@@ -33,6 +33,7 @@ export const show = defineCommand({
           `${delivery.attempts}${delivery.nextAttemptAt === null ? '' : `, next ${timeText(delivery.nextAttemptAt)}`}`,
         ],
         ['request id', delivery.requestId],
+        ['trace', delivery.traceId],
         ...(replayOf ? [['replay of', replayOf] as [string, string]] : []),
         ...(replayedBy ? [['replayed by', replayedBy] as [string, string]] : []),
       ],

@@ -56,6 +56,7 @@ export function runPairs(run: WorkflowRun, style: Style): string {
       ['started', timeText(run.startedAt)],
       ['duration', durationOf(run)],
       ['resumed', `${run.resumeCount} times`],
+      ...originRows(run),
       ['input', json(run.input)],
       ['output', json(run.output)],
       ...(run.error
@@ -76,6 +77,14 @@ function labelsText(labels: WorkflowRun['labels'] = {}): string {
   return Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
     .join(' ');
+}
+
+/** Returns the rows of what started a run or job. */
+export function originRows({
+  traceId,
+  deliveryId,
+}: Pick<WorkflowRun, 'traceId' | 'deliveryId'>): Array<[string, string]> {
+  return [['trace', traceId], ...(deliveryId === null ? [] : [['delivery', deliveryId] as [string, string]])];
 }
 
 export function stepsTable(steps: readonly RunStep[], style: Style): string {

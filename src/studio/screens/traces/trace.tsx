@@ -53,9 +53,13 @@ function Details({ trace }: { trace: Trace }) {
   );
 }
 
-/** A trace is usually opened because of a failure. The innermost failed span is the closest to its cause. */
+/**
+ * A trace is usually opened because of a failure. The innermost failed span is the closest to its cause. The step or
+ * attempt around a handler has the message of the handler's error.
+ */
 function firstToShow(spans: readonly TraceSpan[]): TraceSpan | undefined {
-  return spans.findLast(({ status, error }) => status === 'failed' && error !== null) ?? spans[0];
+  const failed = spans.filter(({ status, error }) => status === 'failed' && error !== null);
+  return failed.findLast(({ kind }) => kind !== 'handler') ?? failed.at(-1) ?? spans[0];
 }
 
 function hasSettled({ spans, startedAt, durationMs }: Trace): boolean {

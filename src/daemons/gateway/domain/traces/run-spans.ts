@@ -67,7 +67,7 @@ function partOf({ id, uses, name }: Step, ids: Partial<TraceSpan>, run: TraceSpa
     id: derivedSpanId(runId, id, attempt),
     parentId: run.id,
     kind: isJob ? ('attempt' as const) : ('step' as const),
-    name: isJob ? `attempt ${attempt}` : attempt === 1 ? id : `${id} attempt ${attempt}`,
+    name: isJob ? String(attempt) : attempt === 1 ? id : `${id} attempt ${attempt}`,
     service: 'workflow',
     attributes: { uses, attempt, ...(name === id ? {} : { name }) },
   };
