@@ -44,7 +44,7 @@ export function usePages<Name extends ListName>(
     loading.current = controller;
     setState((before) => ({ ...before, isLoading: true, error: undefined }));
     const input = { query: { ...query, cursor } } as unknown as Input<Name>;
-    call(name, input, controller.signal)
+    call(name, input, { signal: controller.signal })
       .then(({ items, nextCursor }) =>
         setState((before) => ({
           items: cursor === undefined ? items : [...before.items, ...items],

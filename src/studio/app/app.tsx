@@ -1,7 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ErrorBoundary, LocationProvider, lazy, Route, Router } from 'preact-iso';
 import { Failure, Loading } from '../ui/states.tsx';
+import { foreignNamespace } from './namespace.ts';
 import { NotFound } from './not-found.tsx';
+import { RESERVED, Reserved } from './reserved.tsx';
 import { restoreSession } from './session.ts';
 import { session } from './session-state.ts';
 import { Shell } from './shell.tsx';
@@ -36,7 +38,7 @@ export function App() {
     <LocationProvider scope="/studio">
       <ErrorBoundary>
         <Shell session={session.value}>
-          <Router>
+          <Router key={foreignNamespace() ?? ''}>
             <Route path="/studio/" component={Overview} />
             <Route path="/studio/deliveries" component={Deliveries} />
             <Route path="/studio/deliveries/:webhookId" component={Delivery} />
@@ -52,6 +54,9 @@ export function App() {
             <Route path="/studio/access" component={Access} />
             <Route path="/studio/logs" component={Logs} />
             <Route path="/studio/audit" component={Audit} />
+            {RESERVED.map((name) => (
+              <Route key={name} path={`/studio/${name}/:rest*`} component={Reserved} />
+            ))}
             <Route default component={NotFound} />
           </Router>
         </Shell>
