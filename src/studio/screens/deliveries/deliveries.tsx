@@ -3,6 +3,7 @@ import type { WebhookDelivery } from '../../../contracts/webhook-deliveries.ts';
 import { call } from '../../api/call.ts';
 import { type LiveEvent, useLive } from '../../api/live.ts';
 import { usePages } from '../../api/pages.ts';
+import { useQuery } from '../../api/query.ts';
 import { Filters, useFilters } from '../../ui/filters.tsx';
 import { Page } from '../../ui/page.tsx';
 import { shellWord } from '../../ui/shell-word.ts';
@@ -10,6 +11,8 @@ import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
+import { shortReason } from './advice.ts';
+import { isPaused } from './why.tsx';
 
 const STATUSES = [
   ...['accepted', 'running', 'retrying', 'succeeded', 'failed', 'dead', 'interrupted'],
@@ -32,6 +35,7 @@ export default function Deliveries() {
   const [isLive, setLive] = useState(true);
   const [selected, setSelected] = useState(0);
   const [notice, setNotice] = useState('');
+  const webhooks = useQuery('listWebhooks', {}, { everyMs: 30_000 });
   const { pluginId, event } = filters;
   const live = useLive(
     'streamDeliveries',
@@ -85,7 +89,9 @@ export default function Deliveries() {
             hrefOf={({ webhookId }) => `/studio/deliveries/${webhookId}`}
             onEnd={pages.loadMore}
           >
-            {(delivery) => <Row delivery={delivery} />}
+            {(delivery) => (
+              <Row delivery={delivery} isPaused={isPaused(webhooks.data?.items ?? [], delivery)} />
+            )}
           </VirtualList>
           <p class="keys">
             <kbd>j</kbd> <kbd>k</kbd> select, <kbd>Enter</kbd> open, <kbd>r</kbd> replay
@@ -96,8 +102,8 @@ export default function Deliveries() {
   );
 }
 
-function Row({ delivery }: { delivery: WebhookDelivery }) {
-  const { status, pluginId, event, instanceId, receivedAt, durationMs, attempts, reason } = delivery;
+function Row({ delivery, isPaused: isHeld }: { delivery: WebhookDelivery; isPaused: boolean }) {
+  const { status, pluginId, event, instanceId, receivedAt, durationMs } = delivery;
   return (
     <>
       <Status value={status} />
@@ -105,7 +111,7 @@ function Row({ delivery }: { delivery: WebhookDelivery }) {
         {pluginId}/{event}
         {instanceId && `/${instanceId}`}
       </span>
-      <span class="reason">{reason ?? (attempts > 1 ? `${attempts} attempts` : '')}</span>
+      <span class="reason">{shortReason(delivery, isHeld)}</span>
       <span class="number">
         <Duration ms={durationMs} />
       </span>

@@ -10,7 +10,10 @@ import { Section } from '../../ui/section.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, durationText, Time } from '../../ui/time.tsx';
+import { Compare } from './compare.tsx';
 import { CopyCurl } from './copy-curl.tsx';
+import { Fixture } from './fixture.tsx';
+import { Why } from './why.tsx';
 
 const RUNNING = ['accepted', 'running', 'retrying'];
 const NOT_REPLAYABLE = ['refused', 'challenge', 'accepted', 'running', 'retrying'];
@@ -71,18 +74,13 @@ function Actions({ delivery }: { delivery: WebhookDeliveryDetails }) {
 }
 
 function Details({ delivery }: { delivery: WebhookDeliveryDetails }) {
-  const { status, reason, explanation, steps, attemptHistory, outcome } = delivery;
+  const { status, reason, steps, attemptHistory, outcome } = delivery;
   return (
     <>
       <p class="verdict">
         <Status value={status} /> {reason}
       </p>
-      {explanation && (
-        <div class="advice">
-          <p class="title">{explanation.reason}</p>
-          <p>{explanation.hint}</p>
-        </div>
-      )}
+      <Why delivery={delivery} />
       <Facts facts={factsOf(delivery)} />
       <Section title="Steps">
         <ol class="steps">
@@ -137,6 +135,8 @@ function Details({ delivery }: { delivery: WebhookDeliveryDetails }) {
           <Json value={outcome} label="Result of the handler" />
         </Section>
       )}
+      <Compare delivery={delivery} />
+      <Fixture delivery={delivery} />
     </>
   );
 }
