@@ -1,8 +1,12 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { deliver } from '../support/gateway.ts';
 import { axeViolations, BROWSER_MISSING, type Studio, startStudio } from './support/studio.ts';
 
 const RESERVED = ['sources', 'queues', 'endpoints', 'messages', 'alerts', 'secrets', 'connections'];
+const SENDERS = fileURLToPath(new URL('../fixtures/projects/senders/plugins/senders', import.meta.url));
 
 describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () => {
   let studio: Studio;
@@ -10,7 +14,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
   let run: string;
 
   beforeAll(async () => {
-    studio = await startStudio();
+    studio = await startStudio({ plugins: ['./plugins/*', SENDERS] });
     const { svc } = studio;
     await svc('webhooks', 'provision', '@acme/orders', 'created');
     delivery = (await svc('webhooks', 'send', '@acme/orders', 'created', '--data', '{"id":1,"lines":[1]}'))
@@ -112,6 +116,120 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
       await page.getByRole('heading', { name: 'Not part of this version', level: 1 }).waitFor();
     }
     expect(await axeViolations(page)).toEqual([]);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('the set-up of a webhook ends with a delivery of the sender, and explains a refused one', async () => {
+    const { page, problems, context } = await studio.open('/studio/webhooks', { width: 390 });
+    await page.getByRole('link', { name: 'Set up a webhook' }).click();
+    await page.getByLabel('Plugin and event').selectOption({ label: '@acme/orders/plain (secret)' });
+    await page.getByRole('button', { name: 'Create the secret' }).click();
+    await page.getByText('Waiting for the first delivery of the sender…').waitFor();
+    const secret = await page.locator('p', { hasText: 'Copy the secret now' }).locator('code').textContent();
+    expect(await axeViolations(page)).toEqual([]);
+    await deliver(studio, { event: 'plain', secret: 'another' });
+    await page.getByText('at the step “authentication”').waitFor();
+    await page.getByText('wrong_secret').waitFor();
+    await page.getByRole('link', { name: 'Create or rotate the secret' }).waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await deliver(studio, { event: 'plain', secret: secret! });
+    await page.getByText('A delivery of the sender arrived. The webhook is set up.').waitFor();
+    await page.reload();
+    await page.getByText('It has a secret since').waitFor();
+    expect(await page.getByText(secret!).count()).toBe(0);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('the secret of Stripe, Slack and Shopify is pasted, after the URL was set at the sender', async () => {
+    const { page, problems, context } = await studio.open('/studio/webhooks?setup=1');
+    const target = page.getByLabel('Plugin and event');
+    await target.selectOption({ label: 'senders/stripe (stripe)' });
+    await expect
+      .poll(() => page.locator('h2').allTextContents())
+      .toEqual(expect.arrayContaining(['1. Webhook', '2. Sender', '3. Secret']));
+    const url = await page.locator('.command code', { hasText: '/webhooks/' }).textContent();
+    const save = page.getByRole('button', { name: 'Save the secret' });
+    expect(await save.isDisabled()).toBe(true);
+    await page.getByLabel('Secret of Stripe').fill('whsec_0123456789abcdef0123456789abcdef');
+    await save.click();
+    await page.getByText('The secret is saved.').waitFor();
+    expect(await page.locator('.command code', { hasText: '/webhooks/' }).textContent()).toBe(url);
+    expect(url).toContain('/webhooks/senders/stripe?namespace=default');
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a rotated webhook shows the share of deliveries with the old secret, and their senders', async () => {
+    const old = (await studio.svc('webhooks', 'provision', '@acme/orders', 'small')).secret;
+    const { secret } = await studio.svc('webhooks', 'provision', '@acme/orders', 'small');
+    for (const each of [old, secret, secret, secret]) await deliver(studio, { event: 'small', secret: each });
+    const { page, problems, context } = await studio.open(
+      '/studio/webhooks?pluginId=%40acme%2Forders&event=small',
+      { theme: 'dark', width: 390 },
+    );
+    await page.getByText('1 of 4 deliveries (25 %) used the old secret.').waitFor();
+    await page.getByRole('cell', { name: 'the current one' }).waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('two deliveries are compared, and one is saved as a fixture that svc sends again', async () => {
+    const { svc } = studio;
+    const other = await svc(
+      'webhooks',
+      'send',
+      '@acme/orders',
+      'created',
+      '--data',
+      '{"id":2,"lines":[1,3]}',
+    );
+    const { page, problems, context } = await studio.open(`/studio/deliveries/${delivery}`);
+    await page.getByLabel('With').selectOption({ value: other.webhookId });
+    const body = page.getByRole('region', { name: 'Differences: Body' });
+    await body.waitFor();
+    expect(await body.locator('tbody tr').allTextContents()).toEqual(['$.id12', '$.lines[1]missing3']);
+    expect(await axeViolations(page)).toEqual([]);
+    const saved = page.waitForEvent('download');
+    await page.getByRole('button', { name: /^Save as acme-orders-created-\w+\.json$/ }).click();
+    const file = await (await saved).path();
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ id: 1, lines: [1] });
+    const command = await page.locator('code', { hasText: 'svc webhooks send' }).first().textContent();
+    const [, , , plugin, event] = command!.split(' ');
+    const again = await svc('webhooks', 'send', plugin!, event!, '--data', `@${file}`);
+    expect(again.status).toBe(200);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a delivery of a paused webhook says so, and its button resumes the webhook', async () => {
+    const { svc } = studio;
+    await svc('webhooks', 'provision', '@acme/orders', 'later');
+    await svc('webhooks', 'pause', '@acme/orders', 'later');
+    const held = await svc('webhooks', 'send', '@acme/orders', 'later', '--data', '{}');
+    const { page, problems, context } = await studio.open('/studio/deliveries');
+    await page.getByText('waits: the webhook is paused').waitFor();
+    await page.goto(`${studio.url}/studio/deliveries/${held.webhookId}`);
+    await page.getByText('It waits because the webhook is paused.').waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Resume the webhook' }).click();
+    await page.locator('.verdict', { hasText: 'succeeded' }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a failed delivery is replayed from its advice', async () => {
+    const sent = await studio.platform.svc(
+      ...['webhooks', 'send', '@acme/orders', 'created', '--data', '{"do":"fail"}'],
+    );
+    const failed = sent.envelope.result.webhookId;
+    const { page, problems, context } = await studio.open(`/studio/deliveries/${failed}`);
+    await page.getByText('The handler failed. Read its log, correct the cause, then replay.').waitFor();
+    await page.getByRole('button', { name: 'Replay the delivery' }).click();
+    await page.getByText('Replay of').waitFor();
+    expect(page.url()).not.toContain(failed);
     expect(problems).toEqual([]);
     await context.close();
   });
