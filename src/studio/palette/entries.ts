@@ -111,14 +111,30 @@ export function searchesFor(text: string): Entry[] {
   ];
 }
 
-/** Returns the entries that contain all words of the text. Labels that start with the text come first. */
+/** Returns the entries that contain all words of the text. Matches of whole words come first. */
 export function matching(entries: readonly Entry[], text: string): Entry[] {
-  const wanted = text.toLowerCase();
-  const words = wanted.split(/\s+/).filter((word) => word !== '');
-  const matches = entries.filter(({ kind, label, hint = '' }) => {
-    const all = `${kind} ${label} ${hint}`.toLowerCase();
-    return words.every((word) => all.includes(word));
-  });
-  const isFirst = ({ label }: Entry): boolean => label.toLowerCase().startsWith(wanted);
-  return [...matches.filter(isFirst), ...matches.filter((match) => !isFirst(match))];
+  const words = wordsOf(text);
+  return entries
+    .map((entry) => ({ entry, score: scoreOf(entry, words) }))
+    .filter(({ score }) => score >= 0)
+    .sort((a, b) => b.score - a.score)
+    .map(({ entry }) => entry);
+}
+
+function wordsOf(text: string): string[] {
+  return text
+    .toLowerCase()
+    .split(/[\s/]+/)
+    .filter((word) => word !== '');
+}
+
+/** Returns how well an entry matches the words. Negative if it lacks a word. */
+function scoreOf({ kind, label, hint = '' }: Entry, words: readonly string[]): number {
+  const all = `${kind} ${label} ${hint}`.toLowerCase();
+  if (!words.every((word) => all.includes(word))) return -1;
+  const own = wordsOf(`${kind} ${label}`);
+  return words.reduce((score, word) => {
+    if (own.includes(word)) return score + 2;
+    return own.some((each) => each.startsWith(word)) ? score + 1 : score;
+  }, 0);
 }

@@ -106,7 +106,9 @@ function useEntries(text: string): { entries: readonly Entry[]; isLoading: boole
   useEffect(() => void loadNames().then(setNames), []);
   const entries = useMemo(() => {
     const named = matching([...SCREENS, ...ACTIONS, ...(names ?? [])], text);
-    return [...idEntries(text), ...named.slice(0, MAX_SHOWN), ...searchesFor(text)];
+    // While names are loaded, a search would take the place of the name that a person types.
+    const searches = names ? searchesFor(text) : [];
+    return [...idEntries(text), ...named.slice(0, MAX_SHOWN), ...searches];
   }, [names, text]);
   return { entries, isLoading: names === undefined };
 }
