@@ -103,7 +103,7 @@ function Details({ plugin }: { plugin: PluginDetail }) {
           ))}
         </Section>
       )}
-      <Permissions permissions={permissions} />
+      <Permissions pluginId={plugin.id} permissions={permissions} />
       {origin === 'installed' && (
         <Section title="Update">
           <Install pluginId={plugin.id} onDone={() => {}} />
