@@ -47,10 +47,17 @@ function endpointTable(root) {
       if (source !== `\0${id}`) return null;
       const contracts = await import(join(root, 'src', 'contracts', 'index.ts'));
       const endpoints = Object.entries(contracts).filter(([, value]) => value?.method && value?.path);
-      const table = Object.fromEntries(endpoints.map(([name, { method, path }]) => [name, [method, path]]));
+      const table = Object.fromEntries(endpoints.map(([name, endpoint]) => [name, rowOf(endpoint)]));
       return `export const ENDPOINTS = ${JSON.stringify(table)};`;
     },
   };
+}
+
+/** Method, path, and the query parameter that restricts a list to one namespace. */
+function rowOf({ method, path, query }) {
+  const parameters = Object.keys((method === 'GET' && query?.shape) || {});
+  const namespace = parameters.find((name) => name === 'namespaceId' || name === 'tenantId');
+  return namespace ? [method, path, namespace] : [method, path];
 }
 
 function compress(folder) {

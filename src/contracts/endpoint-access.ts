@@ -95,6 +95,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'GET /api/v1/audit/verify': { needs: 'admin', isGlobal: true },
 
   'GET /api/v1/webhooks': VIEWER,
+  'GET /api/v1/webhooks/rotation': VIEWER,
   'POST /api/v1/webhooks/provision': administers('webhook.provision', WEBHOOK),
   'DELETE /api/v1/webhooks/:pluginId/:event': administers('webhook.revoke', WEBHOOK),
   'DELETE /api/v1/webhooks/:pluginId/:event/:instanceId': administers('webhook.revoke', WEBHOOK),

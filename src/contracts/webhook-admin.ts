@@ -72,6 +72,10 @@ export const WebhookListItem = ProvisionedState.extend({
   unrecorded: z.number().describe('Unrecorded refused, challenge and duplicate requests of the last day'),
   auth: z.string(),
   provider: z.string().optional(),
+  header: z.string().optional().describe('For `secret` and `hmac`: the header that authenticates'),
+  prefix: z.string().optional().describe('For `hmac`: the text before the signature'),
+  encoding: z.string().optional().describe('For `hmac`: `hex` or `base64`'),
+  async: z.boolean().optional().describe('Whether the sender is answered before the handler runs'),
   instances: z.array(ProvisionedState.extend({ instanceId: InstanceId, paused: z.boolean() })),
 }).meta({ id: 'WebhookListItem' });
 export type WebhookListItem = z.infer<typeof WebhookListItem>;
@@ -85,6 +89,50 @@ export const listWebhooks = endpoint({
   query: NoFilters,
   reply: page(WebhookListItem),
   errors: ['UNAUTHORIZED', 'RATE_LIMIT_EXCEEDED'],
+});
+
+const SecretUse = z.enum(['current', 'previous']);
+
+export const WebhookRotation = z
+  .object({
+    rotatedAt: z.number().nullable().describe('Epoch milliseconds of the last provisioning; null: no secret'),
+    previousExpiresAt: z
+      .number()
+      .nullable()
+      .describe('When the previous secret expires; null: there is none'),
+    current: z.number().int().describe('Deliveries since `rotatedAt` that used the current secret'),
+    previous: z.number().int().describe('Deliveries since `rotatedAt` that used the previous secret'),
+    complete: z.boolean().describe('False if only the newest 2,000 deliveries of the event were read'),
+    senders: z
+      .array(
+        z.object({
+          source: z.string().describe('Address of the sender'),
+          current: z.number().int(),
+          previous: z.number().int(),
+          latest: SecretUse.describe('Secret of the latest delivery'),
+          latestAt: z.number(),
+        }),
+      )
+      .describe('At most 50, those with most uses of the previous secret first'),
+  })
+  .meta({ id: 'WebhookRotation' });
+export type WebhookRotation = z.infer<typeof WebhookRotation>;
+
+/** Shows whether senders use the current secret since its rotation. @spec docs/webhooks.md "Provision and rotate" */
+export const getWebhookRotation = endpoint({
+  method: 'GET',
+  path: '/api/v1/webhooks/rotation',
+  summary: 'Count the deliveries that used the current and the previous secret since the rotation',
+  tags: ['webhooks'],
+  query: z.strictObject({ ...target, instanceId: InstanceId.optional() }),
+  reply: WebhookRotation,
+  errors: [
+    'VALIDATION_ERROR',
+    'UNAUTHORIZED',
+    'PLUGIN_NOT_FOUND',
+    'WEBHOOK_NOT_FOUND',
+    'RATE_LIMIT_EXCEEDED',
+  ],
 });
 
 /** Lists a plugin's webhooks in the tenant's namespace, for other services that authenticate with the service key. */

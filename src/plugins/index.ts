@@ -81,6 +81,7 @@ export {
   type WebhookAccess,
   type WorkflowAccess,
 } from './services/index.ts';
+export { permissionOf } from './services/permission-of.ts';
 export { readSourceCode, type SourceCode } from './source-code.ts';
 export { fileStamp, sourceDigest, sourceStamp } from './source-stamp.ts';
 export { createStreamCredit, type StreamCredit } from './stream-credit.ts';

@@ -7,6 +7,7 @@ import { followPlugins, type SharedPlugins } from '../plugin-runtime/shared/open
 import { WebhookAdmin } from './domain/webhooks/admin/admin.ts';
 import { WebhookDeliveries } from './domain/webhooks/admin/deliveries.ts';
 import { Replays } from './domain/webhooks/admin/replays.ts';
+import { WebhookRotations } from './domain/webhooks/admin/rotation.ts';
 import { WebhookSamples } from './domain/webhooks/admin/samples.ts';
 import { markInterrupted } from './domain/webhooks/dispatch/interrupted.ts';
 import { WebhookDelivery } from './domain/webhooks/receive/delivery.ts';
@@ -87,6 +88,7 @@ export async function webhookServices(
     replays: new Replays({ inbox, cache, targets, dispatcher, clock, random }),
     samples: new WebhookSamples({ targets, secrets, delivery, clock, random }),
     webhookListing: listing,
+    webhookRotations: new WebhookRotations({ inbox, secrets, targets }),
     webhookAdmin: new WebhookAdmin({
       ...{ targets, secrets, pauses, urlOf, random, logger },
       runOnProvision: sideCalls.runOnProvision,

@@ -17,6 +17,7 @@ import { createStateAccess } from './access/state.ts';
 import { createStepAccess } from './access/steps.ts';
 import { createTaskAccess, createWebhookAccess } from './access/tasks.ts';
 import { gatewayDispatch } from './gateway-dispatch.ts';
+import { PermissionUse } from './permission-use.ts';
 import type { RunningCode } from './running-code.ts';
 import { type OnServiceCall, watchedServices } from './watched-services.ts';
 
@@ -62,7 +63,11 @@ export function createBackends(
     steps: own.steps ?? createStepAccess(resources),
     webhooks: own.webhooks ?? createWebhookAccess(resources),
   });
-  const services = own.onServiceCall ? watchedServices(offered, own.onServiceCall) : offered;
+  const use = new PermissionUse({ analytics, clock });
+  const services = watchedServices(offered, (context, service, args) => {
+    use.note(context, service, args);
+    own.onServiceCall?.(context.request.plugin.id, service);
+  });
   const secrets = projectSecrets(resources);
   const worker = new WorkerBackend({
     ...{ config: config.execution.worker, services, logger, clock, dataDir, secrets },

@@ -1,4 +1,4 @@
-import type { PlatformServices } from '../../plugins/index.ts';
+import type { PlatformCallContext, PlatformServices } from '../../plugins/index.ts';
 
 /**
  * Callback that is called before each platform call of a handler. `service` is the name of the service in `ctx`, such
@@ -6,12 +6,16 @@ import type { PlatformServices } from '../../plugins/index.ts';
  */
 export type OnServiceCall = (pluginId: string, service: string) => void;
 
-export function watchedServices(services: PlatformServices, onCall: OnServiceCall): PlatformServices {
+/** Returns the services, each of whose calls is reported before it runs. */
+export function watchedServices(
+  services: PlatformServices,
+  onCall: (context: PlatformCallContext, service: string, args: readonly unknown[]) => void,
+): PlatformServices {
   const watched = Object.entries(services).map(([service, methods]) => {
     const told = Object.entries(methods).map(([name, method]): [string, typeof method] => [
       name,
       (context, args) => {
-        onCall(context.request.plugin.id, service);
+        onCall(context, service, args);
         return method(context, args);
       },
     ]);

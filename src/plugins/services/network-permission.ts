@@ -18,8 +18,7 @@ export function requireHost(
   network: readonly string[],
   privateHosts: readonly string[] = [],
 ): HostGrant {
-  const host = canonicalHost(url.hostname);
-  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  const { host, port } = targetOf(url);
   let isAllowed = false;
   for (const entry of network) {
     const match = matchEntry(entry, host, port);
@@ -33,6 +32,19 @@ export function requireHost(
     `The plugin may not call ${host}: its manifest must list "${host}" under permissions.network.`,
     { details: { permission: 'permissions.network', host, port: Number(port) } },
   );
+}
+
+/** Returns the first entry of `permissions.network` that lists the host of a URL. */
+export function grantingEntry(url: URL, network: readonly string[]): string | undefined {
+  const { host, port } = targetOf(url);
+  return network.find((entry) => matchEntry(entry, host, port) !== null);
+}
+
+function targetOf(url: URL): { host: string; port: string } {
+  return {
+    host: canonicalHost(url.hostname),
+    port: url.port || (url.protocol === 'https:' ? '443' : '80'),
+  };
 }
 
 /** Returns the host name in lower case, without the trailing dot of a fully qualified name. */

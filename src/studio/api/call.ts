@@ -1,6 +1,7 @@
 import { ENDPOINTS } from 'virtual:endpoints';
 import type { CallInput, Endpoint, ReplyOf } from '../../contracts/endpoint.ts';
 import type * as contracts from '../../contracts/index.ts';
+import { foreignNamespace } from '../app/namespace.ts';
 import { onSignedOut, session } from '../app/session-state.ts';
 
 type Contracts = typeof contracts;
@@ -37,13 +38,19 @@ interface Parts {
   body?: unknown;
 }
 
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+  /** Whether a list covers all namespaces, also while an administrator acts in another one. */
+  inAllNamespaces?: boolean;
+}
+
 /** Calls an endpoint with the session of this browser. Throws ApiError. */
 export async function call<Name extends EndpointName>(
   name: Name,
   input: Input<Name>,
-  signal?: AbortSignal,
+  { signal, inAllNamespaces = false }: CallOptions = {},
 ): Promise<Reply<Name>> {
-  const { method, url } = target(name, input as Parts);
+  const { method, url } = target(name, input as Parts, inAllNamespaces);
   const { body } = input as Parts;
   const response = await send(url, {
     method,
@@ -63,12 +70,22 @@ export function open<Name extends EndpointName>(
   return send(url, { signal, headers: lastEventId === undefined ? {} : { 'last-event-id': lastEventId } });
 }
 
-function target(name: string, { params = {}, query = {} }: Parts): { method: string; url: string } {
-  const [method, path] = ENDPOINTS[name]!;
+function target(
+  name: string,
+  { params = {}, query = {} }: Parts,
+  inAllNamespaces = false,
+): { method: string; url: string } {
+  const [method, path, namespaceParameter] = ENDPOINTS[name]!;
   const filled = path.replace(/:(\w+)/g, (_match, key: string) => encodeURIComponent(String(params[key])));
   const search = new URLSearchParams();
-  for (const [key, value] of Object.entries(query))
-    for (const each of [value].flat()) if (each !== undefined) search.append(key, String(each));
+  // Without it, these lists show all namespaces to administrators.
+  const namespaceId = inAllNamespaces ? undefined : foreignNamespace();
+  if (namespaceParameter && namespaceId !== undefined) search.set(namespaceParameter, namespaceId);
+  for (const [key, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    search.delete(key);
+    for (const each of [value].flat()) search.append(key, String(each));
+  }
   return { method, url: search.size > 0 ? `${filled}?${search}` : filled };
 }
 
@@ -87,6 +104,8 @@ function headersOf({ body, headers }: RequestInit): Headers {
   const all = new Headers(headers);
   if (body !== undefined && body !== null) all.set('content-type', 'application/json');
   if (session.value) all.set('x-svc-csrf', session.value.csrfToken);
+  const namespaceId = foreignNamespace();
+  if (namespaceId !== undefined) all.set('x-svc-namespace', namespaceId);
   return all;
 }
 

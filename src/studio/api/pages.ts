@@ -50,7 +50,7 @@ export function usePages<Name extends ListName>(
     const changes: Array<Change<Item>> = [];
     pending.current.add(changes);
     try {
-      const page = await call(name, { query: { ...query, cursor } } as unknown as Input<Name>, signal);
+      const page = await call(name, { query: { ...query, cursor } } as unknown as Input<Name>, { signal });
       const repeat: Change<Item> = (items) => changes.reduce((all, change) => change(all), items);
       return { ...page, repeat };
     } finally {

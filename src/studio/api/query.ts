@@ -35,7 +35,7 @@ export function useQuery<Name extends EndpointName>(
     () =>
       new QueryObserver<Reply<Name>, ApiError>(client, {
         queryKey: [name, key],
-        queryFn: ({ signal }) => call(name, input, signal),
+        queryFn: ({ signal }) => call(name, input, { signal }),
         refetchInterval: everyMs ?? false,
         enabled,
       }),

@@ -2,7 +2,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { ErrorBoundary, LocationProvider, lazy, Route, Router } from 'preact-iso';
 import { exec } from 'preact-iso/router';
 import { Failure, Loading } from '../ui/states.tsx';
+import { foreignNamespace } from './namespace.ts';
 import { NotFound } from './not-found.tsx';
+import { RESERVED, Reserved } from './reserved.tsx';
 import { restoreSession } from './session.ts';
 import { session } from './session-state.ts';
 import { Shell } from './shell.tsx';
@@ -63,9 +65,12 @@ export function App() {
     <LocationProvider scope="/studio">
       <ErrorBoundary>
         <Shell session={session.value}>
-          <Router>
+          <Router key={foreignNamespace() ?? ''}>
             {Object.entries(SCREENS).map(([path, component]) => (
               <Route key={path} path={path} component={component} />
+            ))}
+            {RESERVED.map((name) => (
+              <Route key={name} path={`/studio/${name}/:rest*`} component={Reserved} />
             ))}
             <Route default component={NotFound} />
           </Router>

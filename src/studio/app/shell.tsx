@@ -2,6 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { StudioSession } from '../../contracts/studio.ts';
+import { PaletteKey } from '../palette/palette-key.tsx';
+import { NamespaceSwitch } from './namespace-switch.tsx';
 import { NAVIGATION } from './navigation.ts';
 import { signOut } from './session.ts';
 import { nextTheme, showTheme, storedTheme } from './theme.ts';
@@ -30,9 +32,8 @@ export function Shell({ session, children }: { session: StudioSession; children:
         <a class="brand" href="/studio/">
           svc
         </a>
-        <span class="identity" title={`Signed in as ${session.hostId}`}>
-          {session.namespaceId}
-        </span>
+        <NamespaceSwitch session={session} />
+        <PaletteKey />
         <ThemeButton />
         <button type="button" onClick={() => void signOut()}>
           Sign out

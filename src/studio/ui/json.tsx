@@ -1,3 +1,5 @@
+export { parsedJson } from './parsed-json.ts';
+
 /** A value as indented JSON. */
 export function Json({ value, label }: { value: unknown; label: string }) {
   return <Preformatted text={JSON.stringify(value, null, 2)} label={label} />;
@@ -11,13 +13,4 @@ export function Preformatted({ text, label }: { text: string; label: string }) {
       <pre>{text}</pre>
     </section>
   );
-}
-
-/** Returns the text as a JSON value, or undefined if it is not JSON. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

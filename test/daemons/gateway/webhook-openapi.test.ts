@@ -17,6 +17,7 @@ test('the description of the gateway lists every webhook endpoint but the stream
     'get ',
     'get /deliveries',
     'get /deliveries/{webhookId}',
+    'get /rotation',
     'post /deliveries/replay',
     'post /deliveries/{webhookId}/replay',
     'post /pause',

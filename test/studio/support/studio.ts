@@ -23,6 +23,9 @@ const FLAGS = [
 /** With it, a browser logs that a call was refused. Tests of refusals expect these lines. */
 const REFUSED_CALL = /Failed to load resource: the server responded with a status of 4\d\d/;
 
+/** A violation of a content security policy, as Chromium logs it. */
+const POLICY_VIOLATION = /Content.Security.Policy/i;
+
 /** Workflow of the tests: a step that fails once and is repeated, and an approval. */
 const WORKFLOW = {
   id: 'ship',
@@ -43,6 +46,7 @@ export interface Studio {
   svc(...args: string[]): Promise<AnyJson>;
   /** Opens a page with a session of the operator. */
   open(path: string, options?: OpenOptions): Promise<StudioPage>;
+  /** Throws if a page of the studio has violated its content security policy, so that every test fails then. */
   close(): Promise<void>;
 }
 
@@ -76,6 +80,7 @@ export async function startStudio(
   await writeFile(join(platform.folder, 'workflows/ship.yaml'), JSON.stringify(WORKFLOW));
   await prepare?.(platform.folder);
   const url = await platform.up();
+  const violations: string[] = [];
   const browser = await chromium.launch({ executablePath: PROGRAM!, args: FLAGS });
   return {
     url,
@@ -85,10 +90,11 @@ export async function startStudio(
       if (exitCode !== 0) throw new Error(`svc ${args.join(' ')} failed: ${JSON.stringify(envelope)}`);
       return envelope.result;
     },
-    open: (path, options = {}) => openPage({ browser, platform, url }, path, options),
+    open: (path, options = {}) => openPage({ browser, platform, url, violations }, path, options),
     async close() {
       await browser.close();
       await platform.dispose();
+      if (violations.length > 0) throw new Error(`The studio violated its policy: ${violations.join('\n')}`);
     },
   };
 }
@@ -97,10 +103,11 @@ interface Opener {
   browser: Browser;
   platform: Platform;
   url: string;
+  violations: string[];
 }
 
 async function openPage(
-  { browser, platform, url: ownUrl }: Opener,
+  { browser, platform, url: ownUrl, violations }: Opener,
   path: string,
   { width = 1440, theme = 'light', isSignedIn = true, through: url = ownUrl }: OpenOptions,
 ): Promise<StudioPage> {
@@ -110,6 +117,8 @@ async function openPage(
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('console', (message) => {
     const isProblem = message.type() === 'error' || message.type() === 'warning';
+    if (POLICY_VIOLATION.test(message.text()) && page.url().startsWith(`${url}/studio`))
+      violations.push(message.text());
     if (isProblem && !REFUSED_CALL.test(message.text())) problems.push(message.text());
   });
   page.on('request', (request) => {

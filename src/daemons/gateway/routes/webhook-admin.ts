@@ -1,4 +1,5 @@
 import {
+  getWebhookRotation,
   LIMITS,
   listWebhooks,
   pauseWebhook,
@@ -11,14 +12,17 @@ import { type Http, mount } from '../../../http/index.ts';
 import { minutes } from '../../../kit/time/duration.ts';
 import type { WebhookAdmin } from '../domain/webhooks/admin/admin.ts';
 import type { WebhookListing } from '../domain/webhooks/admin/listing.ts';
+import type { WebhookRotations } from '../domain/webhooks/admin/rotation.ts';
 
 export interface WebhookAdminServices {
   webhookAdmin: WebhookAdmin;
   webhookListing: WebhookListing;
+  webhookRotations: WebhookRotations;
 }
 
 /** @spec Webhook admin API; Limits: 10 provisions and revocations a minute together, 60 lists */
-export function webhookAdminRoutes(http: Http, { webhookAdmin, webhookListing }: WebhookAdminServices): void {
+export function webhookAdminRoutes(http: Http, services: WebhookAdminServices): void {
+  const { webhookAdmin, webhookListing, webhookRotations } = services;
   const changes = {
     auth: 'caller',
     // Calls are counted per target namespace, so that an operator has a separate limit for each tenant.
@@ -39,6 +43,10 @@ export function webhookAdminRoutes(http: Http, { webhookAdmin, webhookListing }:
     items: await webhookListing.list(call.caller.namespaceId),
     nextCursor: null,
   }));
+  mount(http, getWebhookRotation, { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute }, (call) => {
+    const { instanceId = '', ...target } = call.query;
+    return webhookRotations.report({ ...target, instanceId, namespaceId: call.caller.namespaceId });
+  });
   mount(http, revokeWebhook, changes, (call) =>
     webhookAdmin.revoke({ ...call.params, instanceId: '', namespaceId: call.caller.namespaceId }),
   );

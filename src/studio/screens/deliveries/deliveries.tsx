@@ -6,6 +6,7 @@ import { usePages } from '../../api/pages.ts';
 import { BulkBar } from '../../ui/bulk/bulk-bar.tsx';
 import { useBulk } from '../../ui/bulk/use-bulk.ts';
 import { useChosen } from '../../ui/bulk/use-chosen.ts';
+import { useQuery } from '../../api/query.ts';
 import { Filters, useFilters } from '../../ui/filters.tsx';
 import { rememberList } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -16,6 +17,8 @@ import { Duration, Time } from '../../ui/time.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
 import { combined, merged } from './live-list.ts';
 import { replayActions } from './replay-actions.ts';
+import { shortReason } from './advice.ts';
+import { isPaused } from './why.tsx';
 
 const STATUSES = [
   ...['accepted', 'running', 'retrying', 'succeeded', 'failed', 'dead', 'interrupted'],
@@ -46,6 +49,7 @@ export default function Deliveries() {
     pages.reload();
   });
   useEffect(() => rememberList(pages.items.map(hrefOf)), [pages.items]);
+  const webhooks = useQuery('listWebhooks', {}, { everyMs: 30_000 });
   const { pluginId, event } = filters;
   const live = useLive(
     'streamDeliveries',
@@ -109,7 +113,9 @@ export default function Deliveries() {
             onEnd={pages.loadMore}
             chosen={chosen}
           >
-            {(delivery) => <Row delivery={delivery} />}
+            {(delivery) => (
+              <Row delivery={delivery} isPaused={isPaused(webhooks.data?.items ?? [], delivery)} />
+            )}
           </VirtualList>
           <p class="keys">
             <kbd>j</kbd> <kbd>k</kbd> select, <kbd>Enter</kbd> open, <kbd>r</kbd> replay, <kbd>x</kbd> choose
@@ -122,8 +128,8 @@ export default function Deliveries() {
 
 const hrefOf = ({ webhookId }: WebhookDelivery): string => `/studio/deliveries/${webhookId}`;
 
-function Row({ delivery }: { delivery: WebhookDelivery }) {
-  const { status, pluginId, event, instanceId, receivedAt, durationMs, attempts, reason } = delivery;
+function Row({ delivery, isPaused: isHeld }: { delivery: WebhookDelivery; isPaused: boolean }) {
+  const { status, pluginId, event, instanceId, receivedAt, durationMs } = delivery;
   return (
     <>
       <Status value={status} />
@@ -131,7 +137,7 @@ function Row({ delivery }: { delivery: WebhookDelivery }) {
         {pluginId}/{event}
         {instanceId && `/${instanceId}`}
       </span>
-      <span class="reason">{reason ?? (attempts > 1 ? `${attempts} attempts` : '')}</span>
+      <span class="reason">{shortReason(delivery, isHeld)}</span>
       <span class="number">
         <Duration ms={durationMs} />
       </span>

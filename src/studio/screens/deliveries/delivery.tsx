@@ -12,7 +12,10 @@ import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, durationText, Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
+import { Compare } from './compare.tsx';
 import { CopyCurl } from './copy-curl.tsx';
+import { Fixture } from './fixture.tsx';
+import { Why } from './why.tsx';
 
 const RUNNING = ['accepted', 'running', 'retrying'];
 const NOT_REPLAYABLE = ['refused', 'challenge', 'accepted', 'running', 'retrying'];
@@ -74,18 +77,13 @@ function Actions({ delivery }: { delivery: WebhookDeliveryDetails }) {
 }
 
 function Details({ delivery }: { delivery: WebhookDeliveryDetails }) {
-  const { status, reason, explanation, steps, attemptHistory, outcome } = delivery;
+  const { status, reason, steps, attemptHistory, outcome } = delivery;
   return (
     <>
       <p class="verdict">
         <Status value={status} /> {reason}
       </p>
-      {explanation && (
-        <div class="advice">
-          <p class="title">{explanation.reason}</p>
-          <p>{explanation.hint}</p>
-        </div>
-      )}
+      <Why delivery={delivery} />
       <Facts facts={factsOf(delivery)} />
       <Section title="Steps">
         <ol class="steps">
@@ -140,6 +138,8 @@ function Details({ delivery }: { delivery: WebhookDeliveryDetails }) {
           <Json value={outcome} label="Result of the handler" />
         </Section>
       )}
+      <Compare delivery={delivery} />
+      <Fixture delivery={delivery} />
     </>
   );
 }

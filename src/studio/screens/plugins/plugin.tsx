@@ -1,16 +1,18 @@
-import { useRoute } from 'preact-iso';
+import { useLocation, useRoute } from 'preact-iso';
 import type { PluginDetail } from '../../../contracts/marketplace.ts';
 import { call } from '../../api/call.ts';
 import { outdate, useQuery } from '../../api/query.ts';
 import { Facts } from '../../ui/facts.tsx';
-import { Json } from '../../ui/json.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
 import { Section } from '../../ui/section.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { useAction } from '../../ui/use-action.ts';
+import { Install } from './install.tsx';
+import { Permissions } from './permissions.tsx';
 import { RunCommand } from './run-command.tsx';
+import { RunRoute } from './run-route.tsx';
 
 export default function Plugin() {
   const { params } = useRoute();
@@ -45,6 +47,7 @@ export default function Plugin() {
 }
 
 function Details({ plugin }: { plugin: PluginDetail }) {
+  const { query } = useLocation();
   const { status, faults, version, keptVersion, origin, source, resolved, display, permissions } = plugin;
   return (
     <>
@@ -69,7 +72,13 @@ function Details({ plugin }: { plugin: PluginDetail }) {
         title="Webhooks"
         items={plugin.webhooks.map(({ event, auth, async }) => `${event}: ${auth}${async ? ', async' : ''}`)}
       />
-      <Parts title="Routes" items={plugin.routes.map(({ method, path }) => `${method} ${path}`)} />
+      {plugin.routes.length > 0 && (
+        <Section title="Routes">
+          {plugin.routes.map((route) => (
+            <RunRoute key={`${route.method} ${route.path}`} route={route} />
+          ))}
+        </Section>
+      )}
       <Parts
         title="Jobs"
         items={plugin.jobs.map(({ id, description }) => (description ? `${id}: ${description}` : id))}
@@ -85,13 +94,21 @@ function Details({ plugin }: { plugin: PluginDetail }) {
       {plugin.commands.length > 0 && (
         <Section title="Commands">
           {plugin.commands.map((command) => (
-            <RunCommand key={command.id} pluginId={plugin.id} command={command} />
+            <RunCommand
+              key={command.id}
+              pluginId={plugin.id}
+              command={command}
+              isShown={command.id === query.command}
+            />
           ))}
         </Section>
       )}
-      <Section title="Permissions">
-        <Json value={permissions} label="Permissions" />
-      </Section>
+      <Permissions pluginId={plugin.id} permissions={permissions} />
+      {origin === 'installed' && (
+        <Section title="Update">
+          <Install pluginId={plugin.id} onDone={() => {}} />
+        </Section>
+      )}
     </>
   );
 }

@@ -1,20 +1,25 @@
 import { useState } from 'preact/hooks';
 import { call, type Reply } from '../../api/call.ts';
 import { useQuery } from '../../api/query.ts';
-import { Json, parsedJson } from '../../ui/json.tsx';
+import { Json } from '../../ui/json.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { Failure, Loading } from '../../ui/states.tsx';
 import { useAction } from '../../ui/use-action.ts';
+import { InputEditor } from './input-editor.tsx';
+import { fieldsOf, inputOf, type Schema } from './schema.ts';
 
 interface RunCommandProps {
   pluginId: string;
   command: { id: string; description: string | null };
+  /** Whether the form is open at first. */
+  isShown?: boolean;
 }
 
 /** A command of a plugin: its schema, its input, and its result. */
-export function RunCommand({ pluginId, command: { id, description } }: RunCommandProps) {
-  const [isOpen, setOpen] = useState(false);
+export function RunCommand({ pluginId, command: { id, description }, isShown = false }: RunCommandProps) {
+  const [isOpen, setOpen] = useState(isShown);
   return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {id} {description && <span class="reason">{description}</span>}
       </summary>
@@ -25,11 +30,23 @@ export function RunCommand({ pluginId, command: { id, description } }: RunComman
 
 function Form({ pluginId, commandId }: { pluginId: string; commandId: string }) {
   const params = { pluginId: pluginId as never, commandId };
-  const { data } = useQuery('getCommand', { params });
-  const [text, setText] = useState('{}');
+  const { data, error, reload } = useQuery('getCommand', { params });
+  if (error) return <Failure error={error} onRetry={reload} />;
+  if (!data) return <Loading what="the schema" />;
+  return <CommandForm pluginId={pluginId} commandId={commandId} schema={data.input} />;
+}
+
+interface CommandFormProps {
+  pluginId: string;
+  commandId: string;
+  schema: Schema | null;
+}
+
+function CommandForm({ pluginId, commandId, schema }: CommandFormProps) {
+  const params = { pluginId: pluginId as never, commandId };
+  const [input, setInput] = useState<unknown>(() => inputOf(fieldsOf(schema) ?? [], {}));
   const [outcome, setOutcome] = useState<Reply<'runCommand'>>();
   const action = useAction();
-  const input = parsedJson(text);
   const run = (): void =>
     action.run(async () => {
       setOutcome(undefined);
@@ -39,17 +56,13 @@ function Form({ pluginId, commandId }: { pluginId: string; commandId: string }) 
         ? 'The command succeeded.'
         : `The command failed with exit code ${reply.exitCode}.`;
     });
-  const inputId = `input-${commandId}`;
   return (
     <div class="decide">
-      {data?.input && <Json value={data.input} label={`Schema of the input of ${commandId}`} />}
-      <label for={inputId}>Input as JSON</label>
-      <textarea id={inputId} rows={5} value={text} onInput={(event) => setText(event.currentTarget.value)} />
+      <InputEditor id={`command-${commandId}`} schema={schema} onChange={setInput} />
       <div class="actions">
         <button type="button" class="primary" disabled={input === undefined || action.isBusy} onClick={run}>
           Run
         </button>
-        {input === undefined && <span class="error">The input is not JSON.</span>}
       </div>
       <Notice action={action} />
       {outcome && <Json value={outcome} label={`Result of ${commandId}`} />}

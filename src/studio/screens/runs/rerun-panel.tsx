@@ -134,7 +134,7 @@ function usePreview(
     if (!body) return;
     const controller = new AbortController();
     const timer = setTimeout(() => {
-      call('previewRerun', { params: { runId }, body }, controller.signal).then(
+      call('previewRerun', { params: { runId }, body }, { signal: controller.signal }).then(
         (preview) => setKnown({ key, preview }),
         (error: ApiError) => controller.signal.aborted || setKnown({ key, preview: { error } }),
       );

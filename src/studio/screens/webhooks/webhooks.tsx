@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
 import type { WebhookListItem } from '../../../contracts/webhook-admin.ts';
 import { call, type Reply } from '../../api/call.ts';
 import { outdate, useQuery } from '../../api/query.ts';
@@ -11,15 +12,30 @@ import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
+import { instructionsFor } from './instructions.ts';
+import { Setup } from './setup.tsx';
+import { Webhook } from './webhook.tsx';
 
 type Provisioned = Reply<'provisionWebhook'> & { name: string };
 
+/** The list, one webhook, or the set-up of one: the address decides. */
 export default function Webhooks() {
+  const { setup, pluginId, event, instanceId } = useLocation().query;
+  if (setup) return <Setup />;
+  if (pluginId && event) return <Webhook {...{ pluginId, event, instanceId }} />;
+  return <List />;
+}
+
+function List() {
   const { data, error, reload } = useQuery('listWebhooks', {}, { everyMs: 10_000 });
   const action = useAction();
   const [provisioned, setProvisioned] = useState<Provisioned>();
   return (
-    <Page title="Webhooks" command="svc webhooks list">
+    <Page
+      title="Webhooks"
+      command="svc webhooks list"
+      actions={<a href="/studio/webhooks?setup=1">Set up a webhook</a>}
+    >
       <Notice action={action} />
       {provisioned && <NewSecret provisioned={provisioned} />}
       {error && <Failure error={error} onRetry={reload} />}
@@ -56,7 +72,14 @@ const columns = (
   action: Action,
   onProvisioned: (provisioned: Provisioned) => void,
 ): ReadonlyArray<Column<WebhookListItem>> => [
-  { name: 'Webhook', value: ({ pluginId, event }) => `${pluginId}/${event}` },
+  {
+    name: 'Webhook',
+    value: ({ pluginId, event }) => (
+      <a href={`/studio/webhooks?${new URLSearchParams({ pluginId, event })}`}>
+        {pluginId}/{event}
+      </a>
+    ),
+  },
   { name: 'State', value: (webhook) => <Status value={stateOf(webhook)} /> },
   { name: 'Authentication', value: ({ provider, auth }) => provider ?? auth },
   { name: 'URL', value: ({ url, provisioned }) => (provisioned ? <code>{url}</code> : '–') },
@@ -69,7 +92,8 @@ const columns = (
   },
   {
     name: 'Actions',
-    value: ({ pluginId, event, provisioned, multi, paused }) => {
+    value: (webhook) => {
+      const { pluginId, event, provisioned, multi, paused } = webhook;
       const name = `${pluginId}/${event}`;
       const target = { pluginId: pluginId as never, event: event as never };
       const provision = async (): Promise<string> => {
@@ -85,9 +109,13 @@ const columns = (
       };
       return (
         <span class="actions">
-          <button type="button" disabled={multi || action.isBusy} onClick={() => action.run(provision)}>
-            {provisioned ? 'Rotate secret' : 'Create secret'}
-          </button>
+          {provisioned && !multi && !instructionsFor(webhook).makesSecret ? (
+            <button type="button" disabled={action.isBusy} onClick={() => action.run(provision)}>
+              Rotate secret
+            </button>
+          ) : (
+            <a href={`/studio/webhooks?setup=1&${new URLSearchParams({ pluginId, event })}`}>Set up</a>
+          )}
           <button type="button" disabled={!provisioned || action.isBusy} onClick={() => action.run(toggle)}>
             {paused ? 'Resume' : 'Pause'}
           </button>

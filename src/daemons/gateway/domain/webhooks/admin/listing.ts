@@ -1,4 +1,10 @@
-import type { EventName, InstanceId, PluginId, WebhookListItem } from '../../../../../contracts/index.ts';
+import type {
+  EventName,
+  InstanceId,
+  PluginId,
+  WebhookAuthConfig,
+  WebhookListItem,
+} from '../../../../../contracts/index.ts';
 import type { SecretRecord } from '../../../../../store/ports/index.ts';
 import { endpointName } from '../receive/endpoint-name.ts';
 import type { RefusalSamples } from '../receive/refusal-samples.ts';
@@ -41,8 +47,8 @@ export class WebhookListing {
         multi: webhook.multi,
         paused: pauses.isPaused({ ...base, instanceId: '' }),
         unrecorded: names.reduce((sum, name) => sum + (sums.get(name) ?? 0), 0),
-        auth: webhook.auth.type,
-        ...(webhook.auth.type === 'provider' ? { provider: webhook.auth.provider } : {}),
+        ...authOf(webhook.auth),
+        async: webhook.async,
         ...stateOf(
           webhook.multi ? own[0] : single,
           urlOf({ ...base, instanceId: '' }, single?.namespaceInUrl ?? false),
@@ -57,6 +63,15 @@ export class WebhookListing {
       };
     });
   }
+}
+
+/** Returns what a sender must know of the authentication, beside the secret. */
+function authOf(auth: WebhookAuthConfig) {
+  if (auth.type === 'provider') return { auth: auth.type, provider: auth.provider };
+  if (auth.type === 'secret') return { auth: auth.type, header: auth.header };
+  if (auth.type === 'custom') return { auth: auth.type };
+  const { type, header, prefix, encoding } = auth;
+  return { auth: type, header, prefix, encoding };
 }
 
 function stateOf(record: SecretRecord | undefined, url: string) {

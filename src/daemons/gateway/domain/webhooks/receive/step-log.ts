@@ -70,6 +70,12 @@ export function step<T>(context: { steps: StepLog }, name: StepName, run: () => 
   }
 }
 
+/** Returns the secret with which the delivery was authenticated. Undefined for deliveries that were not. */
+export function secretUsed(text: string): 'current' | 'previous' | undefined {
+  const [, secret] = /(?:^|;)authentication=ok \((current|previous)\)@/.exec(text) ?? [];
+  return secret as 'current' | 'previous' | undefined;
+}
+
 export function parseSteps(text: string): StepOutcome[] {
   if (text === '') return [];
   return text.split(';').map((part) => {

@@ -1,0 +1,244 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import type { WebhookListItem } from '../../../contracts/webhook-admin.ts';
+import { call, type Reply } from '../../api/call.ts';
+import { outdate, useQuery } from '../../api/query.ts';
+import { foreignNamespace } from '../../app/namespace.ts';
+import { session } from '../../app/session-state.ts';
+import { Command } from '../../ui/command.tsx';
+import { Notice } from '../../ui/notice.tsx';
+import { Page } from '../../ui/page.tsx';
+import { Section } from '../../ui/section.tsx';
+import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { Time } from '../../ui/time.tsx';
+import { useAction } from '../../ui/use-action.ts';
+import { FirstDelivery } from './first-delivery.tsx';
+import { instructionsFor, urlWithNamespace } from './instructions.ts';
+
+/** Sets up a webhook step by step: webhook, secret, sender, first delivery. */
+export function Setup() {
+  const { query } = useLocation();
+  const { data, error, reload } = useQuery('listWebhooks', {});
+  const chosen = data?.items.find(
+    ({ pluginId, event }) => pluginId === query.pluginId && event === query.event,
+  );
+  const command = chosen ? `svc webhooks provision ${chosen.pluginId} ${chosen.event}` : 'svc webhooks list';
+  return (
+    <Page title="Set up a webhook" command={command}>
+      {error && <Failure error={error} onRetry={reload} />}
+      {!data && !error && <Loading what="webhooks" />}
+      {data?.items.length === 0 && (
+        <Empty command="svc plugins create">No plugin declares a webhook. Create one that does:</Empty>
+      )}
+      {data && data.items.length > 0 && <Choice webhooks={data.items} chosen={chosen} />}
+      {chosen && (
+        <Steps
+          key={`${chosen.pluginId}/${chosen.event}`}
+          webhook={chosen}
+          instanceId={query.instanceId ?? ''}
+        />
+      )}
+    </Page>
+  );
+}
+
+interface ChoiceProps {
+  webhooks: readonly WebhookListItem[];
+  chosen: WebhookListItem | undefined;
+}
+
+function Choice({ webhooks, chosen }: ChoiceProps) {
+  const { route } = useLocation();
+  const choose = (index: string): void => {
+    const webhook = webhooks[Number(index)];
+    const { pluginId, event } = webhook ?? {};
+    const target = webhook ? `&${new URLSearchParams({ pluginId: pluginId!, event: event! })}` : '';
+    route(`/studio/webhooks?setup=1${target}`, true);
+  };
+  return (
+    <Section title="1. Webhook">
+      <label for="setup-webhook">Plugin and event</label>{' '}
+      <select
+        id="setup-webhook"
+        value={chosen ? String(webhooks.indexOf(chosen)) : ''}
+        onChange={({ currentTarget }) => choose(currentTarget.value)}
+      >
+        <option value="">Choose a webhook</option>
+        {webhooks.map(({ pluginId, event, provider, auth }, index) => (
+          <option key={`${pluginId}/${event}`} value={String(index)}>
+            {pluginId}/{event} ({provider ?? auth})
+          </option>
+        ))}
+      </select>
+    </Section>
+  );
+}
+
+type Provisioned = Reply<'provisionWebhook'>;
+
+function Steps({ webhook, instanceId }: { webhook: WebhookListItem; instanceId: string }) {
+  const [instance, setInstance] = useState(instanceId);
+  const [provisioned, setProvisioned] = useState<Provisioned>();
+  const { makesSecret } = instructionsFor(webhook);
+  const known = webhook.multi
+    ? webhook.instances.find((each) => each.instanceId === instance)
+    : webhook.provisioned
+      ? webhook
+      : undefined;
+  const secret = (
+    <SecretStep
+      {...{ webhook, instance, setInstance, provisioned }}
+      rotatedAt={known?.rotatedAt ?? null}
+      title={makesSecret ? '3. Secret' : '2. Secret'}
+      onProvisioned={setProvisioned}
+    />
+  );
+  const sender = (
+    <SenderStep
+      webhook={webhook}
+      url={provisioned?.url ?? known?.url}
+      title={makesSecret ? '2. Sender' : '3. Sender'}
+    />
+  );
+  return (
+    <>
+      {makesSecret ? [sender, secret] : [secret, sender]}
+      {(provisioned || known) && (
+        <Section title="4. First delivery">
+          <FirstDelivery {...{ webhook }} instanceId={webhook.multi ? instance : null} />
+        </Section>
+      )}
+    </>
+  );
+}
+
+interface SecretStepProps {
+  webhook: WebhookListItem;
+  instance: string;
+  setInstance: (instance: string) => void;
+  /** When the existing secret was created. Null without one. */
+  rotatedAt: number | null;
+  provisioned: Provisioned | undefined;
+  title: string;
+  onProvisioned: (provisioned: Provisioned) => void;
+}
+
+function SecretStep(props: SecretStepProps) {
+  const { webhook, instance, setInstance, rotatedAt, provisioned, title, onProvisioned } = props;
+  const { sender, makesSecret, setsHeaders } = instructionsFor(webhook);
+  const [given, setGiven] = useState('');
+  const [isInUrl, setInUrl] = useState(!setsHeaders);
+  const action = useAction();
+  const isIncomplete = (makesSecret && given.trim() === '') || (webhook.multi && instance === '');
+  const provision = async (): Promise<string> => {
+    const { pluginId, event } = webhook;
+    const body = {
+      ...{ pluginId, event, namespaceInUrl: isInUrl },
+      ...(webhook.multi ? { instanceId: instance as never } : {}),
+      ...(makesSecret ? { secret: given.trim() } : {}),
+    };
+    onProvisioned(await call('provisionWebhook', { body }));
+    setGiven('');
+    outdate('listWebhooks');
+    return '';
+  };
+  return (
+    <Section key="secret" title={title}>
+      {rotatedAt !== null && !provisioned && (
+        <p>
+          It has a secret since <Time ms={rotatedAt} />. A new one replaces it; the old one works for 24 more
+          hours.
+        </p>
+      )}
+      <div class="decide">
+        {webhook.multi && (
+          <label>
+            Instance{' '}
+            <input value={instance} onInput={({ currentTarget }) => setInstance(currentTarget.value)} />
+          </label>
+        )}
+        {makesSecret && (
+          <label>
+            Secret of {sender}{' '}
+            <input
+              type="password"
+              autoComplete="off"
+              value={given}
+              onInput={({ currentTarget }) => setGiven(currentTarget.value)}
+            />
+          </label>
+        )}
+        <label>
+          <input
+            type="checkbox"
+            checked={isInUrl}
+            onChange={({ currentTarget }) => setInUrl(currentTarget.checked)}
+          />{' '}
+          Put the namespace into the URL, because the sender cannot set headers
+        </label>
+        <button
+          type="button"
+          class="primary"
+          disabled={isIncomplete || action.isBusy}
+          onClick={() => action.run(provision)}
+        >
+          {makesSecret ? 'Save the secret' : rotatedAt === null ? 'Create the secret' : 'Rotate the secret'}
+        </button>
+      </div>
+      <Notice action={action} />
+      {provisioned && <Shown provisioned={provisioned} />}
+    </Section>
+  );
+}
+
+function Shown({ provisioned: { secret, rotated } }: { provisioned: Provisioned }) {
+  return (
+    <>
+      {secret === '' ? (
+        <p>The secret is saved.</p>
+      ) : (
+        <p>
+          Copy the secret now. It is not shown again: <Command text={secret} />
+        </p>
+      )}
+      {rotated && <p>The old secret works for 24 more hours.</p>}
+    </>
+  );
+}
+
+function SenderStep({
+  webhook,
+  url,
+  title,
+}: {
+  webhook: WebhookListItem;
+  url: string | undefined;
+  title: string;
+}) {
+  const { steps, setsHeaders } = instructionsFor(webhook);
+  const namespaceId = foreignNamespace() ?? session.value!.namespaceId;
+  const shown = url ?? (setsHeaders ? webhook.url : urlWithNamespace(webhook.url, namespaceId));
+  const isLocal = /^https?:\/\/(?:localhost|127\.)/.test(shown);
+  return (
+    <Section key="sender" title={title}>
+      <p>
+        URL: <Command text={shown} />
+      </p>
+      {isLocal && (
+        <p class="advice">
+          Only senders on this machine reach this URL. Set gateway.publicUrl to the address that senders use.
+        </p>
+      )}
+      <ol>
+        {steps.map((step) => (
+          <li key={step}>{step}</li>
+        ))}
+        {!shown.includes('?namespace=') && (
+          <li>
+            Send the header <code>x-svc-namespace: {namespaceId}</code>.
+          </li>
+        )}
+      </ol>
+    </Section>
+  );
+}

@@ -1,0 +1,8 @@
+/** Returns the text as a JSON value, or undefined if it is not JSON. */
+export function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
