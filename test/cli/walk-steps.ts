@@ -79,10 +79,7 @@ export const STEPS: Record<string, Step[]> = {
     },
     fails(1, 'webhooks', 'show', NOBODY),
   ],
-  'webhooks replay': [
-    { args: ({ delivery }) => ['webhooks', 'replay', delivery] },
-    step('webhooks', 'replay', '--all', '--dry-run'),
-  ],
+  'webhooks replay': [{ args: ({ delivery }) => ['webhooks', 'replay', delivery] }],
   'webhooks revoke': [
     step('webhooks', 'revoke', 'toy', 'ping'),
     fails(1, 'webhooks', 'send', 'toy', 'ping', '--data', '{}'),
@@ -120,11 +117,7 @@ export const STEPS: Record<string, Step[]> = {
     { args: ({ run }) => ['workflows', 'cancel', run] },
     step('workflows', 'cancel', '--all', '--dry-run'),
   ],
-  'workflows rerun': [
-    { args: ({ run }) => ['workflows', 'rerun', run, '--dry-run'] },
-    { args: ({ run }) => ['workflows', 'rerun', run] },
-    step('workflows', 'rerun', '--all', '--dry-run'),
-  ],
+  'workflows rerun': [{ args: ({ run }) => ['workflows', 'rerun', run] }],
   'schedules list': [{ args: () => ['schedules', 'list'], take: ({ items }) => ({ schedule: items[0].id }) }],
   'schedules pause': [{ args: ({ schedule }) => ['schedules', 'pause', schedule] }],
   'schedules resume': [{ args: ({ schedule }) => ['schedules', 'resume', schedule] }],
