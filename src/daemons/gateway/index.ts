@@ -20,6 +20,7 @@ import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
 import { studioRoutes } from './routes/studio.ts';
+import { studioOidcRoutes } from './routes/studio-oidc.ts';
 import { studioSessionRoutes } from './routes/studio-session.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { webhookAdminRoutes } from './routes/webhook-admin.ts';
@@ -53,6 +54,7 @@ export const gateway = defineDaemon({
     tokenRoutes,
     studioRoutes,
     studioSessionRoutes,
+    studioOidcRoutes,
     webhookAdminRoutes,
     webhookDeliveriesRoutes,
     webhookStreamRoutes,

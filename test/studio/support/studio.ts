@@ -62,11 +62,16 @@ export interface StudioPage {
 }
 
 /** The real platform with the fixture plugin and a workflow, and a browser. */
-export async function startStudio(config: Record<string, unknown> = {}): Promise<Studio> {
+export async function startStudio(
+  config: Record<string, unknown> = {},
+  /** Further files of the project, by name. */
+  files: Record<string, string> = {},
+): Promise<Studio> {
   const platform = await createPlatform({ plugins: ['./plugins/*'], ...config });
   await cp(PLUGIN, join(platform.folder, 'plugins/orders'), { recursive: true });
   await mkdir(join(platform.folder, 'workflows'));
   await writeFile(join(platform.folder, 'workflows/ship.yaml'), JSON.stringify(WORKFLOW));
+  for (const [name, content] of Object.entries(files)) await writeFile(join(platform.folder, name), content);
   const url = await platform.up();
   const browser = await chromium.launch({ executablePath: PROGRAM!, args: FLAGS });
   return {
