@@ -19,6 +19,7 @@ import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
 import type { Definitions } from './domain/definition/definitions.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
+import { createApprovalCheck } from './domain/runs/approval-check.ts';
 import { Decisions } from './domain/runs/decisions.ts';
 import { Jobs } from './domain/runs/jobs.ts';
 import type { RunWatch } from './domain/runs/run-watch.ts';
@@ -102,6 +103,7 @@ export async function workflowServices(
     decisions: new Decisions({ store: store.runs, definitions, engine, clock }),
     runs: new Runs({
       ...{ store: store.runs, engine, starter, definitions, clock },
+      checkApproval: createApprovalCheck(evaluator),
       checkSignal: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
     }),
     jobs: new Jobs({ store: store.runs, engine, starter, definitions, handlers }),
