@@ -104,9 +104,10 @@ const BASE = [
     (name) => `kit/${name}`,
   ),
   ...['config', 'env', 'find', 'merge', 'parse', 'problems', 'profile'].map((name) => `kit/config/${name}`),
-  ...['adapters', 'common', 'config', 'endpoint', 'errors', 'host-target', 'ids', 'limits'].map(
+  ...['adapters', 'common', 'config', 'endpoint', 'errors', 'host-target', 'ids', 'limits', 'role'].map(
     (name) => `contracts/${name}`,
   ),
+  'contracts/studio-config',
 ].map((name) => `src/${name}.ts`);
 
 const PACKAGES_OF_COMMAND = /[\\/]node_modules[\\/](?:chalk|commander)[\\/]/;

@@ -2,21 +2,8 @@ import { z } from 'zod';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { pageQuery } from './hosts.ts';
-import { HostId, NamespaceId } from './ids.ts';
-
-/** Roles in ascending order. Each role includes the rights of the roles before it. @spec docs/gateway.md "Roles" */
-export const ROLES = ['viewer', 'editor', 'admin'] as const;
-export const Role = z.enum(ROLES).meta({ id: 'Role' });
-export type Role = z.infer<typeof Role>;
-
-/** Returns whether `role` includes the rights of `needed`. */
-export function includesRole(role: Role | null, needed: Role): boolean {
-  return role !== null && ROLES.indexOf(role) >= ROLES.indexOf(needed);
-}
-
-/** Stands for all namespaces in a role. */
-export const ALL_NAMESPACES = '*';
-export const RoleNamespace = z.union([z.literal(ALL_NAMESPACES), NamespaceId]);
+import { HostId } from './ids.ts';
+import { Role, RoleNamespace } from './role.ts';
 
 const SUBJECT = /^(?:client|host):.+$|^claim:[^=]+=.+$/;
 
@@ -66,6 +53,8 @@ export interface CallerAccess {
   readonly roles: ReadonlyMap<string, Role> | null;
   /** The only permissions of the caller, or null for a caller without scopes. */
   readonly scopes: readonly string[] | null;
+  /** Whether the config gives the caller a role for all namespaces, so that it may act outside its own one. */
+  readonly actsEverywhere?: boolean;
 }
 
 export const RoleGrant = z.object({

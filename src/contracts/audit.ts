@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { Role } from './access.ts';
 import { Moment, notBlank, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { NamespaceId } from './ids.ts';
+import { Role } from './role.ts';
 
 /**
  * Result of an audited call. `unknown`: the caller or the service disconnected before the answer, so the change might
@@ -17,7 +17,7 @@ export const AuditEntry = z
     sequence: z.number().int().describe('1 for the first entry, without gaps'),
     at: z.number().describe('Epoch milliseconds'),
     actor: z.string().describe('Host id of the caller'),
-    actorKind: z.string().describe('static, access, container, oauth or enrolment'),
+    actorKind: z.string().describe('static, access, container, oauth, oidc or enrolment'),
     tokenId: z.string().nullable().describe('`jti` of the token'),
     role: Role.nullable().describe('Role of the caller; null: no role restricts it'),
     action: z.string(),

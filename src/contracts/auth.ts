@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { CallerAccess } from './access.ts';
 import { endpoint } from './endpoint.ts';
+import type { Role } from './role.ts';
 
 /**
  * Identity of an authenticated request. Upstream services trust the identity that the gateway sends. @spec JWT claims
@@ -10,6 +11,8 @@ export interface Caller {
   namespaceId: string;
   /** Restrictions by roles and scopes, or undefined for a caller without restrictions. Services do not get them. */
   access?: CallerAccess | undefined;
+  /** Role in the namespace by which a gateway vouches for the caller. Undefined for calls without a gateway. */
+  role?: Role | null | undefined;
 }
 
 export const TokenReply = z

@@ -92,6 +92,8 @@ export function page<Item extends z.ZodType>(item: Item) {
 export const HEADERS = {
   tenant: 'x-tenant-id',
   host: 'x-svc-host-id',
+  /** Role of the caller in its namespace; "none" without one. Only the gateway sets it. */
+  role: 'x-svc-role',
   requestId: 'x-request-id',
   traceId: 'x-trace-id',
   internalSecret: 'x-internal-secret',

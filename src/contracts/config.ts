@@ -4,12 +4,12 @@ import { ServiceName } from './common.ts';
 import { HostTarget } from './host-target.ts';
 import { ChosenHostId, type HostId, NamespaceId, PluginId } from './ids.ts';
 import { LIMITS } from './limits.ts';
+import { HttpUrl, isTamperProof, StudioOidc } from './studio-config.ts';
 
 const Host = z.string().min(1);
 const Port = z.number().int().min(0).max(65535);
 const Ms = z.number().int().positive();
 const PerMinute = z.number().int().positive().nullable().default(null);
-const HttpUrl = z.url({ protocol: /^https?$/, abort: true });
 
 /** The public base URL of the gateway, to which URL paths are appended. @spec Webhook admin API */
 export const PublicUrl = HttpUrl.regex(
@@ -80,11 +80,6 @@ export const OAuthIssuer = z.strictObject({
   namespaceClaim: z.string().min(1),
 });
 export type OAuthIssuer = z.infer<typeof OAuthIssuer>;
-
-function isTamperProof(url: string): boolean {
-  const { protocol, hostname } = new URL(url);
-  return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
-}
 
 const ProxyAddress = z.union(
   [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6(), z.enum(['loopback', 'linklocal', 'uniquelocal'])],
@@ -233,6 +228,7 @@ export const PlatformConfig = z.strictObject({
       .default(1024 ** 3),
     runsDays: z.number().positive().default(30),
   }),
+  studio: section({ oidc: StudioOidc.nullable().default(null) }),
   auth: section({
     mode: z.enum(['optional', 'required']).optional(),
     staleMs: z.number().int().min(1000).default(30_000),

@@ -1,4 +1,4 @@
-import type { Role } from './access.ts';
+import type { Role } from './role.ts';
 
 /** Access rule of an endpoint. @spec docs/gateway.md "Roles" */
 export interface AccessRule {
@@ -57,6 +57,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /studio/session': OPEN,
   'GET /studio/session': OPEN,
   'DELETE /studio/session': CALLER,
+  'GET /studio/sign-in/options': OPEN,
 
   'POST /internal/dispatch': SERVICE,
   'POST /internal/plugins/reread': SERVICE,

@@ -55,13 +55,17 @@ export type HostId = z.infer<typeof HostId>;
 export const CONTAINER_HOST_PREFIX = 'container:';
 /** Host id prefix of callers with a token of an external issuer: `oauth:<subject>`. */
 export const OAUTH_HOST_PREFIX = 'oauth:';
+/** Host id prefix of people who signed in to the studio with an identity provider: `oidc:<subject>`. */
+export const OIDC_HOST_PREFIX = 'oidc:';
 /** Host id of all unauthenticated callers. */
 export const ANONYMOUS_HOST = 'anonymous';
 
+const RESERVED_PREFIXES = [CONTAINER_HOST_PREFIX, OAUTH_HOST_PREFIX, OIDC_HOST_PREFIX];
+
 /** A host id that users can assign. Ids that encode the authentication method of a caller are reserved. */
 export const ChosenHostId = HostId.refine(
-  (id) => id !== ANONYMOUS_HOST && !id.startsWith(CONTAINER_HOST_PREFIX) && !id.startsWith(OAUTH_HOST_PREFIX),
-  `must not be "${ANONYMOUS_HOST}" or start with "${CONTAINER_HOST_PREFIX}" or "${OAUTH_HOST_PREFIX}": these ids are reserved`,
+  (id) => id !== ANONYMOUS_HOST && !RESERVED_PREFIXES.some((prefix) => id.startsWith(prefix)),
+  `must not be "${ANONYMOUS_HOST}" or start with ${RESERVED_PREFIXES.map((prefix) => `"${prefix}"`).join(', ')}: these ids are reserved`,
 );
 
 /**

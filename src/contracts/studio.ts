@@ -59,6 +59,33 @@ export const getStudioSession = endpoint({
   errors: ['UNAUTHORIZED', 'FORBIDDEN'],
 });
 
+/** Page that sends the browser to the identity provider. The query `returnTo` names the screen to open afterwards. */
+export const STUDIO_OIDC_START = '/studio/oidc/sign-in';
+/** Page to which the identity provider leads back. It must be registered there as a redirect URI. */
+export const STUDIO_OIDC_CALLBACK = '/studio/oidc/callback';
+
+/** Why a sign-in with the identity provider failed. */
+export const SIGN_IN_PROBLEMS = [
+  'not_begun',
+  'refused',
+  'invalid',
+  'no_role',
+  'unavailable',
+  'too_many',
+  'failed',
+] as const;
+export type SignInProblem = (typeof SIGN_IN_PROBLEMS)[number];
+
+/** Shows how people can sign in, besides a token and client credentials. @spec docs/studio.md */
+export const getStudioSignInOptions = endpoint({
+  method: 'GET',
+  path: '/studio/sign-in/options',
+  summary: 'Show how people can sign in to the studio',
+  tags: ['studio'],
+  hidden: true,
+  reply: z.object({ identityProvider: z.object({ name: z.string(), url: z.string() }).nullable() }),
+});
+
 export const endStudioSession = endpoint({
   method: 'DELETE',
   path: '/studio/session',

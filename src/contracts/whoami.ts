@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Role } from './access.ts';
 import { endpoint } from './endpoint.ts';
+import { Role } from './role.ts';
 
 /** Returns the identity of the caller. @spec Authentication 1; docs/gateway.md "Who may call" */
 export const whoAmI = endpoint({
@@ -11,7 +11,7 @@ export const whoAmI = endpoint({
   reply: z.object({
     hostId: z.string(),
     namespaceId: z.string(),
-    kind: z.enum(['static', 'access', 'container', 'oauth']),
+    kind: z.enum(['static', 'access', 'container', 'oauth', 'oidc']),
     admin: z.boolean().describe('Whether it may act in other namespaces'),
     expiresAt: z.number().nullable().describe('Epoch milliseconds; null: never'),
     role: Role.nullable().optional().describe('Role in this namespace; absent: no role restricts the caller'),

@@ -40,6 +40,15 @@ export interface ChildOptions extends Pick<StepOptions, 'retry'> {
   name?: string;
 }
 
+export interface ApprovalOptions {
+  message?: string;
+  timeoutMs?: number;
+  /** JSON Schema (`type: object`) of the data that the person enters. */
+  form?: Record<string, unknown>;
+  /** Roles of which an approver needs one, or a higher one. By default any caller that may change runs. */
+  approvers?: { roles: Array<'viewer' | 'editor' | 'admin'> };
+}
+
 /** Type of a step's result after a JSON round trip. Dates become strings, even in the first execution. */
 export type Jsonify<Value> = Value extends string | number | boolean | null
   ? Value
@@ -92,10 +101,17 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
     name: string,
     options?: { timeoutMs?: number },
   ): Promise<{ payload: Payload; receivedAt: number }>;
-  /** Waits for an approval, for example by `svc workflows approve`. Rejects if the approval is refused or times out. */
+  /**
+   * Waits for an approval, for example by `svc workflows approve`. Rejects if the approval is refused or times out. With
+   * a form, `data` is the checked data of the person.
+   */
+  approval<Data = unknown>(
+    name: string,
+    options: ApprovalOptions & { form: Record<string, unknown> },
+  ): Promise<{ approved: true; by: string; comment: string | null; data: Data }>;
   approval(
     name: string,
-    options?: { message?: string; timeoutMs?: number },
+    options?: ApprovalOptions,
   ): Promise<{ approved: true; by: string; comment: string | null }>;
   /** Runs a command as a step. Commands of other plugins must be listed in `permissions.invoke`. */
   invoke<Result = unknown>(

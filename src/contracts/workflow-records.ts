@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Role } from './role.ts';
 import { RunLabels } from './run-labels.ts';
 import { AnyJson, ErrorClass } from './workflow-definition.ts';
 
@@ -127,6 +128,14 @@ export const StepWait = z
       .string()
       .optional()
       .describe('Subject of the approval or decision, or why the plugin is unavailable'),
+    form: z
+      .record(z.string(), AnyJson)
+      .optional()
+      .describe('JSON Schema of the data that an approval or signal needs'),
+    approvers: z
+      .object({ roles: z.array(Role) })
+      .optional()
+      .describe('Roles of which an approver needs one, or a higher one'),
     runId: z.string().optional().describe('Id of the child run'),
     timedOut: z
       .literal(true)

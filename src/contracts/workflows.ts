@@ -210,9 +210,20 @@ export const decideApproval = endpoint({
   summary: 'Approve or refuse a waiting step',
   tags,
   params: z.object({ runId: RunId, stepId: z.string().min(1).max(256) }),
-  body: z.strictObject({ approved: z.boolean(), comment: z.string().max(4096).optional() }),
+  body: z.strictObject({
+    approved: z.boolean(),
+    comment: z.string().max(4096).optional(),
+    data: AnyJson.optional().describe('Data that the form of the step asks for'),
+  }),
   reply: z.object({ accepted: z.literal(true) }),
-  errors: ['WORKFLOW_RUN_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'],
+  errors: [
+    'VALIDATION_ERROR',
+    'FORBIDDEN',
+    'WORKFLOW_RUN_NOT_FOUND',
+    'NOT_FOUND',
+    'PAYLOAD_TOO_LARGE',
+    'CONFLICT',
+  ],
 });
 
 /**

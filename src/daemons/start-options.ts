@@ -65,7 +65,7 @@ export function keepSecrets({ config, keys, operator, env = {} }: StartOptions):
     serviceKey(internalSecret),
     operator?.clientSecret,
     ...Object.keys(config.gateway.staticTokens),
-    ...secretValues(config.adapters, env),
+    ...secretValues([config.adapters, config.studio], env),
     ...storeSecrets(config.store, env),
     ...(config.cache.url === null ? [] : storeSecrets({ url: config.cache.url }, env)),
   ]);

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { ANONYMOUS_HOST, type Caller, HEADERS, NamespaceId } from '../contracts/index.ts';
+import { ANONYMOUS_HOST, type Caller, HEADERS, NamespaceId, Role } from '../contracts/index.ts';
 import { isLoopbackHost } from '../kit/config/loopback.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { safeEqual, serviceKey } from '../kit/security/keys.ts';
@@ -48,7 +48,8 @@ export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate
       // Only services know in whose handler a call was made.
       delete request.headers[HEADERS.deliveryId];
     }
-    return { hostId: hostOf(request, trusted), namespaceId: tenantOf(request) };
+    const caller = { hostId: hostOf(request, trusted), namespaceId: tenantOf(request) };
+    return trusted ? { ...caller, role: roleOf(request) } : caller;
   };
 }
 
@@ -111,6 +112,11 @@ function hostOf(request: FastifyRequest, trusted: boolean): string {
   return trusted && typeof host === 'string' && host !== '' ? host : ANONYMOUS_HOST;
 }
 
+function roleOf(request: FastifyRequest): Caller['role'] {
+  const sent = request.headers[HEADERS.role];
+  return sent === undefined ? undefined : (Role.safeParse(sent).data ?? null);
+}
+
 function tenantOf(request: FastifyRequest): string {
   const sent = request.headers[HEADERS.tenant];
   if (sent === undefined) return 'default';
@@ -123,11 +129,12 @@ function tenantOf(request: FastifyRequest): string {
 /** Returns the headers that authenticate a service and identify the original caller of the request. */
 export function serviceHeaders(
   internalSecret: string,
-  caller?: { namespaceId?: string; hostId?: string },
+  caller?: { namespaceId?: string; hostId?: string; role?: Caller['role'] },
 ): Record<string, string> {
   return {
     [HEADERS.serviceKey]: serviceKey(internalSecret),
     ...(caller?.namespaceId ? { [HEADERS.tenant]: caller.namespaceId } : {}),
     ...(caller?.hostId ? { [HEADERS.host]: caller.hostId } : {}),
+    ...(caller?.role === undefined ? {} : { [HEADERS.role]: caller.role ?? 'none' }),
   };
 }

@@ -15,6 +15,8 @@ export interface Decision extends CallerOptions {
   /** Whether the step is approved. The default is true. */
   approved?: boolean;
   comment?: string;
+  /** Data that the form of the step asks for. */
+  data?: unknown;
 }
 
 export interface RouteOptions extends CallerOptions {

@@ -52,9 +52,15 @@ export function workflowCalls(
       const params = { runId: id as RunId, name };
       await client.call(sendSignal, { params, body: { payload } }, reader.as(caller));
     },
-    async approve(id, stepId, { approved = true, comment, ...caller } = {}) {
+    async approve(id, stepId, { approved = true, comment, data, ...caller } = {}) {
       const params = { runId: id as RunId, stepId };
-      const body = { approved, ...(comment === undefined ? {} : { comment }) };
+      const body = {
+        approved,
+        ...(comment === undefined ? {} : { comment }),
+        ...(data === undefined
+          ? {}
+          : { data: data as CallInput<typeof decideApproval>['body']['data'] & {} }),
+      };
       await client.call(decideApproval, { params, body }, reader.as(caller));
     },
     async settled(id, caller) {
@@ -92,6 +98,7 @@ class RunReader {
     return {
       headers: serviceHeaders(this.#services.keys.internalSecret, {
         namespaceId: tenantId,
+        role: 'admin',
         ...(user === null ? {} : { hostId: user }),
       }),
     };

@@ -20,6 +20,22 @@ const oauth: Descriptions = {
   namespaceClaim: 'Claim with the namespace of the caller.',
 };
 
+const studio: Descriptions = {
+  '': 'The web console.',
+  oidc: 'Identity provider (OpenID Connect) with which people sign in; null: none.',
+  'oidc.issuer':
+    'URL of the provider, whose `/.well-known/openid-configuration` has its endpoints. Must be https, except on this machine.',
+  'oidc.clientId': 'Id under which the provider knows the studio.',
+  'oidc.clientSecret':
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
+    'Environment variable with the client secret, such as "${STUDIO_CLIENT_SECRET}"; null: a public client.',
+  'oidc.scopes': 'Scopes of the sign-in; "openid" is required.',
+  'oidc.roleClaim': 'Top-level claim that decides about roles, a text or a list of texts, such as "groups".',
+  'oidc.roles': 'Role by value of that claim.',
+  'oidc.roles.*.role': 'Role of people with this value.',
+  'oidc.roles.*.namespaceId': 'Namespace of the role; "*": all namespaces.',
+};
+
 const model: Descriptions = {
   baseUrl: 'Base URL of an OpenAI-compatible endpoint, up to and including /v1.',
   // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
@@ -195,6 +211,7 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
     'Must be "sqlite": exact search with sqlite-vec, also of vectors in PostgreSQL.',
   'adapters.vectorStore.maxVectors': 'Limit per plugin and tenant.',
   ...under('retention', retention),
+  ...under('studio', studio),
   auth: 'Authentication.',
   'auth.mode':
     'Direct calls to services without identity: "optional": answered; "required": refused. Default: "required" in the profile production, else "optional".',

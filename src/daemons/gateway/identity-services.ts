@@ -12,11 +12,15 @@ import { createEnrolments } from './domain/hosts/enrolments.ts';
 import { createHosts } from './domain/hosts/hosts.ts';
 import { createAdmins } from './domain/identity/admins.ts';
 import { createAttemptLimits } from './domain/identity/attempt-limits.ts';
-import { createAuthenticator } from './domain/identity/authenticator.ts';
+import { createAuthenticator, type Principal } from './domain/identity/authenticator.ts';
 import { createClientRegistry } from './domain/identity/client-registry.ts';
 import { createClients } from './domain/identity/clients.ts';
 import { createJwts } from './domain/identity/jwt.ts';
 import { createMintedTokens } from './domain/identity/minted-tokens.ts';
+import { PersonRoles } from './domain/identity/oidc/person-roles.ts';
+import { OidcProvider } from './domain/identity/oidc/provider.ts';
+import { OidcSignIn, type OidcSignInDeps } from './domain/identity/oidc/sign-in.ts';
+import { SignInCookie } from './domain/identity/oidc/sign-in-cookie.ts';
 import { createRevocations } from './domain/identity/revocations.ts';
 import { SessionCookie, sessionCookieName } from './domain/identity/session-cookie.ts';
 import type { signingKeys } from './domain/identity/signing-secrets.ts';
@@ -50,8 +54,13 @@ export async function identityServices(
   const verifyOAuth = oauth ? createOAuthVerifier(oauth, { clock, logger }) : undefined;
   const requireFresh = (): void => feed.requireFresh();
   const sessionCookie = openSessionCookie(resources);
+  const personRoles = new PersonRoles(config.studio.oidc, rights);
+  const accessOf = (principal: Principal) =>
+    principal.kind === 'oidc' ? personRoles.of(principal) : rights.of(principal);
   const authenticator = createAuthenticator({
-    ...{ staticTokens, jwts, revocations, rights, requireFresh, verifyOAuth, sessionCookie, clock, logger },
+    ...{ staticTokens, jwts, revocations, requireFresh, verifyOAuth, sessionCookie, clock, logger },
+    rights: { of: accessOf },
+    claimsOfSession: (login, values) => personRoles.claimsOf(login, values),
   });
   revocations.onRevoked(authenticator.clearCache);
   rights.onChanged(authenticator.clearCache);
@@ -63,10 +72,16 @@ export async function identityServices(
   });
   const shared = { revocations, admins, random, logger };
   const mintedTokens = createMintedTokens({ ...shared, store: store.mintedTokens, jwts, clock });
+  const studioSessions = new StudioSessions({
+    ...{ authenticator, cookie: sessionCookie, clients: registry, mintedTokens, admins },
+    ...{ cache: store.cache, clock, random },
+    publicUrl: config.gateway.publicUrl,
+    limiter: resources.createLimiter('studio sign-ins', { windowMs: minutes(1) }),
+  });
   return {
     jwts,
     revocations,
-    socketCutOff: createSocketCutOff(revocations, rights),
+    socketCutOff: createSocketCutOff(revocations, { of: accessOf, onChanged: rights.onChanged.bind(rights) }),
     admins,
     rights,
     roles,
@@ -86,24 +101,41 @@ export async function identityServices(
     clients: createClients({ ...shared, store: store.clients, registry, roles, rights, operator, clock }),
     mintedTokens,
     sessionCookie,
-    studioSessions: new StudioSessions({
-      ...{ authenticator, cookie: sessionCookie, clients: registry, mintedTokens, admins },
-      ...{ cache: store.cache, clock, random },
-      publicUrl: config.gateway.publicUrl,
-      limiter: resources.createLimiter('studio sign-ins', { windowMs: minutes(1) }),
-    }),
+    studioSessions,
+    oidcSignIn: openOidcSignIn(resources, { roles: personRoles, sessions: studioSessions }),
   };
 }
 
 /** All nodes behind one public URL use the same cookie. */
-function openSessionCookie({ config, keys }: Resources): SessionCookie {
-  const { publicUrl, port } = config.gateway;
+function openSessionCookie(resources: Resources): SessionCookie {
+  const { port, isSecure } = cookieScope(resources);
+  return new SessionCookie({
+    ...{ name: sessionCookieName(port), isSecure },
+    secret: resources.keys.internalSecret,
+  });
+}
+
+function cookieScope({ config: { gateway } }: Resources): { port: number; isSecure: boolean } {
+  const { publicUrl, port } = gateway;
   const url = publicUrl === null ? undefined : new URL(publicUrl);
   const publicPort = url ? Number(url.port || (url.protocol === 'https:' ? 443 : 80)) : port;
-  return new SessionCookie({
-    name: sessionCookieName(publicPort),
-    isSecure: url?.protocol === 'https:',
-    secret: keys.internalSecret,
+  return { port: publicPort, isSecure: url?.protocol === 'https:' };
+}
+
+/** Returns the sign-in with the identity provider, or null if the config names none. */
+function openOidcSignIn(
+  resources: Resources,
+  parts: Pick<OidcSignInDeps, 'roles' | 'sessions'>,
+): OidcSignIn | null {
+  const { config, env, clock, random, logger, address } = resources;
+  const { oidc } = config.studio;
+  if (!oidc) return null;
+  const { publicUrl } = config.gateway;
+  return new OidcSignIn({
+    ...{ ...parts, random, logger, issuer: oidc.issuer, roleClaim: oidc.roleClaim },
+    provider: new OidcProvider({ oidc, env, clock }),
+    cookie: new SignInCookie({ ...cookieScope(resources), secret: resources.keys.internalSecret, clock }),
+    origin: () => new URL(publicUrl ?? `http://localhost:${address.port}`).origin,
   });
 }
 

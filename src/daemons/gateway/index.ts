@@ -21,6 +21,7 @@ import { nodeStatusRoutes } from './routes/node-status.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
 import { studioRoutes } from './routes/studio.ts';
+import { studioOidcRoutes } from './routes/studio-oidc.ts';
 import { studioSessionRoutes } from './routes/studio-session.ts';
 import { tokenRoutes } from './routes/tokens.ts';
 import { tracesRoutes } from './routes/traces.ts';
@@ -56,6 +57,7 @@ export const gateway = defineDaemon({
     tracesRoutes,
     studioRoutes,
     studioSessionRoutes,
+    studioOidcRoutes,
     webhookAdminRoutes,
     webhookDeliveriesRoutes,
     webhookStreamRoutes,

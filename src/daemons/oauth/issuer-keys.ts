@@ -3,6 +3,7 @@ import { messageOf, PlatformError } from '../../kit/errors/errors.ts';
 import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import { minutes, seconds } from '../../kit/time/duration.ts';
+import { boundedText } from './bounded-fetch.ts';
 
 /** Age at which keys are fetched again in the background, so that calls do not wait for the issuer. */
 const REFRESH_MS = minutes(9);
@@ -17,7 +18,6 @@ const MAX_STALE_MS = minutes(70);
 const UNKNOWN_KEY_COOLDOWN_MS = seconds(30);
 const FAILURE_COOLDOWN_MS = seconds(5);
 const TIMEOUT_MS = seconds(5);
-const MAX_BYTES = 256 * 1024;
 const MAX_KEYS = 100;
 
 export interface IssuerKeysDeps {
@@ -134,17 +134,6 @@ async function fetchKeySet(url: string, init: RequestInit): Promise<Response> {
   if (!Array.isArray(keys)) throw new Error('its response is not a key set');
   if (keys.length > MAX_KEYS) throw new Error(`it has more than ${MAX_KEYS} keys`);
   return Response.json({ keys });
-}
-
-async function boundedText(response: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response.body ?? []) {
-    size += chunk.length;
-    if (size > MAX_BYTES) throw new Error(`its answer is larger than ${MAX_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 function unavailable(): PlatformError {

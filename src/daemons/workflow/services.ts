@@ -19,6 +19,7 @@ import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
 import type { Definitions } from './domain/definition/definitions.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
+import { createApprovalCheck } from './domain/runs/approval-check.ts';
 import { BulkRuns } from './domain/runs/bulk-runs.ts';
 import { Decisions } from './domain/runs/decisions.ts';
 import { Jobs } from './domain/runs/jobs.ts';
@@ -98,6 +99,7 @@ export async function workflowServices(
   await followPlugins(shared, { runtime: plugins, fence }, stack);
   const runs = new Runs({
     ...{ store: store.runs, engine, starter, definitions, clock },
+    checkApproval: createApprovalCheck(evaluator),
     checkSignal: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
   });
   const reruns = new Reruns({ store: store.runs, starter, definitions });

@@ -1,5 +1,8 @@
 import type { KindOf } from './domain/definition/compiled-workflow.ts';
-import { approvalStep, setStep, signalStep, waitStep, workflowStep } from './domain/steps/kinds/builtins.ts';
+import { unusableSchema } from './domain/definition/input-schema.ts';
+import { OPENING } from './domain/definition/templates.ts';
+import { approvalStep } from './domain/steps/kinds/approval.ts';
+import { setStep, signalStep, waitStep, workflowStep } from './domain/steps/kinds/builtins.ts';
 import { type Handlers, handlerStep, JOB_PREFIX } from './domain/steps/kinds/handlers.ts';
 import { type HttpCall, httpStep } from './domain/steps/kinds/http.ts';
 import type { StepKind } from './domain/steps/step-kind.ts';
@@ -11,10 +14,14 @@ const HANDLER = /^(?:@[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*\/[^/]+$/;
 export function stepKinds(deps: { http: HttpCall; handlers: Handlers; now(): number }): KindOf {
   const plugin = handlerStep(deps.handlers);
   const builtins = new Map<string, StepKind>(
-    [setStep, waitStep, approvalStep, signalStep, workflowStep, httpStep(deps.http, deps.now)].map((kind) => [
-      kind.name,
-      kind,
-    ]),
+    [
+      setStep,
+      waitStep,
+      approvalStep({ schemaFault: unusableSchema, opening: OPENING }),
+      signalStep,
+      workflowStep,
+      httpStep(deps.http, deps.now),
+    ].map((kind) => [kind.name, kind]),
   );
   return (uses) => {
     const name = uses.startsWith(JOB_PREFIX) ? uses.slice(JOB_PREFIX.length) : uses;

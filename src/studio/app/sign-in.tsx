@@ -1,11 +1,14 @@
 import { useEffect, useState } from 'preact/hooks';
+import { call, type Reply } from '../api/call.ts';
 import { signIn } from './session.ts';
+import { takeProblem } from './sign-in-problem.ts';
 
 type Proof = Parameters<typeof signIn>[0];
+type Provider = Reply<'getStudioSignInOptions'>['identityProvider'];
 
 /** Form with which a person signs in. A one-time link in the fragment of the address signs in without the form. */
 export function SignIn() {
-  const [error, setError] = useState<string>();
+  const [error, setError] = useState(takeProblem);
   const [isBusy, setBusy] = useState(false);
   const submit = async (proof: Proof): Promise<void> => {
     setBusy(true);
@@ -18,9 +21,15 @@ export function SignIn() {
       setBusy(false);
     }
   };
+  const [provider, setProvider] = useState<Provider>(null);
   useEffect(() => {
     const link = takeLink();
     if (link) void submit({ link });
+    // Without an answer, the form still works.
+    call('getStudioSignInOptions', {}).then(
+      ({ identityProvider }) => setProvider(identityProvider),
+      () => {},
+    );
   }, []);
   return (
     <main id="main" class="sign-in">
@@ -29,6 +38,14 @@ export function SignIn() {
         <p class="error" role="alert">
           {error}
         </p>
+      )}
+      {provider && (
+        <>
+          <a class="button" href={`${provider.url}?${new URLSearchParams({ returnTo: currentPath() })}`}>
+            Sign in with {provider.name}
+          </a>
+          <p class="or">or</p>
+        </>
       )}
       <form onSubmit={(event) => void submit(proofOf(event))}>
         <label>
@@ -59,9 +76,13 @@ export function SignIn() {
 function takeLink(): string | null {
   const link = new URLSearchParams(location.hash.slice(1)).get('link');
   if (!link) return null;
-  const path = location.pathname === '/studio/sign-in' ? '/studio/' : location.pathname + location.search;
-  history.replaceState(null, '', path);
+  history.replaceState(null, '', currentPath());
   return link;
+}
+
+/** Returns the screen to show after the sign-in. */
+function currentPath(): string {
+  return location.pathname === '/studio/sign-in' ? '/studio/' : location.pathname + location.search;
 }
 
 function proofOf(event: SubmitEvent): Proof {

@@ -66,6 +66,13 @@ export interface StudioPage {
   problems: string[];
 }
 
+/** Adds files to a project, by their names. */
+export const withFiles =
+  (files: Readonly<Record<string, string>>) =>
+  async (folder: string): Promise<void> => {
+    for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content);
+  };
+
 /**
  * The real platform with the fixture plugin and a workflow, and a browser. `prepare` is called with the project folder
  * before the platform starts.

@@ -76,7 +76,7 @@ export const WORKFLOWS_COMMANDS: readonly CommandEntry[] = [
     name: 'workflows approve',
     summary: 'Approve or refuse a waiting step',
     group: 'Workflows',
-    example: 'svc workflows approve run_01b8dac5 release.gate --comment "looks good"',
+    example: 'svc workflows approve run_01b8dac5 release.gate --data \'{"region": "eu"}\'',
     load: async () => (await import('../../commands/workflows/approve.ts')).approve,
   },
   {

@@ -35,8 +35,22 @@ export const show = defineCommand({
 
 /** Returns the command that lets a waiting step continue. */
 function nextStep(runId: string, { id, waitingFor }: Shown['steps'][number]): string[] {
-  if (waitingFor?.for === 'approval') return [`svc workflows approve ${runId} ${id}`];
-  if (waitingFor?.for === 'signal') return [`svc workflows signal ${runId} ${waitingFor.name ?? '<name>'}`];
+  const fields = fieldsOf(waitingFor?.form);
+  if (waitingFor?.for === 'approval')
+    return [`svc workflows approve ${runId} ${id}${fields && ` --data ${fields}`}${rolesOf(waitingFor)}`];
+  if (waitingFor?.for === 'signal')
+    return [`svc workflows signal ${runId} ${waitingFor.name ?? '<name>'}${fields && ` --input ${fields}`}`];
   if (waitingFor?.for === 'decision') return [`svc workflows decide ${runId} ${id} retry`];
   return [];
+}
+
+/** Returns the fields of a form as JSON in which the values are to be filled in. */
+function fieldsOf(form: Record<string, unknown> | undefined): string {
+  if (!form) return '';
+  const names = Object.keys((form.properties ?? {}) as object);
+  return `'{${names.map((name) => `${JSON.stringify(name)}: …`).join(', ')}}'`;
+}
+
+function rolesOf({ approvers }: { approvers?: { roles: readonly string[] } | undefined }): string {
+  return approvers ? `  (needs the role ${approvers.roles.join(' or ')})` : '';
 }

@@ -1,6 +1,7 @@
 import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { serviceKey } from '../../../kit/security/keys.ts';
+import { roleIn } from '../domain/access/access-rights.ts';
 import { withoutSessionCookies } from '../domain/identity/session-cookie.ts';
 
 /** Headers that apply only to one connection (RFC 9110 7.6.1), and headers that the gateway handles itself. */
@@ -93,6 +94,8 @@ export function createRequestHeaders(internalSecret: string) {
       caller.namespaceId,
       HEADERS.host,
       caller.hostId,
+      HEADERS.role,
+      shownRole(caller),
       HEADERS.requestId,
       request.requestId,
       HEADERS.traceId,
@@ -116,6 +119,11 @@ export function createRequestHeaders(internalSecret: string) {
     }
     return headers;
   };
+}
+
+/** A caller without any role keeps all rights of its token. */
+function shownRole({ access, namespaceId }: Caller): string {
+  return access?.roles ? (roleIn(access.roles, namespaceId) ?? 'none') : 'admin';
 }
 
 function isCookie(name: string): boolean {

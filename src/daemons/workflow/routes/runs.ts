@@ -70,8 +70,9 @@ export function runRoutes(http: Http, { runs, reruns, bulkRuns, definitions }: W
 export function answerRoutes(http: Http, { runs, decisions }: WorkflowServices): void {
   const accepted = { accepted: true } as const;
   mount(http, decideApproval, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
-    const decision = { approved: body.approved, by: caller.hostId, comment: body.comment ?? null };
-    await runs.approve(caller.namespaceId, runId, stepId, decision);
+    const { approved, comment = null, data } = body;
+    const answer = { approved, by: caller.hostId, comment, data };
+    await runs.approve(caller.namespaceId, runId, stepId, answer, caller.role);
     return accepted;
   });
   mount(http, decideStep, { auth }, async ({ params: { runId, stepId }, body, caller }) => {

@@ -1,6 +1,7 @@
 import type { PluginContextV3, PluginLog } from '../../../contracts/plugin-context.ts';
 import { CODE_STEP } from '../../../contracts/step-name.ts';
 import type {
+  ApprovalOptions,
   ChildOptions,
   SleepUntil,
   StepInfo,
@@ -61,8 +62,12 @@ function localSteps(steps: StepFactory, workflow: WorkflowParts) {
         options: {},
         decode: payloadReader(workflow, name),
       }),
-    approval: (name: string, { message, timeoutMs }: { message?: string; timeoutMs?: number } = {}) =>
-      steps.make('ctx.approval', name, { uses: 'approval', with: { message, timeoutMs }, options: {} }),
+    approval: (name: string, { message, timeoutMs, form, approvers }: ApprovalOptions = {}) =>
+      steps.make('ctx.approval', name, {
+        uses: 'approval',
+        with: { message, timeoutMs, form, approvers },
+        options: {},
+      }),
   };
 }
 

@@ -1,9 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { RunStep, WorkflowRun } from '../../../contracts/workflow-records.ts';
-import { call } from '../../api/call.ts';
+import { type ApiError, call } from '../../api/call.ts';
 import { outdate } from '../../api/query.ts';
+import { type FieldIssue, type FieldSchema, fieldsOf, issuesOf } from '../../ui/form-values.ts';
 import { parsedJson } from '../../ui/json.tsx';
 import { Notice } from '../../ui/notice.tsx';
+import { SchemaForm } from '../../ui/schema-form.tsx';
+import { Time } from '../../ui/time.tsx';
 import { useAction } from '../../ui/use-action.ts';
 
 interface DecideProps {
@@ -26,6 +29,7 @@ export function Decide({ run, step }: DecideProps) {
       <p>
         <strong>{step.name || step.id}</strong>: {step.waitingFor?.message ?? defaultText(step)}
       </p>
+      <Limits step={step} />
       {kind === 'approval' && <Approval run={run} step={step} decide={decide} />}
       {kind === 'signal' && <Signal run={run} step={step} decide={decide} />}
       {(kind === 'decision' || step.status === 'interrupted') && (
@@ -36,47 +40,91 @@ export function Decide({ run, step }: DecideProps) {
   );
 }
 
+/** Shows until when the step waits, and who may approve it. */
+function Limits({ step: { wakeAt, waitingFor } }: { step: RunStep }) {
+  const roles = waitingFor?.approvers?.roles;
+  const isTimed = wakeAt !== null && (waitingFor?.for === 'approval' || waitingFor?.for === 'signal');
+  if (!roles && !isTimed) return null;
+  return (
+    <p class="hint">
+      {isTimed && (
+        <>
+          Expires <Time ms={wakeAt} />.{' '}
+        </>
+      )}
+      {roles && `Needs the role ${roles.join(' or ')}.`}
+    </p>
+  );
+}
+
 interface PartProps extends DecideProps {
   decide: (change: () => Promise<unknown>, done: string) => () => void;
 }
 
 function Approval({ run, step, decide }: PartProps) {
   const [comment, setComment] = useState('');
+  const [issues, setIssues] = useState<readonly FieldIssue[]>([]);
   const params = { runId: run.id, stepId: step.id };
-  const answer = (approved: boolean) => () =>
-    call('decideApproval', { params, body: { approved, ...(comment ? { comment } : {}) } });
+  const answer = (approved: boolean, data?: unknown) => async () => {
+    setIssues([]);
+    const extra = { ...(comment ? { comment } : {}), ...(data === undefined ? {} : { data: data as never }) };
+    await call('decideApproval', { params, body: { approved, ...extra } }).catch((error: ApiError) => {
+      setIssues(issuesOf(error.details ?? {}, 'data'));
+      throw error;
+    });
+  };
   const id = `comment-${run.id}-${step.id}`;
   return (
-    <div class="actions">
+    <SchemaForm
+      id={`data-${run.id}-${step.id}`}
+      schema={(step.waitingFor?.form ?? {}) as FieldSchema}
+      issues={issues}
+      onSubmit={(data) => decide(answer(true, step.waitingFor?.form ? data : undefined), 'Approved.')()}
+    >
       <label for={id}>Comment</label>
       <input id={id} value={comment} onInput={(event) => setComment(event.currentTarget.value)} />
-      <button type="button" class="primary" onClick={decide(answer(true), 'Approved.')}>
+      <button type="submit" class="primary">
         Approve
       </button>
       <button type="button" onClick={decide(answer(false), 'Refused.')}>
         Refuse
       </button>
-    </div>
+    </SchemaForm>
   );
 }
 
 function Signal({ run, step, decide }: PartProps) {
-  const [text, setText] = useState('null');
+  const [issues, setIssues] = useState<readonly FieldIssue[]>([]);
   const name = step.waitingFor?.name ?? '';
-  const payload = parsedJson(text);
-  const send = () =>
-    call('sendSignal', { params: { runId: run.id, name }, body: { payload: payload as never } });
+  const send = (payload: unknown) =>
+    decide(async () => {
+      setIssues([]);
+      const body = { payload: payload as never };
+      await call('sendSignal', { params: { runId: run.id, name }, body }).catch((error: ApiError) => {
+        setIssues(issuesOf(error.details ?? {}, 'payload'));
+        throw error;
+      });
+    }, 'The signal was sent.')();
+  const form = step.waitingFor?.form as FieldSchema | undefined;
   const id = `payload-${run.id}-${step.id}`;
+  if (!form || fieldsOf(form).length === 0) return <JsonSignal id={id} name={name} onSend={send} />;
+  return (
+    <SchemaForm id={id} schema={form} issues={issues} onSubmit={send}>
+      <button type="submit" class="primary">
+        Send
+      </button>
+    </SchemaForm>
+  );
+}
+
+function JsonSignal({ id, name, onSend }: { id: string; name: string; onSend: (payload: unknown) => void }) {
+  const [text, setText] = useState('null');
+  const payload = parsedJson(text);
   return (
     <div class="actions">
       <label for={id}>Payload of {name} as JSON</label>
       <input id={id} value={text} onInput={(event) => setText(event.currentTarget.value)} />
-      <button
-        type="button"
-        class="primary"
-        disabled={payload === undefined}
-        onClick={decide(send, 'The signal was sent.')}
-      >
+      <button type="button" class="primary" disabled={payload === undefined} onClick={() => onSend(payload)}>
         Send
       </button>
     </div>

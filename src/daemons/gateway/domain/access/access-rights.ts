@@ -47,6 +47,11 @@ export class AccessRights {
     return this.#roles;
   }
 
+  /** Returns whether a role was given to callers with this claim. */
+  knowsClaim(name: string, value: string): boolean {
+    return this.#byClaim.has(claimSubject(name, value));
+  }
+
   scopesOfClient(clientId: string): readonly string[] | null {
     return this.#scopesByClient.get(clientId) ?? null;
   }
@@ -97,12 +102,15 @@ export class AccessRights {
   #rolesOfClaims(claims: AccessSubject['claims']): Array<NamespaceRoles | undefined> {
     if (!claims || this.#byClaim.size === 0) return [];
     return Object.entries(claims).flatMap(([name, values]) =>
-      [values].flat().map((value) => this.#byClaim.get(`claim:${name}=${value}`)),
+      [values].flat().map((value) => this.#byClaim.get(claimSubject(name, value))),
     );
   }
 }
 
-function addHighest(roles: NamespaceRoles, namespaceId: string, role: Role): void {
+const claimSubject = (name: string, value: string): string => `claim:${name}=${value}`;
+
+/** Adds a role, unless the namespace already has a higher one. */
+export function addHighest(roles: NamespaceRoles, namespaceId: string, role: Role): void {
   if (!includesRole(roles.get(namespaceId) ?? null, role)) roles.set(namespaceId, role);
 }
 

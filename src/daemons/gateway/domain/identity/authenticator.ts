@@ -14,14 +14,14 @@ import { isStaticLogin, type StaticTokens } from './static-tokens.ts';
 
 /** An authenticated caller, with data of its token. */
 export interface Principal extends Caller {
-  kind: 'static' | 'access' | 'container' | 'oauth';
+  kind: 'static' | 'access' | 'container' | 'oauth' | 'oidc';
   /** Id of the JWT, or null if the token has no id. */
   jti: string | null;
   /** Id of the login to which an access token belongs, or undefined if there is no login. */
   sid?: string | undefined;
   /** Expiry in epoch ms, or `Infinity` for static tokens. */
   expiresAt: number;
-  /** Claims of a token of the identity provider. */
+  /** Claims of the identity provider. */
   claims?: AccessSubject['claims'];
 }
 
@@ -51,6 +51,8 @@ export interface AuthenticatorDeps {
   rights: { of(principal: Principal): CallerAccess | undefined };
   /** Throws SERVICE_UNAVAILABLE while revocations by other processes cannot be read. */
   requireFresh(): void;
+  /** Returns the claims of a person's session, or undefined if the config no longer names its identity provider. */
+  claimsOfSession(login: string | undefined, roleValues: readonly string[]): Principal['claims'] | undefined;
   /** Verifies tokens of the issuer in `gateway.oauth`. Undefined if no issuer is configured. */
   verifyOAuth: VerifyOAuth | undefined;
   sessionCookie: Pick<SessionCookie, 'read'>;
@@ -76,8 +78,8 @@ interface Remembered {
  * no signature check. Cache hits check the expiry, and revocations clear the cache. @spec Authentication 1
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
-  const { staticTokens, jwts, revocations, rights, requireFresh, verifyOAuth, sessionCookie, clock, logger } =
-    deps;
+  const { staticTokens, jwts, revocations, rights, requireFresh, verifyOAuth, sessionCookie } = deps;
+  const { claimsOfSession, clock, logger } = deps;
   const remembered = createBoundedCache<Remembered>(REMEMBERED_TOKENS);
 
   async function resolve(token: string): Promise<Principal | AuthFault> {
@@ -87,8 +89,14 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     if (claims === 'UNKNOWN_TOKEN' && verifyOAuth && isCanonicalJwt(token))
       return resolveOAuth(verifyOAuth, token);
     if (typeof claims === 'string') return claims;
+    if (claims.typ === 'oidc') return resolveSession(claims);
     const isGone = isStaticLogin(claims.sid) && !(await staticTokens.hasLogin(claims.sid));
     return isGone ? 'TOKEN_REVOKED' : principalOf(claims);
+  }
+
+  function resolveSession({ roleValues = [], ...claims }: Claims): Principal | AuthFault {
+    const found = claimsOfSession(claims.sid, roleValues);
+    return found ? { ...principalOf(claims), claims: found } : 'TOKEN_REVOKED';
   }
 
   async function verify(header: string, subject: Subject): Promise<Principal> {
@@ -100,6 +108,8 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
     // would be missed.
     if (revocations.isRevoked(found)) throw refused('TOKEN_REVOKED', subject, found);
     const access = rights.of(found);
+    // The person of a session has lost the last role. Without this check, a caller without roles would have all rights.
+    if (found.kind === 'oidc' && !access?.roles?.size) throw refused('TOKEN_REVOKED', subject, found);
     const principal = access ? { ...found, access } : found;
     const recheckMs = RECHECK_MS[isStaticLogin(principal.sid) ? 'static' : principal.kind];
     const recheckAt = recheckMs === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + recheckMs;

@@ -6,14 +6,18 @@ import {
   HostId,
   LIMITS,
   NamespaceId,
+  OIDC_HOST_PREFIX,
 } from '../../../../contracts/index.ts';
 import type { Random } from '../../../../kit/security/random.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { type AuthFault, isCanonicalJwt } from './bearer.ts';
 import type { SigningKeys } from './signing-secrets.ts';
 
-/** Type of a token. A container token is never accepted in place of an access token. */
-export type TokenType = 'access' | 'container';
+/**
+ * Type of a token. A container token is never accepted in place of an access token. `oidc` is the session of a person of
+ * an identity provider: gateways that do not know the type refuse it, and so never ignore its roles.
+ */
+export type TokenType = 'access' | 'container' | 'oidc';
 
 const ALGORITHM = 'HS256';
 
@@ -26,13 +30,18 @@ const Claims = z
     hostId: HostId,
     namespaceId: NamespaceId,
     exp: z.number(),
-    typ: z.enum(['access', 'container']).optional(),
+    typ: z.enum(['access', 'container', 'oidc']).optional(),
     jti: z.string().min(1).max(256).optional(),
     executionId: z.string().optional(),
     sid: z.string().min(1).max(256).optional(),
+    roleValues: z.array(z.string()).optional(),
   })
   .transform((claims) => ({ ...claims, typ: claims.typ ?? typeOf(claims.hostId) }))
-  .refine(({ hostId, typ }) => typ === 'container' || ChosenHostId.safeParse(hostId).success);
+  .refine(
+    ({ hostId, typ }) =>
+      typ === 'container' ||
+      (typ === 'oidc' ? hostId.startsWith(OIDC_HOST_PREFIX) : ChosenHostId.safeParse(hostId).success),
+  );
 export type Claims = z.infer<typeof Claims>;
 
 export interface TokenGrant {
@@ -44,6 +53,8 @@ export interface TokenGrant {
   executionId?: string;
   /** Id of the login, which is also the family id of the login's refresh tokens. */
   sid?: string;
+  /** Values of the claim that decides about the person's roles. Set only in `oidc` tokens. */
+  roleValues?: readonly string[];
   /** Prefix of the token's id, such as `studio_`. */
   idPrefix?: string;
 }
@@ -80,10 +91,15 @@ export function createJwts(deps: { keys: SigningKeys; clock: Clock; random: Rand
   }
 
   return {
-    async mint({ hostId, namespaceId, typ, ttlSeconds, executionId, sid, idPrefix = '' }) {
+    async mint({ hostId, namespaceId, typ, ttlSeconds, executionId, sid, roleValues, idPrefix = '' }) {
       const issuedAt = Math.floor(clock.now() / 1000);
       const jti = idPrefix + random.uuid();
-      const claims = { hostId, namespaceId, typ, ...(executionId && { executionId }), ...(sid && { sid }) };
+      const claims = {
+        ...{ hostId, namespaceId, typ },
+        ...(executionId && { executionId }),
+        ...(sid && { sid }),
+        ...(roleValues && { roleValues }),
+      };
       const token = await new SignJWT(claims)
         .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
         .setSubject(hostId)

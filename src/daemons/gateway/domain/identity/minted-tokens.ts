@@ -25,6 +25,8 @@ export const SESSION_ID_PREFIX = 'studio_';
 export interface SessionOwner extends Caller {
   jti?: string | null;
   sid?: string | undefined;
+  /** For a person of an identity provider: the values of the claim that decides about roles. */
+  roleValues?: readonly string[] | undefined;
 }
 
 export type MintedTokens = ReturnType<typeof createMintedTokens>;
@@ -37,10 +39,11 @@ export function createMintedTokens({ store, jwts, revocations, admins, clock, lo
     revocations.revokeToken(jti, expiresAt + seconds(LIMITS.jwtClockToleranceSeconds));
   return {
     /** Issues the token of a studio session. The token is listed and can be revoked like other minted tokens. */
-    async mintSession({ hostId, namespaceId, jti: from, sid }: SessionOwner, ttlSeconds: number) {
+    async mintSession({ hostId, namespaceId, jti: from, sid, roleValues }: SessionOwner, ttlSeconds: number) {
       const login = sid ?? from ?? undefined;
       const minted = await jwts.mint({
-        ...{ hostId, namespaceId, typ: 'access', ttlSeconds, idPrefix: SESSION_ID_PREFIX },
+        ...{ hostId, namespaceId, ttlSeconds, idPrefix: SESSION_ID_PREFIX },
+        ...(roleValues ? { typ: 'oidc', roleValues } : { typ: 'access' }),
         ...(login === undefined ? {} : { sid: login }),
       });
       const { token, jti, expiresAt } = minted;

@@ -51,16 +51,27 @@ export class StudioSessions {
     const { admins, cache, clock, random, authenticator, publicUrl } = this.#deps;
     const caller = await authenticator.authenticate(subject);
     admins.require(caller);
-    if (caller.kind === 'oauth')
+    if (caller.kind === 'oauth' || caller.kind === 'oidc')
       throw new PlatformError(
         'FORBIDDEN',
-        'A link cannot carry the claims of a token. Sign in with the token itself.',
+        'A link cannot carry the claims of your identity provider. Sign in with the provider or its token.',
       );
     const link = LINK_PREFIX + random.secret(32);
     const expiresAt = clock.now() + LINK_MS;
     await cache.set(PLATFORM_SCOPE, linkKey(link), { ...ownerOf(caller, subject) }, LINK_MS);
     // Browsers do not send the fragment, so the link appears in no log and in no Referer header.
     return { path: `/studio/sign-in#link=${link}`, publicUrl, expiresAt };
+  }
+
+  /** Starts the session of a person whom the identity provider has authenticated. */
+  async startForPerson(owner: SessionOwner, subject: Subject): Promise<{ setCookie: string }> {
+    const { cookie, mintedTokens } = this.#deps;
+    await this.#limit(owner);
+    const ttlSeconds = SESSION_MS / 1000;
+    const { token } = await mintedTokens.mintSession(owner, ttlSeconds);
+    // The gateway that serves the next call must accept the session, or the person would sign in without end.
+    await this.#authenticate(token, subject);
+    return { setCookie: cookie.start(token, ttlSeconds) };
   }
 
   /** Starts a session. Throws UNAUTHORIZED if the proof is not valid. */

@@ -13,8 +13,8 @@ export const MAX_INPUT_CHARS = 1024 * 1024;
 /** Maximum number of faults reported for one input. */
 const MAX_FAULTS = 100;
 
-/** Kind of value that a schema checks: the input of a run, or the payload of a signal. */
-export type CheckedPart = 'input' | 'payload';
+/** Kind of value that a schema checks: the input of a run, the payload of a signal, or the data of an approval. */
+export type CheckedPart = 'input' | 'payload' | 'data';
 
 /**
  * Result of a check. Contains the value with defaults filled in, or the faults of the value. `tooLarge` means that the
@@ -52,6 +52,16 @@ export function compileInputSchema(schema: object, count?: PartCount): InputSche
       return { issues: problemsOf(issues, input) as Array<{ path: Path; message: string }> };
     },
   };
+}
+
+/** Returns the reason why a JSON Schema is unusable, or undefined for a usable one. */
+export function unusableSchema(schema: object): string | undefined {
+  try {
+    compileInputSchema(schema);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 /**

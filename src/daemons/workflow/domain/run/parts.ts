@@ -30,7 +30,8 @@ export interface JobGroup {
 export type RunParts = Map<string, JobGroup>;
 
 /** Fields of a compiled workflow that determine the jobs and steps of its runs. */
-export type Outline = Pick<CompiledWorkflow, 'jobs' | 'code'>;
+export type Outline = Pick<CompiledWorkflow, 'jobs' | 'code'> &
+  Partial<Pick<CompiledWorkflow, 'signalSchemas'>>;
 
 interface JobRecords {
   record: JobRecord;

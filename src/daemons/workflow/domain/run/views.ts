@@ -2,6 +2,7 @@ import {
   type Job,
   type RunJob,
   type RunStep,
+  type StepWait,
   WaitReason,
   type WorkflowRun,
 } from '../../../../contracts/index.ts';
@@ -80,6 +81,12 @@ export function viewJobs(loaded: LoadedRun, workflow: Outline): RunJob[] {
   });
 }
 
+/** Adds the schema of the signal that the step waits for, so that a person can send it with a form. */
+function withSignalForm(wait: StepWait, { signalSchemas }: Outline): StepWait {
+  const schema = wait.for === 'signal' ? signalSchemas?.get(wait.name ?? '') : undefined;
+  return schema ? { ...wait, form: schema.written as StepWait['form'] } : wait;
+}
+
 export function viewSteps(
   loaded: LoadedRun,
   workflow: Outline,
@@ -99,7 +106,7 @@ export function viewSteps(
         attempts: record.attempts,
         output,
         error,
-        waitingFor: wait,
+        waitingFor: wait && withSignalForm(wait, workflow),
         wakeAt: record.wakeAt,
         readyAt: record.readyAt,
         queuedAt: record.queuedAt,

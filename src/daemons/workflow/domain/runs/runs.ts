@@ -2,10 +2,12 @@ import type {
   CountsQuery,
   countRuns,
   ReplyOf,
+  Role,
   RunEvent,
   RunJob,
   RunLogLine,
   RunStep,
+  StepWait,
   WorkflowRun,
 } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
@@ -21,6 +23,7 @@ import { hashOf } from '../starts/idempotency.ts';
 import type { Starter, StartRequest } from '../starts/run-admission.ts';
 import type { RunStarter } from '../starts/run-starter.ts';
 import { isFinal } from '../states.ts';
+import type { ApprovalAnswer, CheckApproval } from './approval-check.ts';
 import { type Page, type PageRequest, seqOf } from './pages.ts';
 import { requireRun } from './require-run.ts';
 import { countRunsByHour } from './run-hours.ts';
@@ -34,6 +37,7 @@ export interface RunsDeps {
   definitions: Definitions;
   clock: Clock;
   checkSignal: CheckSignal;
+  checkApproval: CheckApproval;
 }
 
 type InboxKind = 'approval' | 'decision' | 'signal';
@@ -107,10 +111,12 @@ export class Runs {
     tenantId: string,
     id: string,
     stepId: string,
-    decision: Record<string, JsonValue>,
+    answer: ApprovalAnswer,
+    role?: Role | null,
   ): Promise<void> {
-    const run = await this.#waitingRun(tenantId, id, stepId, 'approval');
-    await this.#deliver(run, 'approval', stepId, decision);
+    const { run, wait } = await this.#waiting(tenantId, id, stepId, 'approval');
+    const output = await this.#deps.checkApproval(wait, answer, { tenantId, role });
+    await this.#deliver(run, 'approval', stepId, output);
   }
 
   async decide(
@@ -120,7 +126,7 @@ export class Runs {
     decision: Record<string, JsonValue>,
   ): Promise<void> {
     requireOutputSize('The output', decision.output ?? null);
-    const run = await this.#waitingRun(tenantId, id, stepId, 'decision');
+    const { run } = await this.#waiting(tenantId, id, stepId, 'decision');
     await this.#deliver(run, 'decision', stepId, decision);
   }
 
@@ -214,15 +220,16 @@ export class Runs {
     });
   }
 
-  async #waitingRun(
+  async #waiting(
     tenantId: string,
     id: string,
     stepId: string,
     what: 'approval' | 'decision',
-  ): Promise<RunRecord> {
+  ): Promise<{ run: RunRecord; wait: StepWait }> {
     const { loaded, workflow } = await this.#load(tenantId, id);
     const step = stepsOf(partsOf(workflow, loaded)).find((part) => stepIdOf(part) === stepId);
-    if (step?.wait?.for === what && step.record.status === 'waiting') return loaded.run;
+    const isWaiting = step?.wait?.for === what && step.record.status === 'waiting';
+    if (isWaiting) return { run: loaded.run, wait: step.wait! };
     const state = step ? `it is ${step.record.status}` : 'the run has no such step';
     throw new PlatformError(
       'NOT_FOUND',
