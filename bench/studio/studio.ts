@@ -49,6 +49,8 @@ function row(what: string, took: number[]): BenchResult['rows'][number] {
   const [middle, late, worst] = [median(took), quantile(took, 0.95), Math.max(...took)];
   return {
     what,
+    // On a machine with other work, the least disturbed one.
+    'min, ms': round(Math.min(...took)),
     'median, ms': round(middle),
     'p95, ms': round(late),
     'max, ms': round(worst),
