@@ -88,6 +88,7 @@ function entry(kind: string, label: string, target: string, id = label): Entry {
 const DELIVERY_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const RUN_ID = /^(?:run|job)_[0-9a-f]{32}$/;
 const TRACE_ID = /^[0-9a-f]{32}$/;
+const LABEL = /^[^:\s]+:\S/;
 
 /** Returns what the id of a delivery, run, job or trace opens. Returns nothing for any other text. */
 export function idEntries(text: string): Entry[] {
@@ -96,7 +97,7 @@ export function idEntries(text: string): Entry[] {
     return [entry(text.startsWith('job_') ? 'Job' : 'Run', text, `/studio/runs/${text}`)];
   if (!TRACE_ID.test(text)) return [];
   return [
-    entry('Trace', `Deliveries of trace ${text}`, `/studio/deliveries?search=${text}`),
+    entry('Trace', text, `/studio/traces/${text}`),
     entry('Trace', `Logs of trace ${text}`, `/studio/logs?traceId=${text}`),
   ];
 }
@@ -105,7 +106,12 @@ export function idEntries(text: string): Entry[] {
 export function searchesFor(text: string): Entry[] {
   if (text.length < MIN_SEARCH_CHARS) return [];
   const query = encodeURIComponent(text);
+  const label = LABEL.test(text)
+    ? [entry('Search', `Runs with the label ${text}`, `/studio/runs?label=${query}`)]
+    : [];
   return [
+    ...label,
+    entry('Search', `Runs with “${text}” in their input`, `/studio/runs?search=${query}`),
     entry('Search', `Deliveries that contain “${text}”`, `/studio/deliveries?search=${query}`),
     entry('Search', `Log lines with “${text}”`, `/studio/logs?search=${query}`),
   ];

@@ -3,10 +3,10 @@ import type { WebhookDelivery } from '../../../contracts/webhook-deliveries.ts';
 import { call } from '../../api/call.ts';
 import { useLive } from '../../api/live.ts';
 import { usePages } from '../../api/pages.ts';
+import { useQuery } from '../../api/query.ts';
 import { BulkBar } from '../../ui/bulk/bulk-bar.tsx';
 import { useBulk } from '../../ui/bulk/use-bulk.ts';
 import { useChosen } from '../../ui/bulk/use-chosen.ts';
-import { useQuery } from '../../api/query.ts';
 import { Filters, useFilters } from '../../ui/filters.tsx';
 import { rememberList } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
@@ -15,9 +15,9 @@ import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
+import { shortReason } from './advice.ts';
 import { combined, merged } from './live-list.ts';
 import { replayActions } from './replay-actions.ts';
-import { shortReason } from './advice.ts';
 import { isPaused } from './why.tsx';
 
 const STATUSES = [
