@@ -184,7 +184,7 @@ try {
   await picture(page, 'runs', at('runs'), '.row');
   await picture(page, 'run', at(`runs/${run}?step=ship.label`), '.waterfall svg');
   await picture(page, 'inbox', at('inbox'), '.card button');
-  await picture(page, 'plugin', at(`plugins/${encodeURIComponent('@acme/shop')}`), '.facts');
+  await picture(page, 'overview', at(''), 'canvas');
 } finally {
   await studio.close();
 }
