@@ -14,7 +14,7 @@ type CallerName = keyof typeof CALLERS;
 const tokenOf = (name: CallerName): string => `a-static-token-of-${name}`;
 
 /** Path parameters with ids of things that belong to one tenant. */
-type Owned = 'runId' | 'webhookId' | 'jobId' | 'hostId' | 'clientId' | 'jti' | 'scheduleId';
+type Owned = 'runId' | 'webhookId' | 'traceId' | 'jobId' | 'hostId' | 'clientId' | 'jti' | 'scheduleId';
 
 /** Lists, and a text that the list of the owner contains. */
 const LISTS: Record<string, (ids: Record<Owned, string>) => string> = {
@@ -24,9 +24,12 @@ const LISTS: Record<string, (ids: Record<Owned, string>) => string> = {
   'GET /api/v1/hosts': ({ hostId }) => hostId,
   'GET /api/v1/audit': ({ clientId }) => clientId,
   'GET /api/v1/webhooks': () => '"provisioned":true',
+  'GET /api/v1/webhooks/rotation': () => '"rotatedAt":1',
+  'GET /api/v1/webhooks/deliveries/counts': () => `"total":${DELIVERIES}`,
   'GET /api/v1/webhooks/deliveries': ({ webhookId }) => webhookId,
   'GET /api/v1/webhooks/deliveries/stream': ({ webhookId }) => webhookId,
   'GET /api/v1/workflows/runs': ({ runId }) => runId,
+  'GET /api/v1/workflows/runs/counts': () => '"total":2',
   'GET /api/v1/workflows/schedules': ({ scheduleId }) => scheduleId,
   'GET /api/v1/jobs': ({ jobId }) => jobId,
   'GET /api/v1/logs': ({ webhookId }) => webhookId,
@@ -35,6 +38,13 @@ const LISTS: Record<string, (ids: Record<Owned, string>) => string> = {
   'GET /api/v1/analytics/daily': () => '"workflow.',
   'GET /api/v1/analytics/stats/daily': () => '"workflow.',
 };
+
+/** Queries that endpoints require. */
+const QUERIES: Record<string, string> = {
+  'GET /api/v1/webhooks/rotation': '?pluginId=%40acme%2Forders&event=created',
+};
+/** Number of deliveries of the owner. The other tenant has fewer. */
+const DELIVERIES = 5;
 
 /** Endpoints without data of a tenant: what the project contains, and the caller. */
 const SHARED = [
@@ -47,7 +57,7 @@ const SHARED = [
   'GET /api/v1/marketplace/plugins/:pluginId/package',
   'GET /api/v1/routes',
 ];
-const REFUSED = ['GET /api/v1/audit/verify'];
+const REFUSED = ['GET /api/v1/audit/verify', 'GET /api/v1/node'];
 
 let platform: Platform;
 let url: string;
@@ -86,7 +96,7 @@ const RULES = Object.entries(ENDPOINT_ACCESS)
   .filter(([, { needs }]) => needs !== 'open' && needs !== 'service')
   .map(([name]) => name);
 const isOwned = (name: string): boolean =>
-  /:(runId|webhookId|jobId|hostId|clientId|jti|scheduleId)\b/.test(name);
+  /:(runId|webhookId|traceId|jobId|hostId|clientId|jti|scheduleId)\b/.test(name);
 const filled = (name: string): string =>
   name
     .replace(':stepId', 'main.confirm')
@@ -102,6 +112,9 @@ async function fill(): Promise<Record<Owned, string>> {
   const webhook = { pluginId: '@acme/orders', event: 'created' };
   await done('ann', 'POST /api/v1/webhooks/provision', webhook);
   const { webhookId } = await done('ann', 'POST /api/v1/webhooks/send', { ...webhook, data: { id: 1 } });
+  for (let id = 2; id <= DELIVERIES; id++)
+    await done('ann', 'POST /api/v1/webhooks/send', { ...webhook, data: { id } });
+  const { traceId } = await done('ann', `GET /api/v1/webhooks/deliveries/${webhookId}`);
   const { run } = await done('ann', 'POST /api/v1/workflows/runs', { definition: WAITS });
   // Only this tenant has events of workflows.
   await done('ann', 'POST /api/v1/workflows/runs', { definition: ENDS });
@@ -115,7 +128,7 @@ async function fill(): Promise<Record<Owned, string>> {
   ])
     await done('root', 'PUT /api/v1/access/roles', { subject, role: 'admin', namespaceId });
   const { items } = await done('ann', 'GET /api/v1/workflows/schedules');
-  return { webhookId, runId: run.id, jobId: job.id, jti, clientId, hostId, scheduleId: items[0].id };
+  return { webhookId, traceId, runId: run.id, jobId: job.id, jti, clientId, hostId, scheduleId: items[0].id };
 }
 
 beforeAll(async () => {
@@ -147,7 +160,7 @@ test('every endpoint that reads is covered here', () => {
 /** Reads a list. A stream is read until it contains `until`. */
 async function textOf(caller: CallerName, name: string, until: string, headers = {}): Promise<string> {
   if (!name.endsWith('/stream')) {
-    const response = await send(caller, name, undefined, headers);
+    const response = await send(caller, name + (QUERIES[name] ?? ''), undefined, headers);
     return response.status === 403 ? '' : response.text();
   }
   const response = await send(caller, `${name}?cursor=0`, undefined, headers);
