@@ -4,6 +4,7 @@ import type { CommandResult, RunError } from '../contracts/index.ts';
 import { seconds } from '../kit/time/duration.ts';
 import { CancelledError, confirm } from './confirm.ts';
 import type { CommandContext } from './context.ts';
+import { UsageError } from './parse-args.ts';
 import type { Style } from './style.ts';
 
 /** Flags of commands that act on many objects. */
@@ -46,6 +47,13 @@ export interface BulkOptions {
 /** Longest time that a bulk action waits for a limit without any progress. */
 const MAX_PAUSE_MS = seconds(90);
 const PAUSE_MS = seconds(1);
+
+/** Throws UsageError if a command that names one object has flags for many. */
+export function refuseBulkFlags({ dryRun, cursor }: Pick<BulkOptions, 'dryRun' | 'cursor'>): void {
+  if (dryRun) throw new UsageError('--dry-run needs a filter, such as --all. It does not go with an id.');
+  if (cursor !== undefined)
+    throw new UsageError('--cursor needs a filter, such as --all. It does not go with an id.');
+}
 
 /** Finds what matches, asks, then acts on it in batches until all is done. Notes the flags that continue the action. */
 export async function runBulk<Reply extends Batch>(

@@ -158,13 +158,13 @@ const Replayable = z.enum(['succeeded', 'failed', 'dead', 'interrupted']);
 /** Filters of the list, so that a list and its bulk replay find the same deliveries. */
 const replayFilter = listDeliveries.query!.omit({ status: true, since: true, cursor: true, limit: true });
 
-function hasFilter({ since, ...body }: Record<string, unknown>): boolean {
-  return since !== undefined || Object.keys(replayFilter.shape).some((name) => body[name] !== undefined);
+function hasFilter(body: Record<string, unknown>): boolean {
+  return ['status', 'since', ...Object.keys(replayFilter.shape)].some((name) => body[name] !== undefined);
 }
 
 /**
- * Replays matching deliveries, oldest first, or newest first for a text. Skips deliveries that were already replayed, and deliveries that the sender has
- * redelivered successfully.
+ * Replays matching deliveries, oldest first, or newest first for a text. Skips deliveries that were already replayed, and
+ * deliveries that the sender has redelivered successfully.
  */
 export const replayDeliveries = endpoint({
   method: 'POST',
@@ -175,7 +175,10 @@ export const replayDeliveries = endpoint({
   body: z
     .strictObject({
       ...replayFilter.shape,
-      status: z.union([Replayable, z.array(Replayable).min(1)]).default('failed'),
+      status: z
+        .union([Replayable, z.array(Replayable).min(1)])
+        .optional()
+        .describe('Default of a filter: failed'),
       since: Moment.optional(),
       webhookIds: z.array(z.uuid()).min(1).max(1000).optional().describe('Instead of a filter'),
       limit: z.number().int().min(1).max(1000).default(1000),

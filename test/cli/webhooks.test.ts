@@ -108,6 +108,8 @@ test('a sample delivery is sent, listed, shown and replayed', async () => {
   );
   expect((await run(['webhooks', 'replay'])).code).toBe(2);
   expect((await run(['webhooks', 'replay', '--failed'])).code).toBe(2);
+  expect((await run(['webhooks', 'replay', webhookId, '--dry-run'])).code).toBe(2);
+  expect((await run(['webhooks', 'replay', '--all', '--search', ''])).code).toBe(2);
   const dry = await result('webhooks', 'replay', '--succeeded', '--all', '--plugin', 'senders', '--dry-run');
   expect(dry).toMatchObject({ matching: { isComplete: true }, items: [] });
   expect(dry.matching.count).toBeGreaterThan(0);

@@ -92,8 +92,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the studio without a mouse'
     await tabTo(page, /main\.note$/);
     await page.keyboard.press('Enter');
     await page.waitForURL(/step=main\.note/);
-    await page.keyboard.press('Shift+Tab');
-    await expect.poll(() => page.evaluate<Focused>(FOCUSED)).toMatchObject({ text: 'Cancel' });
+    await tabTo(page, 'Cancel');
     await page.keyboard.press('Enter');
     await expect.poll(() => statusOf(id)).toBe('cancelled');
     await page.locator('.verdict .status', { hasText: 'cancelled' }).waitFor();

@@ -178,8 +178,10 @@ export interface WebhookInbox {
   after(namespaceId: string, position: number, limit: number): Promise<DeliveryRecord[]>;
   /** Returns the ended deliveries at the given positions. */
   ended(namespaceId: string, positions: readonly number[]): Promise<DeliveryRecord[]>;
-  /** Returns the highest position, or 0 when there is no delivery. */
+  /** Returns the highest position from which a stream can start without a gap, or 0 when there is no delivery. */
   latest(): Promise<number>;
+  /** Returns the highest position of the stored deliveries. Open transactions can still add deliveries before it. */
+  newest(): Promise<number>;
   /**
    * Deletes at most `limit` finished deliveries received before `receivedBefore`, and at most `limit` expired markers.
    * Returns the number of deleted rows.

@@ -75,6 +75,22 @@ for (const [name, { missing, config }] of Object.entries(STORES))
       expect(await replayed(gateway)).toHaveLength(5);
     });
 
+    test.each([{}, { search: 'same-text' }])(
+      'a replay stops at the end of its time range, also with the filter %j',
+      async (more) => {
+        const { gateway, secret, ids } = await withFailed(await config(), ['same-text-1', 'same-text-2']);
+        const { receivedAt } = await gateway.call(getDelivery, { params: { webhookId: ids[1]! } });
+        const until = receivedAt + 1;
+        gateway.clock.advance(1000);
+        await send(gateway, 'sync', secret, { id: 'same-text-3', n: 'same-text-3', failTimes: 1 });
+        const body: Body = { ...more, since: 0, until };
+        const dry = await gateway.call(replayDeliveries, { body: { ...body, dryRun: true } });
+        expect(dry.matching).toMatchObject({ count: 2, isComplete: true });
+        await gateway.call(replayDeliveries, { body: { ...body, cursor: dry.nextCursor! } });
+        expect((await replayed(gateway)).toSorted()).toEqual(ids.toSorted());
+      },
+    );
+
     test('a text, ids and succeeded deliveries select too; other namespaces do not', async () => {
       const { gateway, ids } = await withFailed(await config(), ['unique-text', 'b', 'c']);
       const found = await gateway.call(replayDeliveries, { body: { search: 'unique-text' } });
@@ -87,9 +103,10 @@ for (const [name, { missing, config }] of Object.entries(STORES))
       ]);
       const chosen = await gateway.call(replayDeliveries, { body: { webhookIds } });
       expect([chosen.items.map(({ replayOf }) => replayOf), chosen.skipped]).toEqual([[ids[1]], 1]);
-      await expect(
-        gateway.call(replayDeliveries, { body: { webhookIds, search: 'text' } }),
-      ).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+      for (const filter of [{ search: 'text' }, { status: 'failed' }] as const)
+        await expect(
+          gateway.call(replayDeliveries, { body: { webhookIds, ...filter } }),
+        ).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
 
       const replay = chosen.items[0]!.webhookId;
       await eventually(async () => {

@@ -75,6 +75,8 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
     await inbox.accept(ordered, undefined, '');
     await inbox.accept(free, undefined, '');
     expect(await inbox.unfinished(10)).toMatchObject([{ webhookId: free.webhookId, isProvisional: true }]);
+    // A bulk replay includes both.
+    expect(await inbox.newest()).toBeGreaterThan(await inbox.latest());
     await commitOther();
     expect(await inbox.unfinished(10)).toMatchObject([
       { webhookId: ordered.webhookId, isProvisional: false },

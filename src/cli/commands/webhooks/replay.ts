@@ -6,7 +6,7 @@ import {
   replayDeliveries,
   replayDelivery,
 } from '../../../contracts/index.ts';
-import { type BulkResult, bulkFlags, countText, runBulk } from '../../bulk-action.ts';
+import { type BulkResult, bulkFlags, countText, refuseBulkFlags, runBulk } from '../../bulk-action.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
 import { parseSince } from '../logs/filter.ts';
@@ -35,7 +35,7 @@ export const replay = defineCommand({
     since: z.string().optional().describe('start: 30s, 10m, 2h, 1d ago, or a time'),
     plugin: PluginId.optional().describe('only deliveries to this plugin'),
     event: EventName.optional().describe('only deliveries of this event'),
-    search: z.string().optional().describe('only deliveries with this text'),
+    search: z.string().min(1).optional().describe('only deliveries with this text'),
     ...bulkFlags,
     cursor: bulkFlags.cursor.describe('continue a stopped call, with the same flags and an absolute --since'),
   }),
@@ -49,6 +49,7 @@ export const replay = defineCommand({
         'Pass a delivery id, or --all, or --failed, --dead, --interrupted or --succeeded with --since.',
       );
     if (id !== undefined) {
+      refuseBulkFlags({ dryRun, cursor });
       const item = await client.call(replayDelivery, { params: { webhookId: id } });
       return ok<Replayed>({ items: [item], skipped: 0 });
     }
@@ -58,7 +59,7 @@ export const replay = defineCommand({
     const filter = {
       ...(plugin ? { pluginId: plugin } : {}),
       ...(event ? { event } : {}),
-      ...(search ? { search } : {}),
+      ...(search === undefined ? {} : { search }),
       ...(from === undefined ? {} : { since: from }),
     };
     return runBulk<ReplyOf<typeof replayDeliveries>>(

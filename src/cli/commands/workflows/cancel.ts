@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { cancelRun, cancelRuns, type ReplyOf } from '../../../contracts/index.ts';
-import { type BulkResult, bulkFlags, bulkText, runBulk } from '../../bulk-action.ts';
+import { type BulkResult, bulkFlags, bulkText, refuseBulkFlags, runBulk } from '../../bulk-action.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import type { Style } from '../../style.ts';
 import { RunArg } from './arguments.ts';
@@ -24,7 +24,10 @@ export const cancel = defineCommand({
   async run({ dryRun, cursor, ...chosen }, context) {
     const { client, clock } = context;
     const filter = bulkFilterOf(chosen, clock.now());
-    if (!filter) return ok<Cancelled>(await client.call(cancelRun, { params: { runId: chosen.run! } }));
+    if (!filter) {
+      refuseBulkFlags({ dryRun, cursor });
+      return ok<Cancelled>(await client.call(cancelRun, { params: { runId: chosen.run! } }));
+    }
     const question = (count: string) => `Cancel ${count} runs?`;
     return runBulk<ReplyOf<typeof cancelRuns>>(
       (fields) => client.call(cancelRuns, { body: { filter, ...fields } }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { previewRerun, type ReplyOf, rerunRun, rerunRuns } from '../../../contracts/index.ts';
-import { type BulkResult, bulkFlags, bulkText, runBulk } from '../../bulk-action.ts';
+import { type BulkResult, bulkFlags, bulkText, refuseBulkFlags, runBulk } from '../../bulk-action.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { InputFlag } from '../../input-flag.ts';
 import { readJson } from '../../json-flag.ts';
@@ -39,6 +39,7 @@ export const rerun = defineCommand({
         context,
       );
     }
+    refuseBulkFlags({ dryRun: false, cursor });
     const input =
       given === undefined ? undefined : ((await readJson('--input', given, cwd)) as Preview['input']);
     const body = {

@@ -40,7 +40,11 @@ export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesS
     replays.replay(call.caller.namespaceId, call.params.webhookId, idsOf(call.request)),
   );
   mount(http, replayDeliveries, changing, ({ body, caller, request }) =>
-    replays.replayMany(caller.namespaceId, { ...body, status: [body.status].flat() }, idsOf(request)),
+    replays.replayMany(
+      caller.namespaceId,
+      { ...body, status: [body.status ?? 'failed'].flat() },
+      idsOf(request),
+    ),
   );
   const sending = { auth: 'caller', perMinute: SAMPLES_PER_MINUTE, bodyLimitBytes: SAMPLE_BYTES } as const;
   mount(http, sendSample, sending, (call) => {

@@ -169,7 +169,7 @@ function readers(
   log: InboxLog,
   rows: DeliveryRows,
   buffer: WriteBuffer,
-): Pick<WebhookInbox, 'find' | 'after' | 'ended' | 'latest'> {
+): Pick<WebhookInbox, 'find' | 'after' | 'ended' | 'latest' | 'newest'> {
   async function readAll<T>(query: () => T): Promise<T> {
     await log.settled();
     return db.read(query);
@@ -182,6 +182,7 @@ function readers(
     after: (namespaceId, position, limit) => readAll(() => rows.after(namespaceId, position, limit)),
     ended: (namespaceId, positions) => readAll(() => rows.ended(namespaceId, positions)),
     latest: () => readAll(() => rows.latest()),
+    newest: () => readAll(() => rows.latest()),
   };
 }
 

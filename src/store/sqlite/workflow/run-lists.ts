@@ -149,14 +149,14 @@ function indexOf({ kind, status, waitingReason, workflowId }: RunFilter) {
 function statements(db: Database) {
   const columns =
     'run.seq, kind, status, reason, workflow_id as workflowId, created_at as createdAt, run.labels';
-  const listed = (condition: string) =>
+  const listed = (condition: string, index = '') =>
     db.prepare<[{ tenantId: string; workflowId: string | null } & ScanRange], Listed>(`
-      select ${columns} from run
+      select ${columns} from run ${index}
       where tenant_id = :tenantId and seq < :before and seq >= :first ${condition} order by seq desc`);
   return {
     all: listed(''),
-    ofWorkflow: listed('and workflow_id = :workflowId'),
-    jobs: listed(`and kind = 'job'`),
+    ofWorkflow: listed('and workflow_id = :workflowId', 'indexed by run_workflow'),
+    jobs: listed(`and kind = 'job'`, 'indexed by run_job'),
     live: listed(`and ${LIVE}`),
     awaitsPlugin: listed(`and ${STUCK} and reason = 'plugin'`),
     awaitsDecision: listed(`and ${STUCK} and reason = 'decision'`),

@@ -191,6 +191,13 @@ export class PostgresWebhookInbox implements WebhookInbox {
     return rows[0]!.position;
   }
 
+  async newest(): Promise<number> {
+    const { rows } = await this.#database.sql<{ position: number }>(
+      'select coalesce(max(position), 0) as position from svc.delivery',
+    );
+    return rows[0]!.position;
+  }
+
   async countByHour(namespaceId: string, range: HourRange): Promise<DeliveryHourCounts[]> {
     await this.#notes.flush();
     return this.#database.lists.read((sql) => deliveryHours(sql, namespaceId, range));

@@ -11,14 +11,17 @@ import type {
 } from '../../../../../store/ports/index.ts';
 import { viewOf } from './delivery-view.ts';
 
-export interface BulkReplay extends Omit<DeliveryFilter, 'status'> {
-  status: NonNullable<DeliveryFilter['status']>;
+export interface BulkReplay extends DeliveryFilter {
+  /** End of the receive times, exclusive. */
+  until?: number | undefined;
   /** Instead of the filter. */
   webhookIds?: readonly string[] | undefined;
   cursor?: string | undefined;
   dryRun: boolean;
   limit: number;
 }
+
+type ReplayFilter = DeliveryFilter & Pick<BulkReplay, 'until'>;
 
 export interface BulkReplayed {
   items: Array<{ webhookId: string; replayOf: string }>;
@@ -35,7 +38,7 @@ export interface SelectedDelivery {
 }
 
 export interface ReplaySelectionDeps {
-  inbox: Pick<WebhookInbox, 'list' | 'find' | 'latest'>;
+  inbox: Pick<WebhookInbox, 'list' | 'find' | 'newest'>;
   clock: Clock;
   random: Random;
 }
@@ -52,14 +55,14 @@ const OLDEST: DeliveryCursor = { receivedAt: 0, position: 0 };
 export class ReplaySelection {
   readonly #deps: ReplaySelectionDeps;
   readonly #namespaceId: string;
-  readonly #filter: DeliveryFilter;
+  readonly #filter: ReplayFilter;
   readonly #webhookIds: readonly string[] | undefined;
   readonly #cursor: BulkCursor;
 
   private constructor(
     deps: ReplaySelectionDeps,
     namespaceId: string,
-    { filter, webhookIds }: { filter: DeliveryFilter; webhookIds: readonly string[] | undefined },
+    { filter, webhookIds }: { filter: ReplayFilter; webhookIds: readonly string[] | undefined },
     cursor: BulkCursor,
   ) {
     this.#deps = deps;
@@ -79,7 +82,7 @@ export class ReplaySelection {
     const now = deps.clock.now();
     const cursor =
       text === undefined
-        ? { id: '', pinnedAt: now, newest: await deps.inbox.latest(), at: [] }
+        ? { id: '', pinnedAt: now, newest: await deps.inbox.newest(), at: [] }
         : parseBulkCursor(text, identityOf(namespaceId, chosen), now);
     return new ReplaySelection(deps, namespaceId, chosen, cursor);
   }
@@ -121,17 +124,23 @@ export class ReplaySelection {
     const { inbox } = this.#deps;
     const [receivedAt, position] = this.#cursor.at;
     const isFirst = receivedAt === undefined || position === undefined;
-    let place: DeliveryCursor | null | undefined = isFirst ? undefined : { receivedAt, position };
+    const { until = Infinity, ...filter } = this.#filter;
+    const end = until === Infinity ? undefined : { receivedAt: until, position: 0 };
     // Only the index of newest deliveries knows texts. The other order would read the body of each delivery.
-    const isNewestFirst = this.#filter.search !== undefined;
+    const isNewestFirst = filter.search !== undefined;
+    const start = isNewestFirst ? end : OLDEST;
+    let place: DeliveryCursor | null | undefined = isFirst ? start : { receivedAt, position };
     do {
-      const edge = isNewestFirst ? { before: place } : { after: place ?? OLDEST };
+      const edge = isNewestFirst ? { before: place } : { after: place };
       const page: DeliveryPage = await inbox.list(this.#namespaceId, {
-        ...this.#filter,
+        ...filter,
         ...edge,
         limit: PAGE,
       });
-      for (const record of page.items) if (record.position <= this.#cursor.newest) yield record;
+      for (const record of page.items) {
+        if (record.receivedAt >= until) return;
+        if (record.position <= this.#cursor.newest) yield record;
+      }
       place = page.next;
     } while (place);
   }

@@ -86,7 +86,7 @@ export class Replays {
         ...reply,
         matching,
         more: false,
-        nextCursor: matching.count > 0 ? selection.cursorAt() : null,
+        nextCursor: matching.count === 0 && matching.isComplete ? null : selection.cursorAt(),
       };
     }
     const hasCursor = request.cursor !== undefined;
