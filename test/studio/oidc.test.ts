@@ -51,7 +51,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'sign-in with an identity pr
     const { page, ownProblems } = await signIn('/studio/runs?status=failed', 'ada');
     await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
     expect(new URL(page.url()).pathname + new URL(page.url()).search).toBe('/studio/runs?status=failed');
-    expect(await page.locator('.identity').getAttribute('title')).toBe('Signed in as oidc:ada');
+    expect(await page.getByLabel('Namespace').getAttribute('title')).toBe('Signed in as oidc:ada');
     await page.reload();
     await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
     const { items } = await place().studio.svc('tokens', 'list');

@@ -16,6 +16,7 @@ test('the description of the gateway lists every webhook endpoint but the stream
     'delete /{pluginId}/{event}/{instanceId}',
     'get ',
     'get /deliveries',
+    'get /deliveries/counts',
     'get /deliveries/{webhookId}',
     'get /rotation',
     'post /deliveries/replay',
