@@ -18,10 +18,10 @@ const FOCUSED = `(() => {
 })()`;
 
 /** Presses Tab until the element with this text or label has the focus. Each element on the way must show its focus. */
-async function tabTo(page: Page, text: string | RegExp): Promise<void> {
+async function tabTo(page: Page, text: string | RegExp, key = 'Tab'): Promise<void> {
   const passed: string[] = [];
   for (let tabs = 0; tabs < MAX_TABS; tabs++) {
-    await page.keyboard.press('Tab');
+    await page.keyboard.press(key);
     const focused = await page.evaluate<Focused>(FOCUSED);
     passed.push(focused.text);
     expect(focused).toMatchObject({ hasOutline: true });
@@ -92,7 +92,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the studio without a mouse'
     await tabTo(page, /main\.note$/);
     await page.keyboard.press('Enter');
     await page.waitForURL(/step=main\.note/);
-    await tabTo(page, 'Cancel');
+    await tabTo(page, 'Cancel', 'Shift+Tab');
     await page.keyboard.press('Enter');
     await expect.poll(() => statusOf(id)).toBe('cancelled');
     await page.locator('.verdict .status', { hasText: 'cancelled' }).waitFor();

@@ -153,6 +153,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'lists of the studio', () =>
       await route.continue();
     });
     await page.getByRole('link', { name: 'Deliveries', exact: true }).first().click();
+    await expect.poll(() => late).toHaveLength(1);
     await expect.poll(async () => (await rowIds(page))[0]).toBe(late[0]);
   });
 });
