@@ -10,7 +10,11 @@ import type { Style } from './style.ts';
 /** Flags of commands that act on many objects. */
 export const bulkFlags = {
   dryRun: z.boolean().default(false).describe('only show how many match'),
-  cursor: z.string().min(1).optional().describe('continue a stopped call, with the same flags'),
+  cursor: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('continue a stopped call, with the same flags and absolute times'),
 };
 
 interface Batch {

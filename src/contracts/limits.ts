@@ -1,5 +1,5 @@
 /** Limits that the spec or this implementation defines. @spec Limits; docs/gateway.md "Limits" */
-/** Maximum size of the form of an approval, in characters of JSON. Each load of the run reads it. */
+/** Maximum size of the form of an approval or a signal step, in characters of JSON. Each load of the run reads it. */
 export const MAX_FORM_CHARS = 32 * 1024;
 
 export const LIMITS = {

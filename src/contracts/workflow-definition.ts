@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ERROR_CLASSES } from './error-classes.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { EventName, PluginId } from './ids.ts';
+import { Role } from './role.ts';
 
 /**
  * Any JSON value. `z.json()` is not used, because `z.json()` traverses the whole parsed value and silently drops
@@ -159,6 +160,9 @@ const common = {
   inputs: z.record(z.string(), AnyJson).optional(),
   // The field has no default value, because a default would change the hashes of existing definitions.
   signals: z.record(z.string().min(1).max(256), z.record(z.string(), AnyJson)).optional(),
+  signalApprovers: z
+    .record(z.string().min(1).max(256), z.strictObject({ roles: z.array(Role).min(1) }))
+    .optional(),
   on: z
     .strictObject({
       manual: z.boolean().default(true),

@@ -71,6 +71,10 @@ export const STEPS: Record<string, Step[]> = {
     },
   ],
   'webhooks deliveries': [step('webhooks', 'deliveries', '--since', '1h')],
+  'webhooks rotation': [
+    step('webhooks', 'rotation', 'toy', 'ping'),
+    fails(1, 'webhooks', 'rotation', 'toy', 'pang'),
+  ],
   'webhooks counts': [step('webhooks', 'counts', '--since', '1h')],
   'webhooks show': [
     {

@@ -316,3 +316,25 @@ async function startRelay(gateway: TestGateway) {
     },
   };
 }
+
+test('rotation shows which senders still use the previous secret', async () => {
+  const { gateway, run, result } = await remote();
+  const target = ['senders', 'sync'];
+  const rotation = () => run(['webhooks', 'rotation', ...target]);
+  expect((await rotation()).stdout).toBe('The webhook has no secret.\n');
+  const { secret: previous } = await result('webhooks', 'provision', ...target);
+  const { secret: current } = await result('webhooks', 'provision', ...target);
+  for (const [id, secret] of [previous, previous, previous, current].entries())
+    expect((await send(gateway, 'sync', secret, { id })).status).toBe(200);
+  expect(await result('webhooks', 'rotation', ...target)).toMatchObject({
+    ...{ previous: 3, current: 1, complete: true },
+    senders: [{ source: '127.0.0.1', previous: 3, current: 1, latest: 'current' }],
+  });
+  const { stdout } = await rotation();
+  expect(stdout).toMatch(
+    /The previous secret expires at .*\nDeliveries with the previous secret: 3 of 4 \(75%\)/,
+  );
+  expect(stdout).toMatch(/127\.0\.0\.1 +3 of 4 \(75%\) +current/);
+  expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  expect((await run(['webhooks', 'rotation', 'senders', 'none'])).stderr).toContain('WEBHOOK_NOT_FOUND');
+});

@@ -40,6 +40,22 @@ const WORKFLOWS = {
     signals: { paid: { type: 'object', properties: { amount: { title: 'Paid amount', type: 'number' } } } },
     jobs: { main: { steps: [{ id: 'wait', uses: 'signal', with: { name: 'paid' } }] } },
   },
+  'workflows/ship.yaml': {
+    id: 'ship',
+    jobs: {
+      main: {
+        steps: [
+          {
+            id: 'wait',
+            uses: 'signal',
+            with: {
+              ...{ name: 'shipped', form: FORM, approvers: { roles: ['admin'] }, timeoutMs: 3600_000 },
+            },
+          },
+        ],
+      },
+    },
+  },
 };
 
 describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'forms of the inbox', () => {
@@ -126,6 +142,21 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'forms of the inbox', () => 
     await expect.poll(async () => (await shown()).run.status).toBe('succeeded');
     expect((await shown()).steps[0].output.payload).toEqual({ amount: 12.5 });
     expect(problems).toEqual([]);
+  });
+
+  test('a signal step with a form shows its expiry and senders, and names mistakes by field', async () => {
+    const { card, run } = await openCard('ship');
+    expect(await card.textContent()).toMatch(/Expires .*Needs the role admin\./);
+    await card.getByLabel('Region').selectOption('us');
+    await card.getByLabel('Amount').fill('4');
+    await card.getByLabel('Extra').fill('[1]');
+    await card.getByRole('button', { name: 'Send' }).click();
+    await expect.poll(() => card.getByLabel('Extra').getAttribute('aria-invalid')).toBe('true');
+    await card.getByLabel('Extra').fill('');
+    await card.getByRole('button', { name: 'Send' }).click();
+    const shown = () => shared().svc('workflows', 'show', run.id);
+    await expect.poll(async () => (await shown()).run.status).toBe('succeeded');
+    expect((await shown()).steps[0].output.payload).toMatchObject({ region: 'us', amount: 4 });
   });
 
   for (const theme of ['light', 'dark'] as const) {

@@ -100,7 +100,7 @@ export async function workflowServices(
   const runs = new Runs({
     ...{ store: store.runs, engine, starter, definitions, clock },
     checkApproval: createApprovalCheck(evaluator),
-    checkSignal: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
+    signalCheck: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
   });
   const reruns = new Reruns({ store: store.runs, starter, definitions });
   return {

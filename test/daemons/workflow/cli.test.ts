@@ -140,3 +140,17 @@ test('workflows: all runs that match are cancelled or run again, after a dry run
   expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('Pass a run id, or --all')]);
   expect((await svc('workflows', 'rerun', '--all', '--from', 'main.set')).code).toBe(2);
 });
+
+test('workflows: the flags that continue a bulk action hold absolute times', async () => {
+  const { it, result } = await setUp();
+  const run = await result('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": true}');
+  await it.until(run.id, 'waiting');
+  const dry = await result('workflows', 'cancel', '--since', '20000d', '--dry-run');
+  expect(dry.continueWith).toMatch(/^--since \d{4}-\d\d-\d\dT\S+Z --cursor \S+$/);
+  const relative = ['workflows', 'cancel', '--since', '20000d', '--cursor', dry.nextCursor];
+  expect(await result(...relative)).toMatchObject({ code: 'VALIDATION_ERROR' });
+  const rest = await result('workflows', 'cancel', ...dry.continueWith.split(' '));
+  expect(rest).toMatchObject({ items: [{}], nextCursor: null });
+  const again = await result('workflows', 'rerun', '--since', '20000d', '--until', '2100-01-01', '--dry-run');
+  expect(again.continueWith).toMatch(/^--since \S+Z --until \S+Z --cursor \S+$/);
+});

@@ -194,12 +194,3 @@ test('a function gets the data of its approval', async () => {
   const { output } = await it.until(id, 'succeeded');
   expect(output).toEqual({ by: 'ada', data: { region: 'eu', amount: 2, note: 'none' } });
 });
-
-test('a step that waits for a signal shows the schema of its payload as form', async () => {
-  const it = await startWorkflow();
-  const paid = { type: 'object', properties: { amount: { type: 'number' } } };
-  const steps = [{ id: 'pay', uses: 'signal', with: { name: 'paid', timeoutMs: seconds(60) } }];
-  const id = await it.start({ signals: { paid }, steps });
-  await it.until(id, 'waiting');
-  expect((await it.step(id, 'main.pay')).waitingFor).toEqual({ for: 'signal', name: 'paid', form: paid });
-});

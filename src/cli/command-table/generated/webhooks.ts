@@ -10,6 +10,13 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/webhooks/provision.ts')).provision,
   },
   {
+    name: 'webhooks rotation',
+    summary: 'Show which senders still use the previous secret of a webhook',
+    group: 'Webhooks',
+    example: 'svc webhooks rotation github push',
+    load: async () => (await import('../../commands/webhooks/rotation.ts')).rotation,
+  },
+  {
     name: 'webhooks list',
     summary: 'List declared webhooks and whether they are provisioned or paused',
     group: 'Webhooks',

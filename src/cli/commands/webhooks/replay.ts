@@ -37,7 +37,6 @@ export const replay = defineCommand({
     event: EventName.optional().describe('only deliveries of this event'),
     search: z.string().min(1).optional().describe('only deliveries with this text'),
     ...bulkFlags,
-    cursor: bulkFlags.cursor.describe('continue a stopped call, with the same flags and an absolute --since'),
   }),
   positionals: ['id'],
   async run({ id, all, since, plugin, event, search, dryRun, cursor, ...flags }, context) {

@@ -4,7 +4,7 @@ import { type BulkResult, bulkFlags, bulkText, refuseBulkFlags, runBulk } from '
 import { defineCommand, ok } from '../../define-command.ts';
 import type { Style } from '../../style.ts';
 import { RunArg } from './arguments.ts';
-import { bulkFilterOf, runFilterFlags } from './run-filter.ts';
+import { absoluteFlags, bulkFilterOf, runFilterFlags } from './run-filter.ts';
 import { coloured } from './views.ts';
 
 type Cancelled = ReplyOf<typeof cancelRun> | BulkResult<ReplyOf<typeof cancelRuns>>;
@@ -31,7 +31,7 @@ export const cancel = defineCommand({
     const question = (count: string) => `Cancel ${count} runs?`;
     return runBulk<ReplyOf<typeof cancelRuns>>(
       (fields) => client.call(cancelRuns, { body: { filter, ...fields } }),
-      { dryRun, cursor, question },
+      { dryRun, cursor, question, absolute: absoluteFlags(filter) },
       context,
     );
   },

@@ -6,7 +6,7 @@ import { InputFlag } from '../../input-flag.ts';
 import { readJson } from '../../json-flag.ts';
 import { UsageError } from '../../parse-args.ts';
 import { RunArg, StepArg } from './arguments.ts';
-import { bulkFilterOf, runFilterFlags } from './run-filter.ts';
+import { absoluteFlags, bulkFilterOf, runFilterFlags } from './run-filter.ts';
 import { runPairs } from './views.ts';
 
 type Preview = ReplyOf<typeof previewRerun>;
@@ -35,7 +35,7 @@ export const rerun = defineCommand({
         throw new UsageError('--from and --input need a run id.');
       return runBulk<ReplyOf<typeof rerunRuns>>(
         (fields) => client.call(rerunRuns, { body: { filter, ...fields } }),
-        { dryRun, cursor, question: (count) => `Rerun ${count} runs?` },
+        { dryRun, cursor, absolute: absoluteFlags(filter), question: (count) => `Rerun ${count} runs?` },
         context,
       );
     }

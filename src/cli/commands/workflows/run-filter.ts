@@ -32,6 +32,14 @@ export function runFilterOf(flags: FilterFlags, now: number): RunFilter {
   };
 }
 
+/** Returns the absolute forms of `--since` and `--until`, with which a later command has the same filter. */
+export function absoluteFlags({ from, to }: RunFilter): string | undefined {
+  const flags = Object.entries({ since: from, until: to }).flatMap(([flag, at]) =>
+    at === undefined ? [] : [`--${flag} ${new Date(Number(at)).toISOString()}`],
+  );
+  return flags.length === 0 ? undefined : flags.join(' ');
+}
+
 /**
  * Returns the filter of a bulk action, or undefined if the command names a run. Throws UsageError if it names both or
  * neither.

@@ -39,7 +39,9 @@ function nextStep(runId: string, { id, waitingFor }: Shown['steps'][number]): st
   if (waitingFor?.for === 'approval')
     return [`svc workflows approve ${runId} ${id}${fields && ` --data ${fields}`}${rolesOf(waitingFor)}`];
   if (waitingFor?.for === 'signal')
-    return [`svc workflows signal ${runId} ${waitingFor.name ?? '<name>'}${fields && ` --input ${fields}`}`];
+    return [
+      `svc workflows signal ${runId} ${waitingFor.name ?? '<name>'}${fields && ` --input ${fields}`}${rolesOf(waitingFor)}`,
+    ];
   if (waitingFor?.for === 'decision') return [`svc workflows decide ${runId} ${id} retry`];
   return [];
 }

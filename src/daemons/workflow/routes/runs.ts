@@ -84,7 +84,8 @@ export function answerRoutes(http: Http, { runs, decisions }: WorkflowServices):
   );
   mount(http, sendSignal, { auth }, async ({ params: { runId, name }, body, caller, request }) => {
     const key = idempotencyKeyOf(body, request);
-    await runs.signal(caller.namespaceId, runId, name, body.payload, key);
+    const { namespaceId, role } = caller;
+    await runs.signal(namespaceId, runId, name, body.payload, { key, role });
     return accepted;
   });
 }

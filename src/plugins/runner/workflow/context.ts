@@ -16,6 +16,9 @@ import type { Replay } from './replay.ts';
 import type { StepRequest } from './replay-link.ts';
 import { StepFactory, wrong } from './step-factory.ts';
 
+const STATIC_RULES =
+  'signals can arrive before the wait, so declare "signals" and "signalApprovers" in the manifest entry of the workflow.';
+
 /**
  * Builds the context of a workflow function, which adds steps to the context of a handler. `unstarted` returns the
  * names of steps without `await`.
@@ -55,13 +58,16 @@ function localSteps(steps: StepFactory, workflow: WorkflowParts) {
       const [name, until] = args.length === 1 ? ['sleep', args[0]] : args;
       return steps.make('ctx.sleep', name, { uses: 'wait', with: timeOf(until), options: {} });
     },
-    waitForSignal: (name: string, { timeoutMs }: { timeoutMs?: number } = {}) =>
-      steps.make('ctx.waitForSignal', name, {
+    waitForSignal: (name: string, options: { timeoutMs?: number } = {}) => {
+      const rule = ['form', 'approvers'].find((key) => key in options);
+      if (rule) throw new TypeError(`ctx.waitForSignal takes no "${rule}": ${STATIC_RULES}`);
+      return steps.make('ctx.waitForSignal', name, {
         uses: 'signal',
-        with: { name, timeoutMs },
+        with: { name, timeoutMs: options.timeoutMs },
         options: {},
         decode: payloadReader(workflow, name),
-      }),
+      });
+    },
     approval: (name: string, { message, timeoutMs, form, approvers }: ApprovalOptions = {}) =>
       steps.make('ctx.approval', name, {
         uses: 'approval',

@@ -9,6 +9,7 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { repeatedIds } from '../cron/schedule-ids.ts';
 import { scheduleFault } from '../cron/schedule-times.ts';
 import { only } from './compile-names.ts';
+import { compileSignals } from './compile-signals.ts';
 import type { CompiledTrigger, CompiledWorkflow } from './compiled-workflow.ts';
 import { type CheckedPart, schemaAt } from './input-schema.ts';
 import {
@@ -20,7 +21,11 @@ import {
   type Path,
 } from './templates.ts';
 
-type Common = Pick<WorkflowDefinition | CodeWorkflowDefinition, 'inputs' | 'signals' | 'on' | 'concurrency'>;
+type Common = Pick<
+  WorkflowDefinition | CodeWorkflowDefinition,
+  'inputs' | 'signals' | 'signalApprovers' | 'on' | 'concurrency'
+> &
+  Partial<Pick<WorkflowDefinition, 'jobs'>>;
 
 /**
  * Adds the faults of a definition's schedules to `issues`. Callers skip this check for stored definitions, because
@@ -44,7 +49,10 @@ export function checkSchedules({ on }: Pick<Common, 'on'>, issues: DefinitionIss
 export function compileCommon(
   definition: Common,
   issues: DefinitionIssue[],
-): Pick<CompiledWorkflow, 'concurrencyKey' | 'inputSchema' | 'signalSchemas' | 'triggers'> {
+): Pick<
+  CompiledWorkflow,
+  'concurrencyKey' | 'inputSchema' | 'signalSchemas' | 'signalApprovers' | 'triggers'
+> {
   const schemas = { issues, count: { parts: 0 } };
   return {
     concurrencyKey: definition.concurrency
@@ -55,12 +63,7 @@ export function compileCommon(
         )
       : null,
     inputSchema: definition.inputs ? schemaAt(['inputs'], definition.inputs, schemas) : null,
-    signalSchemas: new Map(
-      Object.entries(definition.signals ?? {}).flatMap(([name, written]) => {
-        const schema = schemaAt(['signals', name], written, schemas);
-        return schema ? [[name, schema] as const] : [];
-      }),
-    ),
+    ...compileSignals(definition, schemas),
     triggers: (definition.on.webhook ?? []).map((trigger, index) => compileTrigger(trigger, index, issues)),
   };
 }

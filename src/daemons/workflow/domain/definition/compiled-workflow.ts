@@ -1,4 +1,4 @@
-import type { HandlerRef, WorkflowDefinition } from '../../../../contracts/index.ts';
+import type { HandlerRef, Role, WorkflowDefinition } from '../../../../contracts/index.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { StepRetry } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';
@@ -80,6 +80,8 @@ export interface CompiledWorkflow {
   inputSchema: InputSchema | null;
   /** Schemas of signal payloads, by signal name. */
   signalSchemas: ReadonlyMap<string, InputSchema>;
+  /** Roles of which the sender of a signal needs one, by signal name. Other signals have no entry. */
+  signalApprovers: ReadonlyMap<string, readonly Role[]>;
 }
 
 /** Returns the step kind for a `uses` value, or undefined for an unknown value. */

@@ -31,7 +31,7 @@ export type RunParts = Map<string, JobGroup>;
 
 /** Fields of a compiled workflow that determine the jobs and steps of its runs. */
 export type Outline = Pick<CompiledWorkflow, 'jobs' | 'code'> &
-  Partial<Pick<CompiledWorkflow, 'signalSchemas'>>;
+  Partial<Pick<CompiledWorkflow, 'signalSchemas' | 'signalApprovers'>>;
 
 interface JobRecords {
   record: JobRecord;

@@ -81,10 +81,16 @@ export function viewJobs(loaded: LoadedRun, workflow: Outline): RunJob[] {
   });
 }
 
-/** Adds the schema of the signal that the step waits for, so that a person can send it with a form. */
-function withSignalForm(wait: StepWait, { signalSchemas }: Outline): StepWait {
-  const schema = wait.for === 'signal' ? signalSchemas?.get(wait.name ?? '') : undefined;
-  return schema ? { ...wait, form: schema.written as StepWait['form'] } : wait;
+/** Adds the form and the senders of the signal that the step waits for. */
+function withSignalRules(wait: StepWait, { signalSchemas, signalApprovers }: Outline): StepWait {
+  if (wait.for !== 'signal' || wait.name === undefined) return wait;
+  const schema = signalSchemas?.get(wait.name);
+  const roles = signalApprovers?.get(wait.name);
+  return {
+    ...wait,
+    ...(schema ? { form: schema.written as StepWait['form'] } : {}),
+    ...(roles ? { approvers: { roles: [...roles] } } : {}),
+  };
 }
 
 export function viewSteps(
@@ -106,7 +112,7 @@ export function viewSteps(
         attempts: record.attempts,
         output,
         error,
-        waitingFor: wait && withSignalForm(wait, workflow),
+        waitingFor: wait && withSignalRules(wait, workflow),
         wakeAt: record.wakeAt,
         readyAt: record.readyAt,
         queuedAt: record.queuedAt,

@@ -1,9 +1,10 @@
-import { includesRole, type Role, type StepWait } from '../../../../contracts/index.ts';
+import type { Role, StepWait } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { checkedValue } from '../definition/checked-value.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import { compileInputSchema } from '../definition/input-schema.ts';
+import { requireRole } from './required-role.ts';
 import { requireOutputSize } from './signal-check.ts';
 
 /** Answer to an approval, as the API receives it. */
@@ -27,7 +28,7 @@ export type CheckApproval = (
  */
 export function createApprovalCheck(evaluator: Evaluator): CheckApproval {
   return async ({ form, approvers }, { data, ...answer }, { tenantId, role }) => {
-    if (approvers) requireApprover(approvers.roles, role);
+    if (approvers) requireRole('This approval', approvers.roles, role);
     if (!form) {
       if (data === undefined) return answer;
       throw new PlatformError('VALIDATION_ERROR', 'data: this approval has no form, so it takes no data.');
@@ -42,16 +43,4 @@ export function createApprovalCheck(evaluator: Evaluator): CheckApproval {
     requireOutputSize('The answer', output);
     return output;
   };
-}
-
-function requireApprover(roles: readonly Role[], role: Role | null | undefined): void {
-  if (role && roles.some((needed) => includesRole(role, needed))) return;
-  const needed = roles.join(' or ');
-  const reason =
-    role === undefined
-      ? 'the call did not come through the gateway, which knows the role'
-      : `you have ${role === null ? 'no role' : `the role ${role}`} in this namespace`;
-  throw new PlatformError('FORBIDDEN', `This approval needs the role ${needed}, but ${reason}.`, {
-    details: { neededRoles: [...roles], role: role ?? null },
-  });
 }

@@ -28,7 +28,7 @@ import { type Page, type PageRequest, seqOf } from './pages.ts';
 import { requireRun } from './require-run.ts';
 import { countRunsByHour } from './run-hours.ts';
 import { type ListFilter, type NewRunRequest, storeFilter } from './run-requests.ts';
-import { type CheckSignal, requireOutputSize } from './signal-check.ts';
+import { requireOutputSize, type SignalCheck } from './signal-check.ts';
 
 export interface RunsDeps {
   store: RunStore;
@@ -36,7 +36,7 @@ export interface RunsDeps {
   starter: RunStarter;
   definitions: Definitions;
   clock: Clock;
-  checkSignal: CheckSignal;
+  signalCheck: SignalCheck;
   checkApproval: CheckApproval;
 }
 
@@ -131,17 +131,24 @@ export class Runs {
   }
 
   /**
-   * Sends a signal to a run. Throws PAYLOAD_TOO_LARGE or VALIDATION_ERROR for an invalid payload. Throws CONFLICT if
-   * the run has ended or the key was used for another signal.
+   * Sends a signal to a run. Throws FORBIDDEN if the signal needs another role, and PAYLOAD_TOO_LARGE or
+   * VALIDATION_ERROR for an invalid payload. Throws CONFLICT if the run has ended or the key was used for another signal.
    */
-  async signal(tenantId: string, id: string, name: string, payload: JsonValue, key?: string): Promise<void> {
-    const { store, clock, checkSignal } = this.#deps;
+  async signal(
+    tenantId: string,
+    id: string,
+    name: string,
+    payload: JsonValue,
+    { key, role }: { key?: string | undefined; role?: Role | null | undefined } = {},
+  ): Promise<void> {
+    const { store, clock, signalCheck } = this.#deps;
     const run = await this.#find(tenantId, id);
+    await signalCheck.requireSender(run, name, role);
     const repeat = key === undefined ? undefined : { key, digest: hashOf({ name, payload }) };
     let checked: JsonValue;
     try {
       requireOutputSize('The signal', { payload, receivedAt: clock.now() });
-      checked = await checkSignal(run, name, payload);
+      checked = await signalCheck.validate(run, name, payload);
       requireOutputSize('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
     } catch (error) {
       if (!repeat || !(await store.wasDelivered(run.seq, repeat.key))) throw error;

@@ -1,4 +1,4 @@
-import { LIMITS } from '../../../../contracts/index.ts';
+import { LIMITS, type Role } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import { checkedValue } from '../definition/checked-value.ts';
@@ -7,22 +7,25 @@ import { isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { CheckCodeInput } from '../starts/run-admission.ts';
+import { requireRole } from './required-role.ts';
 
-/**
- * Validates a signal payload and returns the payload with defaults. Throws VALIDATION_ERROR or
- * EXPRESSION_LIMIT_EXCEEDED.
- */
-export type CheckSignal = (run: RunRecord, name: string, payload: JsonValue) => Promise<JsonValue>;
+/** Checks of signals on arrival, also before a step waits for them. */
+export interface SignalCheck {
+  /** Throws FORBIDDEN if the sender of the signal needs a role that the caller does not have. */
+  requireSender(run: RunRecord, name: string, role: Role | null | undefined): Promise<void>;
+  /**
+   * Validates a signal payload and returns the payload with defaults. Throws VALIDATION_ERROR or
+   * EXPRESSION_LIMIT_EXCEEDED.
+   */
+  validate(run: RunRecord, name: string, payload: JsonValue): Promise<JsonValue>;
+}
 
-/**
- * Returns a function that validates signal payloads. The schemas are in the definition and in the code of the run's
- * workflow.
- */
+/** Creates the checks of signals. The schemas are in the definition and in the code of the run's workflow. */
 export function createSignalCheck(deps: {
   definitions: Pick<Definitions, 'byHash'>;
   evaluator: Evaluator;
   checkCode: CheckCodeInput;
-}): CheckSignal {
+}): SignalCheck {
   const { definitions, evaluator, checkCode } = deps;
 
   /**
@@ -37,13 +40,19 @@ export function createSignalCheck(deps: {
     }
   }
 
-  return async (run, name, payload) => {
-    const { tenantId } = run;
-    const workflow = await workflowOf(run);
-    const schema = workflow?.signalSchemas.get(name) ?? null;
-    const checked = await checkedValue(evaluator, schema, payload, { part: 'payload', tenantId });
-    if (workflow?.code) await checkCode(workflow.code, checked, { tenantId, signal: name });
-    return checked;
+  return {
+    async requireSender(run, name, role) {
+      const roles = (await workflowOf(run))?.signalApprovers.get(name);
+      if (roles) requireRole(`The signal "${name}"`, roles, role);
+    },
+    async validate(run, name, payload) {
+      const { tenantId } = run;
+      const workflow = await workflowOf(run);
+      const schema = workflow?.signalSchemas.get(name) ?? null;
+      const checked = await checkedValue(evaluator, schema, payload, { part: 'payload', tenantId });
+      if (workflow?.code) await checkCode(workflow.code, checked, { tenantId, signal: name });
+      return checked;
+    },
   };
 }
 

@@ -14,10 +14,9 @@ export interface ApprovalDeps {
 /** Creates the step kind that waits for a person, who can have to fill in a form. @spec docs/workflows.md "Forms" */
 export function approvalStep({ schemaFault, opening }: ApprovalDeps): StepKind {
   const formFault: Fault = (value) => {
-    if (!isRecord(value) || value.type !== 'object') return 'must be a JSON Schema with type: object';
-    const chars = JSON.stringify(value).length;
-    if (chars > MAX_FORM_CHARS) return `takes ${chars} characters as JSON; the limit is ${MAX_FORM_CHARS}`;
-    const fault = schemaFault(value);
+    const shapeFault = formShapeFault(value);
+    if (shapeFault !== undefined) return shapeFault;
+    const fault = schemaFault(value as object);
     return fault && `is not a JSON Schema that can be used: ${fault}`;
   };
   /** Returns the fault of a value without expressions. Others are checked when the step begins. */
@@ -60,7 +59,16 @@ function checked(
   return { [key]: value };
 }
 
-function approversFault(value: JsonValue): string | undefined {
+/** Returns why a value is no form, apart from faults of its JSON Schema. */
+export function formShapeFault(value: JsonValue): string | undefined {
+  if (!isRecord(value) || value.type !== 'object') return 'must be a JSON Schema with type: object';
+  const chars = JSON.stringify(value).length;
+  return chars > MAX_FORM_CHARS
+    ? `takes ${chars} characters as JSON; the limit is ${MAX_FORM_CHARS}`
+    : undefined;
+}
+
+export function approversFault(value: JsonValue): string | undefined {
   const roles = isRecord(value) && Object.keys(value).length === 1 ? value.roles : undefined;
   const isValid =
     Array.isArray(roles) &&

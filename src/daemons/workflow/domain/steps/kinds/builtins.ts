@@ -39,13 +39,16 @@ export const waitStep: StepKind = {
   },
 };
 
-/** Waits for a named signal. A signal that arrived before the step began also ends the wait. */
+/**
+ * Waits for a named signal. A signal that arrived before the step began also ends the wait. `compileSignals` checks
+ * `form` and `approvers`.
+ */
 export const signalStep: StepKind = {
   ...PURE,
   name: 'signal',
   mode: 'wait',
   check: (input) => [
-    ...unknownKeys(input, ['name', 'timeoutMs']),
+    ...unknownKeys(input, ['name', 'timeoutMs', 'form', 'approvers']),
     ...('name' in input ? [] : [{ path: ['name'], message: 'is required: the signal to wait for' }]),
   ],
   run: ({ input, now }) => ({
