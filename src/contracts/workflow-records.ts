@@ -103,6 +103,17 @@ export const RunJob = z
   .meta({ id: 'RunJob' });
 export type RunJob = z.infer<typeof RunJob>;
 
+/** Run that a step of another run started. */
+export const RunChild = z
+  .object({
+    id: RunId,
+    workflowId: z.string(),
+    status: RunStatus,
+    stepId: z.string().describe('Step that started the run'),
+  })
+  .meta({ id: 'RunChild' });
+export type RunChild = z.infer<typeof RunChild>;
+
 export const StepAttempt = z
   .object({
     attempt: z.number().int(),

@@ -5,6 +5,7 @@ import { countsQuery, QueryTime, RunCounts } from './hour-counts.ts';
 import { LabelFilters, RunLabels } from './run-labels.ts';
 import { AnyJson } from './workflow-definition.ts';
 import {
+  RunChild,
   RunError,
   RunEvent,
   RunId,
@@ -99,7 +100,10 @@ export const getRun = endpoint({
   summary: 'Show a run with its jobs',
   tags,
   params,
-  reply: WorkflowRun.extend({ jobs: z.array(RunJob) }),
+  reply: WorkflowRun.extend({
+    jobs: z.array(RunJob),
+    children: z.array(RunChild).describe('Child runs, at most 300'),
+  }),
   errors: ['WORKFLOW_RUN_NOT_FOUND'],
 });
 

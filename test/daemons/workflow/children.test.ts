@@ -53,6 +53,12 @@ describe('retry of a step that runs a workflow', () => {
     await moveUntil(it, id, 'succeeded', 'failed');
     const step = await it.step(id, 'main.c');
     expect(step).toMatchObject({ status: 'succeeded', attempts: 3, output: { body: 'fine' } });
+    const seen = (await it.run(id)).children.map(({ status, stepId, workflowId }) => [
+      status,
+      stepId,
+      workflowId,
+    ]);
+    expect(seen).toEqual(['failed', 'failed', 'succeeded'].map((status) => [status, 'main.c', 'asking']));
     expect(step.history.map(({ status, errorClass }) => [status, errorClass])).toEqual([
       ['failed', 'code'],
       ['failed', 'code'],

@@ -372,6 +372,20 @@ export function describeWorkflow(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.openChildren(one.id)).toEqual([]);
     });
 
+    test('the children of a run are listed with their steps, also after their end', async () => {
+      const { port } = await openFresh(open);
+      const parent = await started(port);
+      const child = (step: string) => started(port, { parentId: parent.id, parentStep: step });
+      const [two, one] = [await child('main.b'), await child('main.a')];
+      await port.runs.cancelIdle(one.seq, 7000);
+      const { workflowId } = one;
+      const first = { id: one.id, status: 'cancelled', workflowId, parentStep: 'main.a' };
+      const second = { id: two.id, status: 'queued', workflowId, parentStep: 'main.b' };
+      expect(await port.runs.children(parent.id, 10)).toEqual([first, second]);
+      expect(await port.runs.children(parent.id, 1)).toEqual([first]);
+      expect(await port.runs.children(one.id, 10)).toEqual([]);
+    });
+
     test('only a started run without an owner begins its clean-up', async () => {
       const { port } = await openFresh(open);
       const [fresh, held, parked] = [await started(port), await started(port), await started(port)];

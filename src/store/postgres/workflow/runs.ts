@@ -1,4 +1,4 @@
-import type { InboxRecord, RunRecord, RunStore } from '../../ports/index.ts';
+import type { ChildHead, InboxRecord, RunRecord, RunStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { readEvents, readLogs } from './history-rows.ts';
 import { readAttempts, readJobs, readSteps } from './job-and-step-rows.ts';
@@ -53,6 +53,14 @@ export function postgresRuns(database: PostgresDatabase): RunStore {
     attempts: (seq) => database.read((sql) => readAttempts(sql, seq)),
     events: (seq, after, limit) => database.read((sql) => readEvents(sql, seq, after, limit)),
     logs: (seq, after, limit, step) => database.read((sql) => readLogs(sql, seq, after, limit, step)),
+    children: (id, limit) =>
+      database.read((sql) =>
+        sql<ChildHead>(
+          `select id, status, workflow_id as "workflowId", parent_step as "parentStep" from svc.run
+           where parent_id = :id order by parent_step limit :limit`,
+          { id, limit },
+        ),
+      ),
     openChildren: (id) =>
       database.read(async (sql) => {
         const rows = await sql<{ id: string }>(`select id from svc.run where parent_id = :id and ${LIVE}`, {

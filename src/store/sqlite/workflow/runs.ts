@@ -1,4 +1,4 @@
-import type { RunHead, RunStore } from '../../ports/index.ts';
+import type { ChildHead, RunHead, RunStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { LIVE } from './conditions.ts';
 import { runHourCounts } from './run-hours.ts';
@@ -47,6 +47,7 @@ export function sqliteRuns(tables: WorkflowTables): RunStore {
     events: (seq, after, limit) => db.read(() => rows.events(seq, after, limit, () => true)),
     logs: (seq, after, limit, step) =>
       db.read(() => rows.logs(seq, after, limit, (line) => step === undefined || line.step === step)),
+    children: (id, limit) => db.read(() => sql.children.all({ id, limit })),
     openChildren: (id) => db.read(() => sql.openChildren.all({ id })),
     deliver: (seq, entry, options) => db.write(() => writes.deliver(seq, entry, options)),
     wasDelivered: (seq, key) => db.read(() => rows.digestInInbox(seq, key) !== undefined),
@@ -68,6 +69,10 @@ function statements(db: Database) {
     byId: db.prepare<[{ id: string }], RunRow>(`${select} where id = :id`),
     finished: db.prepare<[{ ids: string }], RunRow>(
       `${select} where id in (select value from json_each(:ids)) and finished_at is not null`,
+    ),
+    children: db.prepare<[{ id: string; limit: number }], ChildHead>(
+      `select id, status, workflow_id as workflowId, parent_step as parentStep from run where parent_id = :id
+       order by parent_step limit :limit`,
     ),
     openChildren: db
       .prepare<[{ id: string }], string>(`select id from run where parent_id = :id and ${LIVE}`)

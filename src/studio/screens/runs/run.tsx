@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import type { WorkflowRun } from '../../../contracts/workflow-records.ts';
 import { call, type Reply } from '../../api/call.ts';
@@ -16,8 +16,8 @@ import { exportRun } from './export-run.ts';
 import { labelTexts } from './labels.ts';
 import { RerunPanel } from './rerun-panel.tsx';
 import { StepPanel } from './step-panel.tsx';
-import { rowsOf } from './timeline.ts';
-import { Waterfall } from './waterfall.tsx';
+import { StepsSection } from './steps-section.tsx';
+import { useRunAddress } from './use-run-address.ts';
 import { whyWaiting } from './why.ts';
 
 const ENDED = ['succeeded', 'failed', 'timed_out', 'cancelled'];
@@ -32,6 +32,7 @@ export default function Run() {
   const steps = useQuery('listRunSteps', { params: { runId } }, polled);
   const nowActive = run.data === undefined || !ENDED.includes(run.data.status);
   if (nowActive !== isActive) setActive(nowActive);
+  useLastRead(run.data);
   const error = run.error ?? steps.error;
   return (
     <Page
@@ -46,8 +47,19 @@ export default function Run() {
   );
 }
 
+/** Reads steps and log lines once more after the run ends, because their latest reads can be older than its end. */
+function useLastRead(run: WorkflowRun | undefined): void {
+  const activeRun = useRef<string | undefined>(undefined);
+  const hasEnded = run !== undefined && ENDED.includes(run.status);
+  useEffect(() => {
+    if (run && !hasEnded) activeRun.current = run.id;
+    else if (run && activeRun.current === run.id) outdate('listRunSteps', 'listRunLogs');
+  }, [run?.id, hasEnded]);
+}
+
 function Actions({ run }: { run: WorkflowRun }) {
-  const { route, path } = useLocation();
+  const { route } = useLocation();
+  const open = useRunAddress();
   const [problem, setProblem] = useState('');
   const attempt = (action: () => Promise<void>) => () =>
     void action().catch((error: Error) => setProblem(error.message));
@@ -60,7 +72,7 @@ function Actions({ run }: { run: WorkflowRun }) {
     outdate('getRun', 'listRunSteps');
   });
   const exported = attempt(() => exportRun(run.id));
-  const edit = (): void => route(`${path}?rerun=`, true);
+  const edit = (): void => open({ rerun: '' });
   const hasEnded = ENDED.includes(run.status);
   return (
     <>
@@ -88,11 +100,11 @@ function Actions({ run }: { run: WorkflowRun }) {
 
 type Steps = Reply<'listRunSteps'>['items'];
 
-function Details({ run, steps }: { run: WorkflowRun; steps: Steps }) {
-  const { query, path, route } = useLocation();
+function Details({ run, steps }: { run: Reply<'getRun'>; steps: Steps }) {
+  const { query } = useLocation();
+  const open = useRunAddress();
   const selected = steps.find(({ id }) => id === (query.step ?? query.rerun)) ?? firstToShow(steps);
-  const select = (stepId: string): void => route(`${path}?step=${encodeURIComponent(stepId)}`, true);
-  const openRerun = (stepId: string): void => route(`${path}?rerun=${encodeURIComponent(stepId)}`, true);
+  const select = (step: string): void => open({ step });
   const why = whyWaiting(run);
   return (
     <>
@@ -101,25 +113,23 @@ function Details({ run, steps }: { run: WorkflowRun; steps: Steps }) {
       </p>
       {why && <p class="advice">{why}</p>}
       <Facts facts={factsOf(run)} />
-      <Section title="Timeline">
-        <Waterfall
-          rows={rowsOf(steps, Date.now())}
-          from={run.createdAt}
-          to={run.finishedAt ?? Date.now()}
-          selected={selected?.id}
-          onSelect={select}
-        />
-      </Section>
+      <StepsSection run={run} steps={steps} selected={selected?.id} onSelect={select} />
       {query.rerun !== undefined && ENDED.includes(run.status) && (
         <RerunPanel
           key={`${run.id} ${query.rerun}`}
           run={run}
           fromStep={query.rerun || undefined}
-          onClose={() => route(path, true)}
+          onClose={() => open({})}
         />
       )}
       {selected && (
-        <StepPanel run={run} steps={steps} step={selected} onSelect={select} onRerun={openRerun} />
+        <StepPanel
+          run={run}
+          steps={steps}
+          step={selected}
+          onSelect={select}
+          onRerun={(rerun) => open({ rerun })}
+        />
       )}
       <Section title="Input">
         <Json value={run.input} label="Input" />

@@ -1,12 +1,19 @@
 import {
   type Job,
+  type RunChild,
   type RunJob,
   type RunStep,
   type StepWait,
   WaitReason,
   type WorkflowRun,
 } from '../../../../contracts/index.ts';
-import type { AttemptRecord, LoadedRun, RunRecord, StepRecord } from '../../../../store/ports/index.ts';
+import type {
+  AttemptRecord,
+  ChildHead,
+  LoadedRun,
+  RunRecord,
+  StepRecord,
+} from '../../../../store/ports/index.ts';
 import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
 import { type Outline, partsOf, stepIdOf } from './parts.ts';
 
@@ -79,6 +86,11 @@ export function viewJobs(loaded: LoadedRun, workflow: Outline): RunJob[] {
       finishedAt: record.finishedAt,
     }));
   });
+}
+
+/** Returns a child run with the id of its step. The stored id of a repeated step ends with the number of the child. */
+export function viewChild({ id, workflowId, status, parentStep }: ChildHead): RunChild {
+  return { id: id as RunChild['id'], workflowId, status, stepId: parentStep!.replace(/#\d+$/, '') };
 }
 
 /** Adds the form and the senders of the signal that the step waits for. */

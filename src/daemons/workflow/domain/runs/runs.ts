@@ -1,10 +1,10 @@
 import type {
   CountsQuery,
   countRuns,
+  getRun,
   ReplyOf,
   Role,
   RunEvent,
-  RunJob,
   RunLogLine,
   RunStep,
   StepWait,
@@ -18,7 +18,7 @@ import { isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { CancelResult, Engine } from '../engine/ports.ts';
 import { type Outline, partsOf, stepIdOf, stepsOf } from '../run/parts.ts';
-import { viewJobs, viewRun, viewSteps } from '../run/views.ts';
+import { viewChild, viewJobs, viewRun, viewSteps } from '../run/views.ts';
 import { hashOf } from '../starts/idempotency.ts';
 import type { Starter, StartRequest } from '../starts/run-admission.ts';
 import type { RunStarter } from '../starts/run-starter.ts';
@@ -29,6 +29,8 @@ import { requireRun } from './require-run.ts';
 import { countRunsByHour } from './run-hours.ts';
 import { type ListFilter, type NewRunRequest, storeFilter } from './run-requests.ts';
 import { requireOutputSize, type SignalCheck } from './signal-check.ts';
+
+const MAX_SHOWN_CHILDREN = 300;
 
 export interface RunsDeps {
   store: RunStore;
@@ -76,9 +78,17 @@ export class Runs {
     return viewRun(await starter.startOnce(idempotency || undefined, build, who));
   }
 
-  async get(tenantId: string, id: string): Promise<WorkflowRun & { jobs: RunJob[] }> {
+  async get(tenantId: string, id: string): Promise<ReplyOf<typeof getRun>> {
     const { loaded, workflow } = await this.#loadToShow(tenantId, id);
-    return { ...viewRun(loaded.run), jobs: viewJobs(loaded, workflow) };
+    const mayHaveChildren = stepsOf(partsOf(workflow, loaded)).some(
+      ({ step, record }) => step.uses === 'workflow' && record.attempts > 0,
+    );
+    const children = mayHaveChildren ? await this.#deps.store.children(id, MAX_SHOWN_CHILDREN) : [];
+    return {
+      ...viewRun(loaded.run),
+      jobs: viewJobs(loaded, workflow),
+      children: children.map(viewChild),
+    };
   }
 
   async list(tenantId: string, { cursor, limit, ...filter }: ListFilter): Promise<Page<WorkflowRun>> {
