@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
+import { createIndex } from './concurrent-index.ts';
 import type { PostgresDatabase } from './database.ts';
 import { DATABASE_TIME } from './database-clock.ts';
 import { isContract, MIGRATIONS, type Migration, requiredSchema } from './migrations.ts';
@@ -35,7 +36,8 @@ const LOCK_KEY = 0x73766301;
  * `deadlock_timeout`, after which PostgreSQL cancels an autovacuum that holds the lock.
  */
 const LOCK_TIMEOUT_MS = 3000;
-const LOCK_TIMEOUT_CODE = '55P03';
+/** A lock that was not free in time, or a deadlock: an index build and retention can wait for each other. */
+const RETRIED_CODES: readonly (string | undefined)[] = ['55P03', '40P01'];
 const MAX_LOCK_ATTEMPTS = 30;
 const LOCK_PAUSE_MS = 500;
 
@@ -52,7 +54,7 @@ export async function readSchemaState({ pool, server }: PostgresDatabase): Promi
 }
 
 /**
- * Applies pending migrations, each in its own transaction. Several machines can call this function at the same time.
+ * Applies pending migrations. Several machines can call this function at the same time.
  * Stops before a contract migration while members that it no longer supports are alive. Throws CONFLICT if this
  * program needs a migration behind that one, or if a long transaction uses a table to be changed.
  */
@@ -64,7 +66,7 @@ export async function migratePostgres(
   try {
     const client = await pool.connect();
     try {
-      await client.query('select pg_advisory_lock($1)', [LOCK_KEY]);
+      await lock(client);
       const before = await schemaState(client);
       requireKnownVersion(before, migrations, server);
       const waiting = await applyPending(client, migrations, { applied: before.version, lockAttempts });
@@ -102,6 +104,20 @@ export function requireUsableSchema(
 /** Describes members for messages, one per node and version. */
 export function membersText(members: readonly OutdatedMember[]): string {
   return [...new Set(members.map(({ instance, version }) => `${instance} (svc ${version})`))].join(', ');
+}
+
+/**
+ * Waits until no other machine migrates. Tries again and again, because a statement that waits for the lock would be a
+ * transaction for whose end the index build of the other machine waits.
+ */
+async function lock(client: pg.PoolClient): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_lock($1) as locked', [
+      LOCK_KEY,
+    ]);
+    if (rows[0]!.locked) return;
+    await sleep(LOCK_PAUSE_MS);
+  }
 }
 
 function waitingError(server: string, { version, members }: Required<Migrated>['waiting']): PlatformError {
@@ -157,7 +173,7 @@ async function applyInTime(
     try {
       return await apply(client, migrations, version);
     } catch (error) {
-      if (codeOf(error) !== LOCK_TIMEOUT_CODE) throw error;
+      if (!RETRIED_CODES.includes(codeOf(error))) throw error;
       if (attempt === lockAttempts) throw tableInUse(error);
       await sleep(LOCK_PAUSE_MS);
     }
@@ -170,7 +186,9 @@ async function apply(
   migrations: readonly Migration[],
   version: number,
 ): Promise<OutdatedMember[]> {
-  const { sql, minVersion } = migrations[version - 1]!;
+  const { sql, index, batch, minVersion } = migrations[version - 1]!;
+  if (index) await createIndex(client, index, { lockTimeoutMs: LOCK_TIMEOUT_MS });
+  if (batch) while ((await client.query(batch)).rows.length > 0);
   await client.query('begin');
   try {
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -187,7 +205,7 @@ async function apply(
       await client.query('rollback');
       return outdated;
     }
-    await client.query(sql);
+    if (sql !== undefined) await client.query(sql);
     await client.query('insert into svc.schema_version (version, min_version) values ($1, $2)', [
       version,
       minVersion,

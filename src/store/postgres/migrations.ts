@@ -1,3 +1,4 @@
+import type { ConcurrentIndex } from './concurrent-index.ts';
 import { ACCESS } from './gateway/access.ts';
 import { AUDIT } from './gateway/audit.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
@@ -11,13 +12,25 @@ import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES, VECTORS } from './state/schema.ts';
 import { STORAGE_SETTINGS } from './storage-settings.ts';
 import { NODE_COUNTS, TELEMETRY } from './telemetry/schema.ts';
-import { TRACES } from './trace-schema.ts';
-import { RUN_LABELS_AND_HOURS } from './workflow/run-search-schema.ts';
+import { DELIVERY_TRACE, EVENT_TRACE, RUN_DELIVERIES, RUN_TRACE } from './trace-schema.ts';
+import {
+  RUN_HOURS_COUNTED,
+  RUN_HOURS_OF_EARLIER,
+  RUN_LABELS_AND_HOURS,
+} from './workflow/run-search-schema.ts';
 import { KILLED_BY, RETENTION_INDEXES, SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
 import { RUN_WRITE_FUNCTIONS } from './workflow/write-functions.ts';
 
+/**
+ * A step of the schema. Nodes work meanwhile, so `sql` must not read large tables: they are locked until its
+ * transaction ends. `index` and `batch` run before `sql`, each in transactions of their own, and again after a failure.
+ */
 export interface Migration {
-  sql: string;
+  sql?: string;
+  /** Index that is built without keeping nodes from reading or writing the table. */
+  index?: ConcurrentIndex;
+  /** Statement that is repeated until it returns no row. It must record its progress. */
+  batch?: string;
   /**
    * Programs that were built for a schema version below `minVersion` no longer work after this migration. A migration
    * that raises the number is a contract migration: `svc migrate` applies it when no such program runs any more.
@@ -47,9 +60,13 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: RUN_WRITE_FUNCTIONS, minVersion: 1 },
   { sql: `${ACCESS} ${AUDIT}`, minVersion: 1 },
   { sql: FEED_SNAPSHOTS, minVersion: 1 },
-  { sql: TRACES, minVersion: 1 },
+  { sql: RUN_DELIVERIES, minVersion: 1 },
+  { index: RUN_TRACE, minVersion: 1 },
+  { index: DELIVERY_TRACE, minVersion: 1 },
+  { index: EVENT_TRACE, minVersion: 1 },
   { sql: DELIVERY_HOURS, minVersion: 1 },
   { sql: RUN_LABELS_AND_HOURS, minVersion: 1 },
+  { batch: RUN_HOURS_OF_EARLIER, sql: RUN_HOURS_COUNTED, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */
