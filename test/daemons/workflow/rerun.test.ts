@@ -9,7 +9,7 @@ import {
 } from '../../../src/contracts/index.ts';
 import { startCode } from './support/code.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';
-import { cel, startWorkflow } from './support/workflow.ts';
+import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
 const who = { tenantId: 'default', hostId: 'x', requestId: 'r', traceId: 't' };
 
@@ -148,6 +148,88 @@ describe('with another input', () => {
           code,
           message: expect.stringContaining(message),
         });
+  });
+
+  describe('an approval counts only for the input for which it was given', () => {
+    const FAIL = { id: 'refund', uses: 'http', with: { url: 'http://127.0.0.1:1/' } };
+    const ASK = { id: 'ask', uses: 'approval', with: { approvers: { roles: ['admin'] } } };
+
+    async function expectRefused(it: TestWorkflow, id: string, fromStep: string, approval: string) {
+      const body = { fromStep, input: { order: 2 } };
+      for (const endpoint of [previewRerun, rerunRun])
+        await expect(it.call(endpoint, { params: { runId: id as RunId }, body })).rejects.toMatchObject({
+          code: 'VALIDATION_ERROR',
+          message: expect.stringContaining(`Run again from "${approval}" or an earlier step.`),
+        });
+    }
+
+    async function approve(it: TestWorkflow, id: string, stepId: string) {
+      await it.until(id, 'waiting');
+      await it.services.runs.approve(
+        'default',
+        id,
+        stepId,
+        { approved: true, by: 'ada', comment: null },
+        'admin',
+      );
+      await it.until(id, 'failed');
+    }
+
+    test('a later step of its job', async () => {
+      const it = await startWorkflow();
+      const id = await it.start({ steps: [ASK, FAIL] }, { input: { order: 1 } });
+      await approve(it, id, 'main.ask');
+      await expectRefused(it, id, 'main.refund', 'main.ask');
+      const same = await it.services.reruns.rerun('default', id, { fromStep: 'main.refund' }, who);
+      await it.until(same.id, 'failed');
+      const request = { fromStep: 'main.ask', input: { order: 2 } };
+      const anew = await it.services.reruns.rerun('default', id, request, who);
+      await it.until(anew.id, 'waiting');
+    });
+
+    test('a step of a job that needs its job', async () => {
+      const it = await startWorkflow();
+      const id = await it.start(
+        { jobs: { first: { steps: [ASK] }, main: { needs: 'first', steps: [FAIL] } } },
+        { input: { order: 1 } },
+      );
+      await approve(it, id, 'first.ask');
+      await expectRefused(it, id, 'main.refund', 'first.ask');
+    });
+
+    test('a step or job that the earlier input skipped', async () => {
+      const it = await startWorkflow();
+      const step = await it.start(
+        { steps: [{ ...ASK, if: cel('input.order > 1') }, FAIL] },
+        { input: { order: 1 } },
+      );
+      await it.until(step, 'failed');
+      await expectRefused(it, step, 'main.refund', 'main.ask');
+      const job = await it.start(
+        {
+          jobs: {
+            first: { if: cel('input.order > 1'), steps: [ASK] },
+            main: { needs: 'first', if: cel('always()'), steps: [FAIL] },
+          },
+        },
+        { input: { order: 1 } },
+      );
+      await it.until(job, 'failed');
+      await expectRefused(it, job, 'main.refund', 'first.ask');
+      const request = { fromStep: 'first.ask', input: { order: 2 } };
+      const anew = await it.services.reruns.rerun('default', job, request, who);
+      await it.until(anew.id, 'waiting');
+    });
+
+    test('a workflow in code', async () => {
+      const body = `await ctx.approval('ask'); await ctx.step('refund', () => { throw new Error('no'); });`;
+      const it = await startCode(
+        `export const flow = defineWorkflow({ id: 'flow', run: async (ctx, input) => { ${body} } });`,
+      );
+      const id = await it.begin('flow', { order: 1 });
+      await approve(it, id, 'main.ask');
+      await expectRefused(it, id, 'main.refund', 'main.ask');
+    });
   });
 
   test('other combinations of the matrix of the chosen step run again', async () => {

@@ -18,16 +18,17 @@ type Kept = { jobs: LoadedRun['jobs']; steps: LoadedRun['steps'] };
 export interface RerunFrom {
   /** Id of the first step to repeat, in the form `<job>.<step>`. */
   fromStep: string;
-  /** Whether only results that this step depends on are reused. Other steps could read the changed input. */
-  onlyNeeded: boolean;
+  /** Whether the rerun has another input. Only results that the step depends on are then reused, and no approvals. */
+  hasOtherInput: boolean;
 }
 
 /**
  * Returns the jobs and steps that a rerun reuses from the original run. Throws VALIDATION_ERROR if `fromStep` is
- * unknown, or if an earlier step of its job failed without `continueOnError`.
+ * unknown, if an earlier step of its job failed without `continueOnError`, or if an approval would count for another
+ * input.
  */
 export function partsBefore(
-  { fromStep, onlyNeeded }: RerunFrom,
+  { fromStep, hasOtherInput }: RerunFrom,
   groups: RunParts,
   run: RunRecord,
   workflow: CompiledWorkflow,
@@ -41,9 +42,29 @@ export function partsBefore(
     );
   const kept = workflow.code
     ? beforeInCode(start, run)
-    : beforeInJobs(start, groups, workflow, onlyNeeded ? neededBy(start, workflow) : undefined);
+    : beforeInJobs(start, groups, workflow, hasOtherInput ? neededBy(start, workflow) : undefined);
+  if (hasOtherInput) refuseApprovals(kept, groups);
   const taken = new Set(kept.steps.map(({ jobKey, index }) => `${jobKey} ${index}`));
   return { ...kept, attempts: attempts.filter(({ jobKey, index }) => taken.has(`${jobKey} ${index}`)) };
+}
+
+/**
+ * Throws VALIDATION_ERROR if an approval is kept, because it was decided for the earlier input. Skipped approvals are
+ * refused too: the condition that skipped them can depend on the input.
+ */
+function refuseApprovals(kept: Kept, groups: RunParts): void {
+  const steps = new Set(kept.steps.map(({ jobKey, index }) => `${jobKey} ${index}`));
+  const endedJobs = new Set(kept.jobs.filter(({ status }) => isFinal(status)).map(({ key }) => key));
+  const approval = stepsOf(groups).find(
+    ({ record: { jobKey, index }, step }) =>
+      step.uses === 'approval' && (steps.has(`${jobKey} ${index}`) || endedJobs.has(jobKey)),
+  );
+  if (!approval) return;
+  const id = stepIdOf(approval);
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `The approval "${id}" was decided or skipped for the earlier input, so it does not count for another input. Run again from "${id}" or an earlier step.`,
+  );
 }
 
 /**

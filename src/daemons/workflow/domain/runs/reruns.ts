@@ -114,7 +114,7 @@ export class Reruns {
     // Retention deletes a run with all its results at once.
     if (!loaded) throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `The run ${id} was deleted by retention.`);
     const groups = partsOf(workflow, loaded);
-    const from = fromStep === undefined ? undefined : { fromStep, onlyNeeded: input !== undefined };
+    const from = fromStep === undefined ? undefined : { fromStep, hasOtherInput: input !== undefined };
     const parts = from && partsBefore(from, groups, run, workflow, await store.attempts(run.seq));
     return { run, workflow, groups, parts, input: input === undefined ? JSON.parse(run.input) : input };
   }
