@@ -142,6 +142,42 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
     await context.close();
   });
 
+  test('a rotation in the set-up keeps the namespace in the URL, unless a person changes it', async () => {
+    const { svc } = studio;
+    await svc('webhooks', 'provision', '@acme/orders', 'identified', '--namespace-in-url');
+    const path = '/studio/webhooks?setup=1&pluginId=%40acme%2Forders&event=identified';
+    const { page, problems, context } = await studio.open(path);
+    const box = page.getByRole('checkbox', { name: /^Put the namespace into the URL/ });
+    const url = page.locator('.command code', { hasText: '/webhooks/' });
+    const rotate = page.getByRole('button', { name: 'Rotate the secret' });
+    expect(await box.isChecked()).toBe(true);
+    await rotate.click();
+    await page.getByText('The old secret works for 24 more hours.').waitFor();
+    expect(await url.textContent()).toContain('?namespace=default');
+    await box.uncheck();
+    await rotate.click();
+    await expect.poll(() => url.textContent()).not.toContain('?namespace=');
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('another instance in the set-up has neither the secret nor the URL of the former one', async () => {
+    const path = '/studio/webhooks?setup=1&pluginId=%40acme%2Forders&event=shop';
+    const { page, problems, context } = await studio.open(path);
+    const instance = page.getByLabel('Instance');
+    await instance.fill('berlin');
+    await page.getByRole('button', { name: 'Create the secret' }).click();
+    await page.getByText('Copy the secret now').waitFor();
+    await page.locator('.command code', { hasText: '/shop/berlin' }).waitFor();
+    await instance.fill('bern');
+    await page.getByRole('button', { name: 'Create the secret' }).waitFor();
+    expect(await page.getByText('Copy the secret now').count()).toBe(0);
+    expect(await page.locator('.command code', { hasText: '/shop/berlin' }).count()).toBe(0);
+    expect(await page.getByRole('heading', { name: '4. First delivery' }).count()).toBe(0);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
   test('the secret of Stripe, Slack and Shopify is pasted, after the URL was set at the sender', async () => {
     const { page, problems, context } = await studio.open('/studio/webhooks?setup=1');
     const target = page.getByLabel('Plugin and event');
