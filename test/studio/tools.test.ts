@@ -56,6 +56,47 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
     await context.close();
   });
 
+  test('the palette changes the theme that the header names', async () => {
+    const { page, problems, context } = await studio.open('/studio/');
+    await page.getByRole('button', { name: 'Theme: system' }).waitFor();
+    await typeInPalette(page, 'change the theme');
+    await page.getByRole('option', { name: 'Change the theme' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Theme: light' }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a plugin links to its webhook, and each screen of the webhook gets the focus', async () => {
+    const { page, problems, context } = await studio.open('/studio/plugins/%40acme%2Forders');
+    const focused = () => page.evaluate<string>('document.activeElement.id');
+    await page.getByRole('link', { name: 'plain', exact: true }).click();
+    await page.getByRole('heading', { name: '@acme/orders/plain', level: 1 }).waitFor();
+    await expect.poll(focused).toBe('main');
+    await page.getByRole('link', { name: 'Set up' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Set up a webhook', level: 1 }).waitFor();
+    await expect.poll(focused).toBe('main');
+    await page.getByLabel('Plugin and event').focus();
+    await page.getByLabel('Plugin and event').selectOption({ label: '@acme/orders/created (hmac)' });
+    await expect.poll(() => page.url()).toContain('event=created');
+    expect(await focused()).toBe('setup-webhook');
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('the logs and the events show the command with the same filters', async () => {
+    const { page, problems, context } = await studio.open('/studio/logs?level=warn&service=gateway&from=0');
+    const since = '--since 1970-01-01T00:00:00.000Z';
+    await page.getByText(`svc logs -f gateway --level warn ${since}`).waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    await page.goto(`${studio.url}/studio/events?type=a.b&from=1970-01-01T00:00:00Z`);
+    await page.getByText(`svc events list --type a.b ${since}`).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
   for (const theme of ['light', 'dark'] as const) {
     for (const width of [1440, 390]) {
       test(`the palette is accessible in the ${theme} theme at ${width} px`, async () => {
