@@ -60,7 +60,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
     const { page, problems, context } = await studio.open('/studio/');
     await page.getByRole('button', { name: 'Theme: system' }).waitFor();
     await typeInPalette(page, 'change the theme');
-    await page.getByRole('option', { name: 'Change the theme' }).waitFor();
+    await page.getByRole('option', { name: 'Action Change the theme' }).waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Theme: light' }).waitFor();
     expect(problems).toEqual([]);
