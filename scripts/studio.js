@@ -26,7 +26,7 @@ export async function buildStudio(root, out) {
       reportCompressedSize: false,
       rolldownOptions: {
         checks: { pluginTimings: false },
-        // What several screens share is one file. Many small ones would each take a request before a screen is shown.
+        // Modules that several screens import form one file. Separate files would need one request each.
         output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2, minSize: 0 }] } },
       },
     },

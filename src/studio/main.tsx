@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { App } from './app/app.tsx';
-import { applyTheme, storedTheme } from './app/theme.ts';
+import { applyTheme } from './app/theme.ts';
 import './styles/base.css';
 
-applyTheme(storedTheme());
+applyTheme();
 render(<App />, document.getElementById('app')!);

@@ -39,6 +39,9 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'plugins in the studio', () 
     };
     const create = await open(`POST ${ROUTES}/orders`);
     await create.getByLabel('sku').fill('a-42');
+    await create.getByRole('button', { name: 'As JSON' }).click();
+    expect(JSON.parse(await create.getByLabel('Input as JSON').inputValue())).toEqual({ sku: 'a-42' });
+    await create.getByRole('button', { name: 'As JSON' }).click();
     await create.getByLabel('quantity').fill('3');
     await create.getByRole('button', { name: 'Call' }).click();
     await create.getByText('The route answered 200.').waitFor();
@@ -74,6 +77,11 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'plugins in the studio', () 
     await command.getByRole('button', { name: 'Run' }).click();
     await command.getByText('The command succeeded.').waitFor();
     expect(await command.locator('pre').last().textContent()).toContain('HELLO ADA');
+    await page.getByRole('button', { name: 'Go to…' }).click();
+    await page.getByRole('combobox', { name: 'Screen, name or id' }).fill('command greeter count-greetings');
+    await page.getByRole('option', { name: 'greeter count-greetings' }).first().waitFor();
+    await page.keyboard.press('Enter');
+    await page.locator('details[open] > summary', { hasText: 'count-greetings' }).waitFor();
     expect(await axeViolations(page)).toEqual([]);
     expect(problems).toEqual([]);
     await context.close();

@@ -57,6 +57,47 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
     await context.close();
   });
 
+  test('the palette changes the theme that the header names', async () => {
+    const { page, problems, context } = await studio.open('/studio/');
+    await page.getByRole('button', { name: 'Theme: system' }).waitFor();
+    await typeInPalette(page, 'change the theme');
+    await page.getByRole('option', { name: 'Action Change the theme' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Theme: light' }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a plugin links to its webhook, and each screen of the webhook gets the focus', async () => {
+    const { page, problems, context } = await studio.open('/studio/plugins/%40acme%2Forders');
+    const focused = () => page.evaluate<string>('document.activeElement.id');
+    await page.getByRole('link', { name: 'plain', exact: true }).click();
+    await page.getByRole('heading', { name: '@acme/orders/plain', level: 1 }).waitFor();
+    await expect.poll(focused).toBe('main');
+    await page.getByRole('link', { name: 'Set up' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Set up a webhook', level: 1 }).waitFor();
+    await expect.poll(focused).toBe('main');
+    await page.getByLabel('Plugin and event').focus();
+    await page.getByLabel('Plugin and event').selectOption({ label: '@acme/orders/created (hmac)' });
+    await expect.poll(() => page.url()).toContain('event=created');
+    expect(await focused()).toBe('setup-webhook');
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('the logs and the events show the command with the same filters', async () => {
+    const { page, problems, context } = await studio.open('/studio/logs?level=warn&service=gateway&from=0');
+    const since = '--since 1970-01-01T00:00:00.000Z';
+    await page.getByText(`svc logs -f gateway --level warn ${since}`).waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Resume' }).waitFor();
+    await page.goto(`${studio.url}/studio/events?type=a.b&from=1970-01-01T00:00:00Z`);
+    await page.getByText(`svc events list --type a.b ${since}`).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
   for (const theme of ['light', 'dark'] as const) {
     for (const width of [1440, 390]) {
       test(`the palette is accessible in the ${theme} theme at ${width} px`, async () => {
@@ -139,6 +180,42 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
     await page.reload();
     await page.getByText('It has a secret since').waitFor();
     expect(await page.getByText(secret!).count()).toBe(0);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a rotation in the set-up keeps the namespace in the URL, unless a person changes it', async () => {
+    const { svc } = studio;
+    await svc('webhooks', 'provision', '@acme/orders', 'identified', '--namespace-in-url');
+    const path = '/studio/webhooks?setup=1&pluginId=%40acme%2Forders&event=identified';
+    const { page, problems, context } = await studio.open(path);
+    const box = page.getByRole('checkbox', { name: /^Put the namespace into the URL/ });
+    const url = page.locator('.command code', { hasText: '/webhooks/' });
+    const rotate = page.getByRole('button', { name: 'Rotate the secret' });
+    expect(await box.isChecked()).toBe(true);
+    await rotate.click();
+    await page.getByText('The old secret works for 24 more hours.').waitFor();
+    expect(await url.textContent()).toContain('?namespace=default');
+    await box.uncheck();
+    await rotate.click();
+    await expect.poll(() => url.textContent()).not.toContain('?namespace=');
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('another instance in the set-up has neither the secret nor the URL of the former one', async () => {
+    const path = '/studio/webhooks?setup=1&pluginId=%40acme%2Forders&event=shop';
+    const { page, problems, context } = await studio.open(path);
+    const instance = page.getByLabel('Instance');
+    await instance.fill('berlin');
+    await page.getByRole('button', { name: 'Create the secret' }).click();
+    await page.getByText('Copy the secret now').waitFor();
+    await page.locator('.command code', { hasText: '/shop/berlin' }).waitFor();
+    await instance.fill('bern');
+    await page.getByRole('button', { name: 'Create the secret' }).waitFor();
+    expect(await page.getByText('Copy the secret now').count()).toBe(0);
+    expect(await page.locator('.command code', { hasText: '/shop/berlin' }).count()).toBe(0);
+    expect(await page.getByRole('heading', { name: '4. First delivery' }).count()).toBe(0);
     expect(problems).toEqual([]);
     await context.close();
   });

@@ -6,20 +6,21 @@ import { PaletteKey } from '../palette/palette-key.tsx';
 import { NamespaceSwitch } from './namespace-switch.tsx';
 import { NAVIGATION } from './navigation.ts';
 import { signOut } from './session.ts';
-import { nextTheme, showTheme, storedTheme } from './theme.ts';
+import { changeTheme, theme } from './theme.ts';
 
 /** Frame of all screens: navigation, identity, theme. */
 export function Shell({ session, children }: { session: StudioSession; children: ComponentChildren }) {
-  const { path } = useLocation();
+  const { path, query } = useLocation();
+  const screen = screenOf(path, query);
   const [isOpen, setOpen] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const lastPath = useRef(path);
+  const lastScreen = useRef(screen);
   useEffect(() => {
     setOpen(false);
     // The element that had the focus is gone with the last screen. Without this, Tab would begin above the navigation.
-    if (lastPath.current !== path) main.current?.focus();
-    lastPath.current = path;
-  }, [path]);
+    if (lastScreen.current !== screen) main.current?.focus();
+    lastScreen.current = screen;
+  }, [screen]);
   return (
     <div class="shell">
       <a class="skip" href="#main">
@@ -62,21 +63,22 @@ export function Shell({ session, children }: { session: StudioSession; children:
   );
 }
 
+/** Returns a key of the screen. At the path of webhooks, the query selects the list, one webhook or the set-up. */
+function screenOf(path: string, { setup, pluginId, event, instanceId }: Record<string, string>): string {
+  if (path !== '/studio/webhooks') return path;
+  // A choice in the set-up keeps the focus on its field.
+  return JSON.stringify(setup ? [path, 'setup'] : [path, pluginId, event, instanceId]);
+}
+
 function isCurrent(item: string, path: string): boolean {
   if (item === '/studio/') return path === '/studio/' || path === '/studio';
   return path === item || path.startsWith(`${item}/`);
 }
 
 function ThemeButton() {
-  const [theme, setTheme] = useState(storedTheme);
-  const change = () => {
-    const next = nextTheme(theme);
-    showTheme(next);
-    setTheme(next);
-  };
   return (
-    <button type="button" onClick={change}>
-      Theme: {theme}
+    <button type="button" onClick={changeTheme}>
+      Theme: {theme.value}
     </button>
   );
 }

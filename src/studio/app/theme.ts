@@ -1,25 +1,26 @@
+import { signal } from '@preact/signals';
+
 export type Theme = 'system' | 'light' | 'dark';
 
 const KEY = 'svc-studio-theme';
 const THEMES: readonly Theme[] = ['system', 'light', 'dark'];
 
-/** Returns the theme that this browser keeps. `system` follows the setting of the operating system. */
-export function storedTheme(): Theme {
+/** Theme of this browser. `system` follows the setting of the operating system. */
+export const theme = signal<Theme>(storedTheme());
+
+function storedTheme(): Theme {
   const stored = localStorage.getItem(KEY) as Theme | null;
   return stored && THEMES.includes(stored) ? stored : 'system';
 }
 
-export function nextTheme(theme: Theme): Theme {
-  return THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length]!;
+/** Shows and keeps the next theme. */
+export function changeTheme(): void {
+  theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length]!;
+  localStorage.setItem(KEY, theme.value);
+  applyTheme();
 }
 
-/** Shows and keeps a theme. */
-export function showTheme(theme: Theme): void {
-  localStorage.setItem(KEY, theme);
-  applyTheme(theme);
-}
-
-export function applyTheme(theme: Theme): void {
-  if (theme === 'system') delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = theme;
+export function applyTheme(): void {
+  if (theme.value === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme.value;
 }

@@ -1,7 +1,7 @@
 import { call } from '../api/call.ts';
 import { NAVIGATION } from '../app/navigation.ts';
 import { signOut } from '../app/session.ts';
-import { nextTheme, showTheme, storedTheme } from '../app/theme.ts';
+import { changeTheme } from '../app/theme.ts';
 
 /** An entry of the palette: a screen, a thing with a name or an id, or an action. */
 export interface Entry {
@@ -26,7 +26,7 @@ export const SCREENS: readonly Entry[] = NAVIGATION.flatMap(({ items }) =>
 export const ACTIONS: readonly Entry[] = [
   action('Set up a webhook', '/studio/webhooks?setup=1'),
   action('Install a plugin', '/studio/plugins?install=1'),
-  action('Change the theme', () => showTheme(nextTheme(storedTheme()))),
+  action('Change the theme', changeTheme),
   action('Sign out', () => void signOut()),
 ];
 
@@ -34,7 +34,7 @@ function action(label: string, target: Entry['target']): Entry {
   return { id: `action ${label}`, kind: 'Action', label, target };
 }
 
-/** Loads what has a name. A list that the caller may not see, or that fails, is left out. */
+/** Loads the names of plugins, webhooks and other objects. Lists that fail, or that the caller may not read, are omitted. */
 export async function loadNames(): Promise<Entry[]> {
   const lists = await Promise.allSettled([
     call('listPlugins', {}).then(({ items }) =>
@@ -90,7 +90,7 @@ const RUN_ID = /^(?:run|job)_[0-9a-f]{32}$/;
 const TRACE_ID = /^[0-9a-f]{32}$/;
 const LABEL = /^[^:\s]+:\S/;
 
-/** Returns what the id of a delivery, run, job or trace opens. Returns nothing for any other text. */
+/** Returns the screens of a delivery, run, job or trace with this id. Returns none for any other text. */
 export function idEntries(text: string): Entry[] {
   if (DELIVERY_ID.test(text)) return [entry('Delivery', text, `/studio/deliveries/${text}`)];
   if (RUN_ID.test(text))

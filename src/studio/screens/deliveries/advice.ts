@@ -1,7 +1,7 @@
 import type { WebhookDelivery, WebhookDeliveryDetails } from '../../../contracts/webhook-deliveries.ts';
 import { durationText } from '../../ui/duration-text.ts';
 
-/** What helps a delivery. Each action has one button or link. */
+/** Action that corrects the cause of a problem. Each action has one button or link. */
 export type Remedy = 'secret' | 'rotation' | 'resume' | 'enable' | 'replay' | 'logs' | 'plugin' | 'hosts';
 
 export interface Advice {

@@ -68,7 +68,7 @@ function Comparison({ delivery, otherId }: { delivery: WebhookDeliveryDetails; o
 }
 
 const COLUMNS: ReadonlyArray<Column<Difference>> = [
-  { name: 'What', value: ({ path }) => <code>{path}</code> },
+  { name: 'Field', value: ({ path }) => <code>{path}</code> },
   { name: 'This delivery', value: ({ left }) => <Side text={left} /> },
   { name: 'The other one', value: ({ right }) => <Side text={right} /> },
 ];

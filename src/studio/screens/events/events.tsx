@@ -5,7 +5,7 @@ import { useQuery } from '../../api/query.ts';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { Filters, useFilters } from '../../ui/filters.tsx';
 import { Page } from '../../ui/page.tsx';
-import { shellWord } from '../../ui/shell-word.ts';
+import { shellWord, timeFlag } from '../../ui/shell-word.ts';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
@@ -93,9 +93,11 @@ function merged(news: readonly AnalyticsEvent[], listed: readonly AnalyticsEvent
   return [...byId.values()].sort((a, b) => b.ts.localeCompare(a.ts)).slice(0, MAX_SHOWN);
 }
 
-function commandOf({ type, source, traceId }: Partial<Record<string, string>>): string {
-  const words = Object.entries({ type, source, 'trace-id': traceId }).flatMap(([name, value]) =>
+/** Returns the command of the same list. Only `svc events list` can start at a time. */
+function commandOf({ type, source, traceId, from }: Partial<Record<string, string>>): string {
+  const since = from && timeFlag(from);
+  const words = Object.entries({ type, source, 'trace-id': traceId, since }).flatMap(([name, value]) =>
     value ? [`--${name} ${shellWord(value)}`] : [],
   );
-  return ['svc events tail', ...words].join(' ');
+  return [since ? 'svc events list' : 'svc events tail', ...words].join(' ');
 }

@@ -1,4 +1,4 @@
-/** What a plugin may use without asking for it. */
+/** Platform permissions of a plugin whose manifest declares none. */
 const DEFAULTS = { state: true, cache: true };
 /** Platform permissions whose use the platform does not see. */
 const UNSEEN = new Set(['platform.dispatch', 'platform.childProcess']);

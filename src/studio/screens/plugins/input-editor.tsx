@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { Json, parsedJson } from '../../ui/json.tsx';
-import { type Field, fieldsOf, inputOf, type Schema, type Texts, textsOf } from './schema.ts';
+import { type Field, fieldsOf, filledOf, inputOf, type Schema, type Texts, textsOf } from './schema.ts';
 
 interface InputEditorProps {
   /** Prefix of the ids of the fields. */
@@ -28,7 +28,7 @@ export function InputEditor({ id, schema, root = schema, onChange }: InputEditor
   };
   const swap = (): void => {
     if (isText) changeTexts(textsOf(fields!, parsedJson(text)));
-    else changeJson(JSON.stringify(inputOf(fields!, texts) ?? {}, null, 2));
+    else changeJson(JSON.stringify(filledOf(fields!, texts), null, 2));
     setText(!isText);
   };
   return (

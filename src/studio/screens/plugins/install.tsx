@@ -51,6 +51,7 @@ export function Install({ pluginId, onDone }: InstallProps) {
         <input
           id="plugin-source"
           value={source}
+          readOnly={action.isBusy}
           placeholder="@acme/orders@^1.2.0"
           onInput={({ currentTarget }) => {
             setSource(currentTarget.value);

@@ -6,13 +6,13 @@ import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/time.tsx';
 import { grantedBy, isUseRecorded } from './granted.ts';
 
-/** Maximum number of stored events that are searched for uses. */
+/** Maximum number of stored events that are searched for uses. They are the newest ones of all plugins. */
 const MAX_EVENTS = 1000;
 
 interface Row {
   permission: string;
-  /** Last recorded use, in epoch ms. Null if none is stored. Undefined if uses of it are not recorded. */
-  usedAt: number | null | undefined;
+  /** Last recorded use, in epoch ms, or why it is unknown. */
+  used: number | string;
 }
 
 interface PermissionsProps {
@@ -24,13 +24,15 @@ interface PermissionsProps {
 export function Permissions({ pluginId, permissions }: PermissionsProps) {
   const query = { type: 'plugin.permission.used', source: 'svc', limit: MAX_EVENTS };
   const { data } = useQuery('listEvents', { query }, { everyMs: 10_000 });
+  const isComplete = data !== undefined && data.total <= data.items.length;
   const uses = usesOf(pluginId, data?.items ?? []);
   const granted = grantedBy(permissions);
   // A route or command can have permissions of its own, beside those of the plugin.
   const names = [...new Set([...granted, ...uses.keys()])];
+  const unused = isComplete ? 'no use stored' : `not among the newest ${MAX_EVENTS} uses of all plugins`;
   const rows = names.map((permission) => ({
     permission,
-    usedAt: isUseRecorded(permission) ? (uses.get(permission) ?? null) : undefined,
+    used: isUseRecorded(permission) ? (uses.get(permission) ?? (data ? unused : '')) : 'not recorded',
   }));
   return (
     <Section title="Permissions">
@@ -52,10 +54,7 @@ const COLUMNS: ReadonlyArray<Column<Row>> = [
   { name: 'Permission', value: ({ permission }) => <code>{permission}</code> },
   {
     name: 'Last used (within a day)',
-    value: ({ usedAt }) => {
-      if (usedAt === undefined) return 'not recorded';
-      return usedAt === null ? 'no use stored' : <Time ms={usedAt} />;
-    },
+    value: ({ used }) => (typeof used === 'string' ? used : <Time ms={used} />),
   },
 ];
 

@@ -70,7 +70,11 @@ function Details({ plugin }: { plugin: PluginDetail }) {
       />
       <Parts
         title="Webhooks"
-        items={plugin.webhooks.map(({ event, auth, async }) => `${event}: ${auth}${async ? ', async' : ''}`)}
+        items={plugin.webhooks.map(({ event, auth, async }) => ({
+          text: event,
+          href: `/studio/webhooks?${new URLSearchParams({ pluginId: plugin.id, event })}`,
+          note: `: ${auth}${async ? ', async' : ''}`,
+        }))}
       />
       {plugin.routes.length > 0 && (
         <Section title="Routes">
@@ -81,15 +85,22 @@ function Details({ plugin }: { plugin: PluginDetail }) {
       )}
       <Parts
         title="Jobs"
-        items={plugin.jobs.map(({ id, description }) => (description ? `${id}: ${description}` : id))}
+        items={plugin.jobs.map(({ id, description }) => ({
+          text: description ? `${id}: ${description}` : id,
+        }))}
       />
       <Parts
         title="Workflows"
-        items={plugin.workflows.map(({ id, refused }) => (refused ? `${id} (invalid)` : id))}
+        items={plugin.workflows.map(({ id, refused }) => ({
+          text: id,
+          ...(refused
+            ? { note: ' (invalid)' }
+            : { href: `/studio/runs?workflowId=${encodeURIComponent(id)}` }),
+        }))}
       />
       <Parts
         title="Starts by itself"
-        items={plugin.startsItself.map(({ what, name, when }) => `${what} ${name}: ${when}`)}
+        items={plugin.startsItself.map(({ what, name, when }) => ({ text: `${what} ${name}: ${when}` }))}
       />
       {plugin.commands.length > 0 && (
         <Section title="Commands">
@@ -113,13 +124,24 @@ function Details({ plugin }: { plugin: PluginDetail }) {
   );
 }
 
-function Parts({ title, items }: { title: string; items: readonly string[] }) {
+interface Part {
+  text: string;
+  /** Address of its screen. */
+  href?: string;
+  /** Text after the link. */
+  note?: string;
+}
+
+function Parts({ title, items }: { title: string; items: readonly Part[] }) {
   if (items.length === 0) return null;
   return (
     <Section title={title}>
       <ul>
-        {items.map((item) => (
-          <li key={item}>{item}</li>
+        {items.map(({ text, href, note }) => (
+          <li key={text}>
+            {href ? <a href={href}>{text}</a> : text}
+            {note}
+          </li>
         ))}
       </ul>
     </Section>

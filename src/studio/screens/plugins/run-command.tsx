@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, type Reply } from '../../api/call.ts';
 import { useQuery } from '../../api/query.ts';
 import { Json } from '../../ui/json.tsx';
@@ -11,15 +11,21 @@ import { fieldsOf, inputOf, type Schema } from './schema.ts';
 interface RunCommandProps {
   pluginId: string;
   command: { id: string; description: string | null };
-  /** Whether the form is open at first. */
+  /** Whether the address names the command. Its form is then open. */
   isShown?: boolean;
 }
 
 /** A command of a plugin: its schema, its input, and its result. */
 export function RunCommand({ pluginId, command: { id, description }, isShown = false }: RunCommandProps) {
   const [isOpen, setOpen] = useState(isShown);
+  const details = useRef<HTMLDetailsElement>(null);
+  useEffect(() => {
+    if (!isShown) return;
+    setOpen(true);
+    details.current!.scrollIntoView({ block: 'nearest' });
+  }, [isShown]);
   return (
-    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details ref={details} open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         {id} {description && <span class="reason">{description}</span>}
       </summary>

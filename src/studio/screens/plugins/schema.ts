@@ -77,6 +77,11 @@ export function inputOf(fields: readonly Field[], texts: Texts): Record<string, 
   return value;
 }
 
+/** Returns the values of the fields whose text is valid. */
+export function filledOf(fields: readonly Field[], texts: Texts): Record<string, unknown> {
+  return Object.assign({}, ...fields.map((field) => inputOf([field], texts)));
+}
+
 function parsedField(kind: FieldKind, text: string): unknown {
   if (kind === 'text' || kind === 'choice') return text;
   const value = parsedJson(text);

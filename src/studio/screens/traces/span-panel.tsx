@@ -1,5 +1,6 @@
 import type { LogRecord } from '../../../contracts/logs.ts';
 import type { Trace, TraceSpan } from '../../../contracts/traces.ts';
+import type { Reply } from '../../api/call.ts';
 import { useQuery } from '../../api/query.ts';
 import { Facts } from '../../ui/facts.tsx';
 import { Section } from '../../ui/section.tsx';
@@ -9,8 +10,16 @@ import { idsBelow } from './span-tree.ts';
 
 const LOG_LINES = 1000;
 
+interface SpanPanelProps {
+  trace: Trace;
+  span: TraceSpan;
+  /** Interval at which the log is loaded again, in ms. Undefined for a trace that is complete. */
+  everyMs: number | undefined;
+}
+
 /** The selected span: its facts, its links and the log lines of it and of the spans below it. */
-export function SpanPanel({ trace, span }: { trace: Trace; span: TraceSpan }) {
+export function SpanPanel(props: SpanPanelProps) {
+  const { span } = props;
   const { error } = span;
   return (
     <Section title={`${span.kind} ${span.name}`}>
@@ -23,7 +32,7 @@ export function SpanPanel({ trace, span }: { trace: Trace; span: TraceSpan }) {
           )}
           <Facts facts={factsOf(span)} />
         </div>
-        <SpanLog trace={trace} span={span} />
+        <SpanLog {...props} />
       </div>
     </Section>
   );
@@ -57,17 +66,19 @@ function Linked({ to, text }: { to: string; text: string }) {
   );
 }
 
-function SpanLog({ trace, span }: { trace: Trace; span: TraceSpan }) {
-  const { data, error, reload } = useQuery('queryLogs', {
-    query: { traceId: trace.traceId, limit: LOG_LINES } as never,
-  });
+function SpanLog({ trace, span, everyMs }: SpanPanelProps) {
+  const { data, error, reload } = useQuery(
+    'queryLogs',
+    { query: { traceId: trace.traceId, limit: LOG_LINES } as never },
+    everyMs === undefined ? {} : { everyMs },
+  );
   if (error) return <Failure error={error} onRetry={reload} />;
   if (!data) return <Loading what="the log" />;
   const lines = linesOf(data.items, trace, span);
   const all = `/studio/logs?traceId=${encodeURIComponent(trace.traceId)}`;
   return (
     <div>
-      {lines.length === 0 && <p class="log">No log line belongs to this span.</p>}
+      {lines.length === 0 && <p class="log">{noLinesText(data, everyMs !== undefined)}</p>}
       {lines.length > 0 && (
         <ol class="log" aria-label="Log lines of the span">
           {lines.map(({ time, level, message }, index) => (
@@ -77,9 +88,18 @@ function SpanLog({ trace, span }: { trace: Trace; span: TraceSpan }) {
           ))}
         </ol>
       )}
+      {lines.length > 0 && data.total > data.items.length && (
+        <p class="reason">Only the newest {data.items.length} log lines of the trace were searched.</p>
+      )}
       <a href={all}>All log lines of the trace</a>
     </div>
   );
+}
+
+function noLinesText({ items, total }: Reply<'queryLogs'>, isLoadedAgain: boolean): string {
+  if (total > items.length)
+    return `No line of this span is among the newest ${items.length} log lines of the trace.`;
+  return isLoadedAgain ? 'No log line of this span has arrived yet.' : 'No log line belongs to this span.';
 }
 
 /** Returns the lines of a span, oldest first. A delivery also has the lines that name only its request. */

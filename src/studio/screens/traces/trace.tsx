@@ -25,12 +25,12 @@ export default function TraceScreen() {
     <Page title="Trace" command={`svc traces show ${shellWord(traceId)}`}>
       {error && <Failure error={error} onRetry={reload} />}
       {!error && !data && <Loading what="the trace" />}
-      {!error && data && <Details trace={data} />}
+      {!error && data && <Details trace={data} isSettled={isSettled} />}
     </Page>
   );
 }
 
-function Details({ trace }: { trace: Trace }) {
+function Details({ trace, isSettled }: { trace: Trace; isSettled: boolean }) {
   const { query, path, route } = useLocation();
   const { spans, startedAt, truncated, missing } = trace;
   const selected = spans.find(({ id }) => id === query.span) ?? firstToShow(spans);
@@ -48,7 +48,7 @@ function Details({ trace }: { trace: Trace }) {
       <Section title="Waterfall">
         <TraceWaterfall trace={trace} selected={selected?.id} onSelect={select} />
       </Section>
-      {selected && <SpanPanel trace={trace} span={selected} />}
+      {selected && <SpanPanel trace={trace} span={selected} everyMs={isSettled ? undefined : POLL_MS} />}
     </>
   );
 }

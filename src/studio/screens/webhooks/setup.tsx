@@ -33,7 +33,7 @@ export function Setup() {
       {data && data.items.length > 0 && <Choice webhooks={data.items} chosen={chosen} />}
       {chosen && (
         <Steps
-          key={`${chosen.pluginId}/${chosen.event}`}
+          key={`${chosen.pluginId}/${chosen.event}/${query.instanceId ?? ''}`}
           webhook={chosen}
           instanceId={query.instanceId ?? ''}
         />
@@ -80,32 +80,34 @@ function Steps({ webhook, instanceId }: { webhook: WebhookListItem; instanceId: 
   const [instance, setInstance] = useState(instanceId);
   const [provisioned, setProvisioned] = useState<Provisioned>();
   const { makesSecret } = instructionsFor(webhook);
+  const changeInstance = (next: string): void => {
+    setInstance(next);
+    // The secret and the URL belong to the former instance.
+    setProvisioned(undefined);
+  };
   const known = webhook.multi
     ? webhook.instances.find((each) => each.instanceId === instance)
     : webhook.provisioned
       ? webhook
       : undefined;
+  const url = provisioned?.url ?? known?.url;
   const secret = (
     <SecretStep
-      {...{ webhook, instance, setInstance, provisioned }}
+      {...{ webhook, instance, provisioned }}
+      onInstance={changeInstance}
+      storedUrl={url}
       rotatedAt={known?.rotatedAt ?? null}
       title={makesSecret ? '3. Secret' : '2. Secret'}
       onProvisioned={setProvisioned}
     />
   );
-  const sender = (
-    <SenderStep
-      webhook={webhook}
-      url={provisioned?.url ?? known?.url}
-      title={makesSecret ? '2. Sender' : '3. Sender'}
-    />
-  );
+  const sender = <SenderStep webhook={webhook} url={url} title={makesSecret ? '2. Sender' : '3. Sender'} />;
   return (
     <>
       {makesSecret ? [sender, secret] : [secret, sender]}
       {(provisioned || known) && (
         <Section title="4. First delivery">
-          <FirstDelivery {...{ webhook }} instanceId={webhook.multi ? instance : null} />
+          <FirstDelivery key={instance} {...{ webhook }} instanceId={webhook.multi ? instance : null} />
         </Section>
       )}
     </>
@@ -115,7 +117,9 @@ function Steps({ webhook, instanceId }: { webhook: WebhookListItem; instanceId: 
 interface SecretStepProps {
   webhook: WebhookListItem;
   instance: string;
-  setInstance: (instance: string) => void;
+  onInstance: (instance: string) => void;
+  /** URL of the existing secret. Undefined without one. */
+  storedUrl: string | undefined;
   /** When the existing secret was created. Null without one. */
   rotatedAt: number | null;
   provisioned: Provisioned | undefined;
@@ -124,21 +128,25 @@ interface SecretStepProps {
 }
 
 function SecretStep(props: SecretStepProps) {
-  const { webhook, instance, setInstance, rotatedAt, provisioned, title, onProvisioned } = props;
+  const { webhook, instance, onInstance, storedUrl, rotatedAt, provisioned, title, onProvisioned } = props;
   const { sender, makesSecret, setsHeaders } = instructionsFor(webhook);
   const [given, setGiven] = useState('');
-  const [isInUrl, setInUrl] = useState(!setsHeaders);
+  // Undefined until a person changes it. Then a rotation keeps the stored value, on which the senders depend.
+  const [chosenInUrl, setInUrl] = useState<boolean>();
+  const isInUrl = chosenInUrl ?? storedUrl?.includes('?namespace=') ?? !setsHeaders;
   const action = useAction();
   const isIncomplete = (makesSecret && given.trim() === '') || (webhook.multi && instance === '');
   const provision = async (): Promise<string> => {
     const { pluginId, event } = webhook;
     const body = {
-      ...{ pluginId, event, namespaceInUrl: isInUrl },
+      ...{ pluginId, event },
+      ...(storedUrl === undefined || chosenInUrl !== undefined ? { namespaceInUrl: isInUrl } : {}),
       ...(webhook.multi ? { instanceId: instance as never } : {}),
       ...(makesSecret ? { secret: given.trim() } : {}),
     };
     onProvisioned(await call('provisionWebhook', { body }));
     setGiven('');
+    setInUrl(undefined);
     outdate('listWebhooks');
     return '';
   };
@@ -154,7 +162,14 @@ function SecretStep(props: SecretStepProps) {
         {webhook.multi && (
           <label>
             Instance{' '}
-            <input value={instance} onInput={({ currentTarget }) => setInstance(currentTarget.value)} />
+            <input
+              value={instance}
+              readOnly={action.isBusy}
+              onInput={({ currentTarget }) => {
+                onInstance(currentTarget.value);
+                setInUrl(undefined);
+              }}
+            />
           </label>
         )}
         {makesSecret && (
