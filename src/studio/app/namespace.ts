@@ -21,6 +21,23 @@ export function chooseNamespace(namespaceId: string | undefined): void {
   chosen.value = namespaceId;
 }
 
+/** Chooses the namespace that the address names. Returns whether it is another one than before. */
+export function followAddress(): boolean {
+  const before = foreignNamespace();
+  chosen.value = chosenIn(location.search);
+  return foreignNamespace() !== before;
+}
+
+/** Returns an address of the studio with the namespace in which it is opened, for new tabs. */
+export function inNamespace(href: string): string {
+  const url = new URL(href, location.origin);
+  const namespaceId = foreignNamespace();
+  if (namespaceId === undefined && !url.searchParams.has(NAMESPACE_PARAMETER)) return href;
+  if (namespaceId === undefined) url.searchParams.delete(NAMESPACE_PARAMETER);
+  else url.searchParams.set(NAMESPACE_PARAMETER, namespaceId);
+  return url.pathname + url.search + url.hash;
+}
+
 function chosenIn(search: string): string | undefined {
   const named = new URLSearchParams(search).get(NAMESPACE_PARAMETER);
   return named && new RegExp(`^${NAMESPACE_PATTERN}$`).test(named) ? named : undefined;

@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 
 export interface Filter {
@@ -18,12 +18,22 @@ export function useFilters<Name extends string>(
     names.filter((name) => query[name]).map((name) => [name, query[name]]),
   ) as Partial<Record<Name, string>>;
   const change = (name: Name, value: string): void => {
-    const search = new URLSearchParams(query);
+    // Two changes can follow each other before the page is rendered, so the address is read again.
+    const search = new URLSearchParams(location.search);
     if (value === '') search.delete(name);
     else search.set(name, value);
     route(search.size > 0 ? `${path}?${search}` : path, true);
   };
   return [filters, change];
+}
+
+/** Returns filters in words: `Status: failed, Plugin: @acme/orders`. */
+export function filtersText<Name extends string>(
+  filters: ReadonlyArray<Filter & { name: Name }>,
+  values: Partial<Record<Name, string>>,
+): string {
+  const parts = filters.flatMap(({ name, label }) => (values[name] ? [`${label}: ${values[name]}`] : []));
+  return parts.length === 0 ? 'no filter' : parts.join(', ');
 }
 
 const TYPING_MS = 300;
@@ -79,10 +89,12 @@ interface TextFilterProps {
 /** Text of a filter. It takes effect when typing pauses, or with Enter. */
 function TextFilter({ id, value, placeholder, onChange }: TextFilterProps) {
   const [text, setText] = useState(value);
+  const change = useRef(onChange);
+  change.current = onChange;
   useEffect(() => setText(value), [value]);
   useEffect(() => {
     if (text === value) return;
-    const timer = setTimeout(() => onChange(text.trim()), TYPING_MS);
+    const timer = setTimeout(() => change.current(text.trim()), TYPING_MS);
     return () => clearTimeout(timer);
   }, [text, value]);
   return (

@@ -2,6 +2,7 @@ import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } 
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { inNamespace } from '../app/namespace.ts';
 import type { Chosen } from './bulk/use-chosen.ts';
 
 interface VirtualListProps<T> {
@@ -9,8 +10,9 @@ interface VirtualListProps<T> {
   items: readonly T[];
   keyOf: (item: T) => string;
   rowHeight: number;
-  selected: number;
-  onSelect: (index: number) => void;
+  /** Key of the selected row. The first row stands for a key that the list lacks. */
+  selected: string | undefined;
+  onSelect: (key: string) => void;
   hrefOf: (item: T) => string;
   /** Called when the end of the list comes into view. */
   onEnd: () => void;
@@ -28,8 +30,17 @@ const ROWS_AHEAD = 60;
  * bar choose it.
  */
 export function VirtualList<T>(props: VirtualListProps<T>) {
-  const { label, items, keyOf, rowHeight, selected, onSelect, hrefOf, onEnd, chosen, children } = props;
+  const { label, items, keyOf, rowHeight, onSelect, hrefOf, onEnd, chosen, children } = props;
   const { route } = useLocation();
+  const found = items.findIndex((item) => keyOf(item) === props.selected);
+  const selected = Math.max(found, 0);
+  /** Keeps the row that is shown as selected, so that keys act on it although rows arrive above it. */
+  const keep = (): void => {
+    if (found === -1 && items[0]) onSelect(keyOf(items[0]));
+  };
+  useEffect(() => {
+    if (props.selected !== undefined) keep();
+  }, [props.selected, found]);
   const box = useRef<HTMLDivElement>(null);
   const [, rerender] = useState(0);
   const virtualizer = useMemo(
@@ -57,18 +68,21 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
 
   const select = (index: number): void => {
     const next = Math.min(Math.max(index, 0), items.length - 1);
-    onSelect(next);
+    if (items[next]) onSelect(keyOf(items[next]));
     virtualizer.scrollToIndex(next, { align: 'auto' });
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const step = STEPS[event.key];
-    if (step !== undefined) select(selected + step);
-    else if (event.key === 'Enter' && items[selected]) route(hrefOf(items[selected]));
-    else if (chosen && items[selected] && (event.key === 'x' || event.key === ' '))
-      chosen.toggle(keyOf(items[selected]));
-    else return;
+    const item = items[selected];
+    const isToggle = chosen && (event.key === 'x' || event.key === ' ');
+    if (step === undefined && !(item && (isToggle || event.key === 'Enter'))) return;
     event.preventDefault();
+    if (step !== undefined) select(selected + step);
+    // A key that is held down acts once.
+    else if (!item || event.repeat) return;
+    else if (isToggle) chosen.toggle(keyOf(item));
+    else route(hrefOf(item));
   };
 
   return (
@@ -79,6 +93,7 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
       aria-label={label}
       aria-activedescendant={items[selected] ? `row-${keyOf(items[selected])}` : undefined}
       tabIndex={0}
+      onFocusIn={keep}
       onKeyDown={onKeyDown}
     >
       <div class="virtual-rows" style={{ height: `${virtualizer.getTotalSize()}px` }}>
@@ -96,11 +111,11 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
               aria-checked={chosen?.keys.has(keyOf(item))}
               style={{ transform: `translateY(${start}px)`, height: `${rowHeight}px` }}
               onClick={(event) => {
-                if (event.ctrlKey || event.metaKey) window.open(hrefOf(item));
+                if (event.ctrlKey || event.metaKey) window.open(inNamespace(hrefOf(item)));
                 else route(hrefOf(item));
               }}
             >
-              {chosen && <Check chosen={chosen} id={keyOf(item)} />}
+              {chosen && <Check chosen={chosen} id={keyOf(item)} onSelect={onSelect} />}
               {children(item, index === selected)}
             </div>
           );
@@ -110,9 +125,10 @@ export function VirtualList<T>(props: VirtualListProps<T>) {
   );
 }
 
-function Check({ chosen, id }: { chosen: Chosen; id: string }) {
+function Check({ chosen, id, onSelect }: { chosen: Chosen; id: string; onSelect: (key: string) => void }) {
   const onClick = (event: MouseEvent): void => {
     event.stopPropagation();
+    onSelect(id);
     chosen.toggle(id);
   };
   return (

@@ -7,7 +7,7 @@ import { useQuery } from '../../api/query.ts';
 import { BulkBar } from '../../ui/bulk/bulk-bar.tsx';
 import { useBulk } from '../../ui/bulk/use-bulk.ts';
 import { useChosen } from '../../ui/bulk/use-chosen.ts';
-import { Filters, useFilters } from '../../ui/filters.tsx';
+import { Filters, filtersText, useFilters } from '../../ui/filters.tsx';
 import { rememberList } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
 import { shellWord } from '../../ui/shell-word.ts';
@@ -41,12 +41,16 @@ export default function Deliveries() {
   const [filters, change] = useFilters(NAMES);
   const pages = usePages('listDeliveries', { ...filters, limit: PAGE } as never);
   const [isLive, setLive] = useState(true);
-  const [selected, setSelected] = useState(0);
+  const [selected, setSelected] = useState<string>();
   const [notice, setNotice] = useState('');
   const chosen = useChosen(filters);
-  const bulk = useBulk('bulk-deliveries', () => {
-    chosen.clear();
-    pages.reload();
+  const bulk = useBulk({
+    list: 'bulk-deliveries',
+    of: [filters, ...chosen.keys],
+    onDone: () => {
+      chosen.clear();
+      pages.reload();
+    },
   });
   useEffect(() => rememberList(pages.items.map(hrefOf)), [pages.items]);
   const webhooks = useQuery('listWebhooks', {}, { everyMs: 30_000 });
@@ -74,8 +78,8 @@ export default function Deliveries() {
     }
   };
   const onKeyDown = (pressed: KeyboardEvent): void => {
-    if (pressed.key === 'r' && !pressed.ctrlKey && !pressed.metaKey && isList(pressed.target))
-      void replay(pages.items[selected]);
+    if (pressed.key !== 'r' || pressed.ctrlKey || pressed.metaKey || pressed.repeat) return;
+    if (isList(pressed.target)) void replay(pages.items.find(({ webhookId }) => webhookId === selected));
   };
   return (
     <Page
@@ -93,7 +97,7 @@ export default function Deliveries() {
       </p>
       <BulkBar
         {...{ bulk, noun: 'deliveries', chosen: chosen.keys.size, onClear: chosen.clear }}
-        actions={replayActions(filters, [...chosen.keys])}
+        actions={replayActions(filters, filtersText(FILTERS, filters), [...chosen.keys])}
       />
       {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
       {!pages.error &&

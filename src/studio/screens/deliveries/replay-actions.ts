@@ -6,13 +6,14 @@ const REPLAYABLE = ['succeeded', 'failed', 'dead', 'interrupted'];
 /** Bulk actions of the list of deliveries. */
 export function replayActions(
   { status, since, ...filters }: Partial<Record<string, string>>,
+  selection: string,
   webhookIds: readonly string[],
 ): Array<{ label: string; chosen: BulkJob; all: BulkJob | undefined }> {
-  const job = (body: Record<string, unknown>): BulkJob => ({
-    ...{ endpoint: 'replayDeliveries', label: 'Replay', body },
+  const job = (body: Record<string, unknown>, of: string): BulkJob => ({
+    ...{ endpoint: 'replayDeliveries', label: 'Replay', selection: of, body },
   });
   const from = since === undefined ? {} : { since: /^\d+$/.test(since) ? Number(since) : since };
   const canReplay = status === undefined || REPLAYABLE.includes(status);
-  const all = canReplay ? job({ ...filters, ...from, status: status ?? REPLAYABLE }) : undefined;
-  return [{ label: 'Replay', chosen: job({ webhookIds }), all }];
+  const all = canReplay ? job({ ...filters, ...from, status: status ?? REPLAYABLE }, selection) : undefined;
+  return [{ label: 'Replay', chosen: job({ webhookIds }, 'chosen rows'), all }];
 }

@@ -17,12 +17,16 @@ interface DecideProps {
 /** Buttons that end the wait of a step. */
 export function Decide({ run, step }: DecideProps) {
   const action = useAction();
-  const decide = (change: () => Promise<unknown>, done: string) => (): void =>
+  const { isBusy } = action;
+  const decide = (change: () => Promise<unknown>, done: string) => (): void => {
+    // A form is also sent with Enter.
+    if (isBusy) return;
     action.run(async () => {
       await change();
       outdate('listRuns', 'listRunSteps', 'getRun');
       return done;
     });
+  };
   const kind = step.waitingFor?.for;
   return (
     <div class="decide">
@@ -30,10 +34,10 @@ export function Decide({ run, step }: DecideProps) {
         <strong>{step.name || step.id}</strong>: {step.waitingFor?.message ?? defaultText(step)}
       </p>
       <Limits step={step} />
-      {kind === 'approval' && <Approval run={run} step={step} decide={decide} />}
-      {kind === 'signal' && <Signal run={run} step={step} decide={decide} />}
+      {kind === 'approval' && <Approval run={run} step={step} decide={decide} isBusy={isBusy} />}
+      {kind === 'signal' && <Signal run={run} step={step} decide={decide} isBusy={isBusy} />}
       {(kind === 'decision' || step.status === 'interrupted') && (
-        <Interruption run={run} step={step} decide={decide} />
+        <Interruption run={run} step={step} decide={decide} isBusy={isBusy} />
       )}
       <Notice action={action} />
     </div>
@@ -58,10 +62,11 @@ function Limits({ step: { wakeAt, waitingFor } }: { step: RunStep }) {
 }
 
 interface PartProps extends DecideProps {
+  isBusy: boolean;
   decide: (change: () => Promise<unknown>, done: string) => () => void;
 }
 
-function Approval({ run, step, decide }: PartProps) {
+function Approval({ run, step, decide, isBusy }: PartProps) {
   const [comment, setComment] = useState('');
   const [issues, setIssues] = useState<readonly FieldIssue[]>([]);
   const params = { runId: run.id, stepId: step.id };
@@ -83,17 +88,17 @@ function Approval({ run, step, decide }: PartProps) {
     >
       <label for={id}>Comment</label>
       <input id={id} value={comment} onInput={(event) => setComment(event.currentTarget.value)} />
-      <button type="submit" class="primary">
+      <button type="submit" class="primary" disabled={isBusy}>
         Approve
       </button>
-      <button type="button" onClick={decide(answer(false), 'Refused.')}>
+      <button type="button" disabled={isBusy} onClick={decide(answer(false), 'Refused.')}>
         Refuse
       </button>
     </SchemaForm>
   );
 }
 
-function Signal({ run, step, decide }: PartProps) {
+function Signal({ run, step, decide, isBusy }: PartProps) {
   const [issues, setIssues] = useState<readonly FieldIssue[]>([]);
   const name = step.waitingFor?.name ?? '';
   const send = (payload: unknown) =>
@@ -107,24 +112,36 @@ function Signal({ run, step, decide }: PartProps) {
     }, 'The signal was sent.')();
   const form = step.waitingFor?.form as FieldSchema | undefined;
   const id = `payload-${run.id}-${step.id}`;
-  if (!form || fieldsOf(form).length === 0) return <JsonSignal id={id} name={name} onSend={send} />;
+  if (!form || fieldsOf(form).length === 0) return <JsonSignal {...{ id, name, isBusy, onSend: send }} />;
   return (
     <SchemaForm id={id} schema={form} issues={issues} onSubmit={send}>
-      <button type="submit" class="primary">
+      <button type="submit" class="primary" disabled={isBusy}>
         Send
       </button>
     </SchemaForm>
   );
 }
 
-function JsonSignal({ id, name, onSend }: { id: string; name: string; onSend: (payload: unknown) => void }) {
+interface JsonSignalProps {
+  id: string;
+  name: string;
+  isBusy: boolean;
+  onSend: (payload: unknown) => void;
+}
+
+function JsonSignal({ id, name, isBusy, onSend }: JsonSignalProps) {
   const [text, setText] = useState('null');
   const payload = parsedJson(text);
   return (
     <div class="actions">
       <label for={id}>Payload of {name} as JSON</label>
       <input id={id} value={text} onInput={(event) => setText(event.currentTarget.value)} />
-      <button type="button" class="primary" disabled={payload === undefined} onClick={() => onSend(payload)}>
+      <button
+        type="button"
+        class="primary"
+        disabled={isBusy || payload === undefined}
+        onClick={() => onSend(payload)}
+      >
         Send
       </button>
     </div>
@@ -137,7 +154,7 @@ const CHOICES = [
   { action: 'fail', label: 'Count as failed', done: 'The step counts as failed.' },
 ] as const;
 
-function Interruption({ run, step, decide }: PartProps) {
+function Interruption({ run, step, decide, isBusy }: PartProps) {
   const params = { runId: run.id, stepId: step.id };
   return (
     <div class="actions">
@@ -145,6 +162,7 @@ function Interruption({ run, step, decide }: PartProps) {
         <button
           key={action}
           type="button"
+          disabled={isBusy}
           onClick={decide(() => call('decideStep', { params, body: { action } }), done)}
         >
           {label}

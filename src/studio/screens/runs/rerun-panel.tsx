@@ -3,7 +3,9 @@ import { useLocation } from 'preact-iso';
 import type { WorkflowRun } from '../../../contracts/workflow-records.ts';
 import { type ApiError, call, type Input, type Reply } from '../../api/call.ts';
 import { parsedJson } from '../../ui/json.tsx';
+import { Notice } from '../../ui/notice.tsx';
 import { Section } from '../../ui/section.tsx';
+import { useAction } from '../../ui/use-action.ts';
 
 type Preview = Reply<'previewRerun'>;
 type Body = NonNullable<Input<'rerunRun'>['body']>;
@@ -22,7 +24,7 @@ export function RerunPanel({ run, fromStep, onClose }: RerunPanelProps) {
   const { route } = useLocation();
   const written = JSON.stringify(run.input, null, 2);
   const [text, setText] = useState(written);
-  const [problem, setProblem] = useState('');
+  const action = useAction();
   const editor = useRef<HTMLTextAreaElement>(null);
   useEffect(() => editor.current?.focus(), [fromStep]);
   const input = parsedJson(text);
@@ -33,22 +35,20 @@ export function RerunPanel({ run, fromStep, onClose }: RerunPanelProps) {
   } as Body;
   const isJson = input !== undefined;
   const preview = usePreview(run.id, isJson ? body : undefined);
-  const start = async (): Promise<void> => {
-    try {
-      const started = await call('rerunRun', { params: { runId: run.id }, body });
-      onClose();
-      route(`/studio/runs/${started.run.id}`);
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
+  const start = async (): Promise<string> => {
+    const started = await call('rerunRun', { params: { runId: run.id }, body });
+    onClose();
+    route(`/studio/runs/${started.run.id}`);
+    return '';
   };
+  const isReady = isJson && preview !== undefined && !('error' in preview) && !action.isBusy;
   return (
     <Section title={fromStep === undefined ? 'Run again' : `Run again from ${fromStep}`}>
       <form
         class="decide rerun"
         onSubmit={(event) => {
           event.preventDefault();
-          void start();
+          if (isReady) action.run(start);
         }}
       >
         <label for="rerun-input">Input of the new run</label>
@@ -62,13 +62,9 @@ export function RerunPanel({ run, fromStep, onClose }: RerunPanelProps) {
           onInput={(event) => setText(event.currentTarget.value)}
         />
         {isJson ? <Outlook preview={preview} /> : <p class="error">The input is not valid JSON.</p>}
-        {problem && (
-          <p class="error" role="alert">
-            {problem}
-          </p>
-        )}
+        {action.isFailed && <Notice action={action} />}
         <div class="actions">
-          <button type="submit" class="primary" disabled={!isJson || !preview || 'error' in preview}>
+          <button type="submit" class="primary" disabled={!isReady}>
             Start the new run
           </button>
           <button type="button" onClick={onClose}>

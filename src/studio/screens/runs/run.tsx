@@ -12,6 +12,7 @@ import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
+import { useAction } from '../../ui/use-action.ts';
 import { exportRun } from './export-run.ts';
 import { labelTexts } from './labels.ts';
 import { RerunPanel } from './rerun-panel.tsx';
@@ -60,9 +61,8 @@ function useLastRead(run: WorkflowRun | undefined): void {
 function Actions({ run }: { run: WorkflowRun }) {
   const { route } = useLocation();
   const open = useRunAddress();
-  const [problem, setProblem] = useState('');
-  const attempt = (action: () => Promise<void>) => () =>
-    void action().catch((error: Error) => setProblem(error.message));
+  const { isBusy, isFailed, message, run: start } = useAction();
+  const attempt = (action: () => Promise<void>) => () => start(() => action().then(() => ''));
   const rerun = attempt(async () => {
     const started = await call('rerunRun', { params: { runId: run.id } });
     route(`/studio/runs/${started.run.id}`);
@@ -76,22 +76,22 @@ function Actions({ run }: { run: WorkflowRun }) {
   const hasEnded = ENDED.includes(run.status);
   return (
     <>
-      {problem && (
+      {isFailed && (
         <span class="error" role="alert">
-          {problem}
+          {message}
         </span>
       )}
       <Neighbours href={`/studio/runs/${run.id}`} />
       <button type="button" onClick={exported}>
         Export
       </button>
-      <button type="button" disabled={hasEnded || run.status === 'cancelling'} onClick={cancel}>
+      <button type="button" disabled={isBusy || hasEnded || run.status === 'cancelling'} onClick={cancel}>
         Cancel
       </button>
       <button type="button" disabled={!hasEnded} onClick={edit}>
         Edit and run again
       </button>
-      <button type="button" class="primary" disabled={!hasEnded} onClick={rerun}>
+      <button type="button" class="primary" disabled={isBusy || !hasEnded} onClick={rerun}>
         Run again
       </button>
     </>

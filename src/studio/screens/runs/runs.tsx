@@ -4,7 +4,7 @@ import { usePages } from '../../api/pages.ts';
 import { BulkBar } from '../../ui/bulk/bulk-bar.tsx';
 import { useBulk } from '../../ui/bulk/use-bulk.ts';
 import { useChosen } from '../../ui/bulk/use-chosen.ts';
-import { Filters, useFilters } from '../../ui/filters.tsx';
+import { Filters, filtersText, useFilters } from '../../ui/filters.tsx';
 import { rememberList } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
 import { shellWord } from '../../ui/shell-word.ts';
@@ -33,7 +33,7 @@ const FIRST_SCREEN = 50;
 export default function Runs() {
   const [filters, change] = useFilters(NAMES);
   const pages = usePages('listRuns', { ...filters, limit: PAGE } as never);
-  const [selected, setSelected] = useState(0);
+  const [selected, setSelected] = useState<string>();
   const { items, isLoading, isComplete, error, loadMore } = pages;
   // A page of a search can be short although more runs match.
   const isSearching = !isComplete && !error && items.length < FIRST_SCREEN;
@@ -41,9 +41,13 @@ export default function Runs() {
     if (isSearching && !isLoading) loadMore();
   }, [isSearching, isLoading]);
   const chosen = useChosen(filters);
-  const bulk = useBulk('bulk-runs', () => {
-    chosen.clear();
-    pages.reload();
+  const bulk = useBulk({
+    list: 'bulk-runs',
+    of: [filters, ...chosen.keys],
+    onDone: () => {
+      chosen.clear();
+      pages.reload();
+    },
   });
   useEffect(() => rememberList(pages.items.map(hrefOf)), [pages.items]);
   return (
@@ -59,7 +63,7 @@ export default function Runs() {
       <Filters filters={FILTERS} values={filters} onChange={change} />
       <BulkBar
         {...{ bulk, noun: 'runs', chosen: chosen.keys.size, onClear: chosen.clear }}
-        actions={runActions(filters, [...chosen.keys])}
+        actions={runActions(filters, filtersText(FILTERS, filters), [...chosen.keys])}
       />
       {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
       {isSearching && <Loading what="runs" />}
@@ -90,11 +94,11 @@ export default function Runs() {
 
 const hrefOf = ({ id }: WorkflowRun): string => `/studio/runs/${id}`;
 
-function runActions(filter: object, runIds: readonly string[]) {
+function runActions(filter: object, selection: string, runIds: readonly string[]) {
   const action = (endpoint: 'cancelRuns' | 'rerunRuns', label: string) => ({
     label,
-    chosen: { endpoint, label, body: { runIds } },
-    all: { endpoint, label, body: { filter } },
+    chosen: { endpoint, label, selection: 'chosen rows', body: { runIds } },
+    all: { endpoint, label, selection, body: { filter } },
   });
   return [action('cancelRuns', 'Cancel'), action('rerunRuns', 'Rerun')];
 }

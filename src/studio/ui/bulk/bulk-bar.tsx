@@ -72,6 +72,7 @@ function Question({ state: { progress, sample }, bulk, noun }: PartProps<'asking
       <p>
         {job.label} <strong>{count}</strong> {noun}? Later {noun} are not included.
       </p>
+      <Selection job={job} />
       <p class="sample">
         {sample.map((id) => (
           <code key={id}>{id}</code>
@@ -90,6 +91,11 @@ function Question({ state: { progress, sample }, bulk, noun }: PartProps<'asking
   );
 }
 
+/** The filters in the page can differ from those of an interrupted action, so the action names its own. */
+function Selection({ job }: { job: BulkJob }) {
+  return <p class="selection">Selection: {job.selection}</p>;
+}
+
 function Progress({ state: { phase, progress, reason }, bulk, noun }: PartProps<'working' | 'stopped'>) {
   const { job, total, done, skipped, refused } = progress;
   const handled = Math.min(total, done + skipped + refused.length);
@@ -101,6 +107,7 @@ function Progress({ state: { phase, progress, reason }, bulk, noun }: PartProps<
       <p role="status">
         {job.label}: {done} of {total} {noun} done. {reason}
       </p>
+      <Selection job={job} />
       <div class="actions">
         {phase === 'working' ? (
           <button ref={button} type="button" onClick={bulk.stop}>

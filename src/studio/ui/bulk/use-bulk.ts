@@ -1,5 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { call, type Input, type Reply } from '../../api/call.ts';
+import { foreignNamespace } from '../../app/namespace.ts';
+import { session } from '../../app/session-state.ts';
 
 export type BulkEndpoint = 'replayDeliveries' | 'cancelRuns' | 'rerunRuns';
 
@@ -8,6 +10,8 @@ export interface BulkJob {
   endpoint: BulkEndpoint;
   /** `Replay`, for buttons and questions. */
   label: string;
+  /** The selection in words, for questions. */
+  selection: string;
   /** The selection, as the fields of the call. */
   body: Record<string, unknown>;
 }
@@ -43,11 +47,21 @@ const PAUSE_MS = 1000;
 const MAX_PAUSES = 90;
 const IDLE: BulkState = { phase: 'idle', message: '', isFailed: false };
 
+interface BulkOptions {
+  /** Name of the list, under which an action is stored. */
+  list: string;
+  /** Filters and chosen rows. An open question is dropped when they change. */
+  of: unknown;
+  onDone: () => void;
+}
+
 /**
  * State of the bulk actions of a list. The browser drives the action batch by batch. Its cursor is stored before each
  * call, so that an action continues after a reload, and a repeated call does nothing twice.
  */
-export function useBulk(storageKey: string, onDone: () => void): Bulk {
+export function useBulk({ list, of, onDone }: BulkOptions): Bulk {
+  // An action belongs to one person and one namespace.
+  const [storageKey] = useState(() => JSON.stringify([list, session.value?.hostId, namespaceId()]));
   const [state, setState] = useState<BulkState>(() => restored(storageKey));
   const isStopped = useRef(false);
   // Leaving the screen stops the action. It is offered again when the screen is opened.
@@ -55,6 +69,11 @@ export function useBulk(storageKey: string, onDone: () => void): Bulk {
     isStopped.current = true;
   };
   useEffect(() => stop, []);
+  const question = useRef(0);
+  useEffect(() => {
+    question.current++;
+    setState((before) => (['counting', 'asking'].includes(before.phase) ? IDLE : before));
+  }, [JSON.stringify(of)]);
 
   const finish = ({ job, done, skipped, refused }: Progress): void => {
     sessionStorage.removeItem(storageKey);
@@ -91,9 +110,11 @@ export function useBulk(storageKey: string, onDone: () => void): Bulk {
   };
 
   const ask = async (job: BulkJob): Promise<void> => {
+    const asked = ++question.current;
     setState({ phase: 'counting', job });
     try {
       const { matching, nextCursor } = await callBulk(job, { dryRun: true });
+      if (asked !== question.current) return;
       if (!matching || nextCursor === null)
         return setState({ phase: 'idle', message: 'Nothing matches.', isFailed: false });
       const { count: total, isComplete: isTotalKnown } = matching;
@@ -104,6 +125,7 @@ export function useBulk(storageKey: string, onDone: () => void): Bulk {
         sample: matching.sample.map((item) => ('webhookId' in item ? item.webhookId : item.id)),
       });
     } catch (error) {
+      if (asked !== question.current) return;
       setState({ phase: 'idle', message: (error as Error).message, isFailed: true });
     }
   };
@@ -121,6 +143,8 @@ export function useBulk(storageKey: string, onDone: () => void): Bulk {
     },
   };
 }
+
+const namespaceId = (): string | undefined => foreignNamespace() ?? session.value?.namespaceId;
 
 type BulkReply = Reply<BulkEndpoint>;
 
