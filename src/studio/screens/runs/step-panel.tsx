@@ -117,10 +117,10 @@ function StepLog({ run, stepId }: { run: WorkflowRun; stepId: string }) {
         </button>
       )}
       {hidden <= 0 && isCut && <p>Earlier lines are left out. The command below shows them.</p>}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard. */}
       <ol
         ref={box}
         class="log"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: A scrolling region must be reachable by keyboard.
         tabIndex={0}
         aria-label={`Log of ${stepId}`}
         onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
