@@ -107,7 +107,9 @@ describe('retry of a step that runs a workflow', () => {
     const id = await it.begin('parent');
     const run = await it.moveUntil(id, seconds(1), 'succeeded', 'failed');
     expect(run).toMatchObject({ status: 'succeeded', output: { body: 'fine' } });
-    expect((await it.steps(id))[0]).toMatchObject({ attempts: 3 });
+    const [step] = await it.steps(id);
+    expect(step).toMatchObject({ attempts: 3 });
+    expect((await it.run(id)).children.map(({ stepId }) => stepId)).toEqual([step!.id, step!.id, step!.id]);
   });
 
   test('finds its started child after a crash before the next attempt was recorded', async () => {
