@@ -24,6 +24,7 @@ export async function buildStudio(root, out) {
       // The content security policy forbids data: URLs.
       assetsInlineLimit: 0,
       reportCompressedSize: false,
+      license: { fileName: 'third-party-licenses.md' },
       rolldownOptions: {
         checks: { pluginTimings: false },
         // Modules that several screens import form one file. Separate files would need one request each.

@@ -70,6 +70,7 @@ export const SIGN_IN_PROBLEMS = [
   'refused',
   'invalid',
   'no_role',
+  'too_large',
   'unavailable',
   'too_many',
   'failed',

@@ -12,6 +12,8 @@ const ACCOUNTS: Record<string, string[]> = {
   ada: ['svc-admins', 'staff'],
   eve: ['svc-viewers', 'staff'],
   mallory: ['staff'],
+  many: ['svc-admins', ...['1', '2', '3'].map((n) => n + '€'.repeat(240))],
+  some: ['7', 'b-viewers', 'a-viewers'],
 };
 
 export interface TestProvider {

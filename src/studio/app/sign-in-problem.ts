@@ -8,6 +8,8 @@ const TEXTS: Record<SignInProblem, string> = {
     'The answer of the identity provider is not valid, so you are not signed in. Please try again. If it fails again, ask your administrator.',
   no_role:
     'You are signed in at the identity provider, but you have no role here. Ask your administrator to give one of your groups a role.',
+  too_large:
+    'Too many of your groups have a role here, so you are not signed in. Ask your administrator to give roles to fewer groups.',
   unavailable: 'The identity provider does not answer. Try again later, or sign in with a token.',
   too_many: 'There were too many sign-ins from your address. Wait a minute, then try again.',
   failed: 'The sign-in failed. Please try again. If it fails again, ask your administrator.',

@@ -303,6 +303,8 @@ describe('tokens by hand', () => {
     const claims = { hostId: 'container:e1', typ: 'container', executionId: 'e1' };
     const token = await signJwt(claims);
     expect(await statusWith(gateway, token)).toBe(200);
+    // Services must not take the container for a person with a role, for example in an approval.
+    expect(gateway.upstream.seen[0]?.headers['x-svc-role']).toBe('none');
     await expect(asBearer(gateway, token)(listClients, { query: {} })).rejects.toMatchObject({
       code: 'FORBIDDEN',
     });

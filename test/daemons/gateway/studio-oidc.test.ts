@@ -291,15 +291,86 @@ test('the gateway starts while the provider is down, says so at a sign-in, and r
   expect(end).toBe(`${localhost(gateway)}/studio/`);
 });
 
-test('failed sign-ins of an address are limited', async () => {
+test('failed sign-ins of an address are limited, and its logins go on', async () => {
   const place = await open();
-  const client = new SignInClient();
-  const callback = `${localhost(place.gateway)}/studio/oidc/callback?code=x&state=y`;
   const problems: Array<string | null> = [];
-  for (let attempt = 0; attempt < 31; attempt++)
+  const callback = `${localhost(place.gateway)}/studio/oidc/callback?code=x&state=y`;
+  for (let attempt = 0; attempt < 31; attempt++) {
+    const client = new SignInClient();
+    await client.get(place.start);
     problems.push(problemOf(SignInClient.target(await client.get(callback))));
-  expect(problems.at(0)).toBe('not_begun');
+  }
+  expect(new Set(problems.slice(0, 30))).toEqual(new Set(['invalid']));
+  // The 31st sign-in cannot begin, so its page names the limit, too.
   expect(problems.at(-1)).toBe('too_many');
+  expect((await place.gateway.fetch('/auth/token', jsonBody(UNKNOWN_CLIENT))).status).toBe(401);
+});
+
+const UNKNOWN_CLIENT = { clientId: 'unknown', clientSecret: 'wrong' };
+
+test('pages that open the addresses of the sign-in lock nobody of their address out', async () => {
+  const place = await open();
+  const { gateway, start } = place;
+  const callback = `${localhost(gateway)}/studio/oidc/callback?code=x&state=y`;
+  for (let attempt = 0; attempt < 31; attempt++)
+    expect(problemOf(SignInClient.target(await new SignInClient().get(callback)))).toBe('not_begun');
+  expect((await gateway.fetch('/auth/token', jsonBody(UNKNOWN_CLIENT))).status).toBe(401);
+  expect(problemOf((await signIn({ gateway, provider: place.provider, start }, 'ada')).end)).toBe(null);
+});
+
+test('sign-ins that fail because the provider is down are not counted', async () => {
+  const provider = await startOidcProvider();
+  const gateway = await gatewayOf(provider);
+  const client = new SignInClient();
+  for (let attempt = 0; attempt < 31; attempt++) {
+    const answer = await client.get(`${localhost(gateway)}/studio/oidc/sign-in`);
+    expect(problemOf(SignInClient.target(answer))).toBe('unavailable');
+  }
+});
+
+test('the highest role decides the namespace of the session, then the name, whatever the order of the config', async () => {
+  const provider = await startOidcProvider();
+  const namespaceOf = async (roles: Record<string, object>): Promise<unknown> => {
+    const gateway = await gatewayOf(provider, { roles });
+    provider.trust(`${localhost(gateway)}/studio/oidc/callback`);
+    const start = `${localhost(gateway)}/studio/oidc/sign-in`;
+    const { client } = await signIn({ gateway, provider, start }, 'some');
+    const session = (await (await client.get(`${localhost(gateway)}/studio/session`)).json()) as AnyJson;
+    return session.namespaceId;
+  };
+  const b = { role: 'viewer', namespaceId: 'beta' };
+  const a = { role: 'viewer', namespaceId: 'acme' };
+  expect(await namespaceOf({ 'b-viewers': b, 'a-viewers': { ...a, role: 'editor' }, 7: b })).toBe('acme');
+  expect(await namespaceOf({ 'b-viewers': b, 'a-viewers': a })).toBe('acme');
+  expect(await namespaceOf({ 'a-viewers': a, 7: { ...b, namespaceId: '*' } })).toBe('default');
+});
+
+test('a person whose groups do not fit into a cookie is refused, and the page says so', async () => {
+  const provider = await startOidcProvider();
+  const admins = { role: 'admin', namespaceId: '*' };
+  const groups = ['1', '2', '3'].map((n) => n + '€'.repeat(240));
+  const endWith = async (names: string[]) => {
+    const gateway = await gatewayOf(provider, {
+      roles: Object.fromEntries(names.map((name) => [name, admins])),
+    });
+    provider.trust(`${localhost(gateway)}/studio/oidc/callback`);
+    const place = { gateway, provider, start: `${localhost(gateway)}/studio/oidc/sign-in` };
+    const { client, end } = await signIn(place, 'many');
+    const sizes = [...client.cookiesOf(place.start)].map((pair) => Buffer.byteLength(pair.join('=')));
+    return { gateway, problem: problemOf(end), largest: Math.max(0, ...sizes) };
+  };
+  const fits = await endWith(groups.slice(0, 2));
+  expect(fits.problem).toBe(null);
+  expect(fits.largest).toBeGreaterThan(2000);
+  expect(fits.largest).toBeLessThan(4096);
+  const { gateway, problem } = await endWith(groups);
+  expect(problem).toBe('too_large');
+  expect(gateway.logs.lines).toContainEqual(
+    expect.objectContaining({
+      reasonCode: 'SIGN_IN_TOO_LARGE',
+      message: expect.stringContaining('"oidc:many" a role take 2173 bytes'),
+    }),
+  );
 });
 
 test('the cookie of a sign-in is HttpOnly, short-lived and encrypted, and never reaches a service', async () => {

@@ -16,6 +16,7 @@ import { countedOf, type LimitHeaders, type LimitRequests } from '../domain/requ
 import type { Forward } from '../proxy/forward.ts';
 import type { RecordEnd } from '../proxy/held-answer.ts';
 import { answerError, type ProxiedCall } from '../proxy/proxied-call.ts';
+import type { ForwardedCaller } from '../proxy/request-headers.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
 
 export interface ProxiedCallsServices {
@@ -33,7 +34,11 @@ export interface ProxiedCallsServices {
 const SANDBOX = ['content-security-policy', 'sandbox'];
 
 /** Caller identity for requests without a token to public routes. @spec docs/gateway.md "Routes without a token" */
-const ANONYMOUS: Caller = { hostId: ANONYMOUS_HOST, namespaceId: 'default' };
+const ANONYMOUS: ForwardedCaller = {
+  hostId: ANONYMOUS_HOST,
+  namespaceId: 'default',
+  kind: 'anonymous',
+};
 
 /**
  * Authenticates, rate-limits and forwards calls to upstreams. Steps are synchronous where possible, because each
@@ -85,7 +90,7 @@ export class ProxiedCalls {
     }
   }
 
-  #callerOf(call: ProxiedCall): MaybePromise<Caller> {
+  #callerOf(call: ProxiedCall): MaybePromise<ForwardedCaller> {
     if (this.#needsNoToken(call)) return ANONYMOUS;
     const { request, requestId, traceId, client } = call;
     const { rawHeaders } = request;
@@ -104,7 +109,7 @@ export class ProxiedCalls {
    * Applies the rate limits and forwards the call. Returns a promise if several processes share the rate-limit
    * counters.
    */
-  #limit(call: ProxiedCall, caller: Caller): Promise<void> | undefined {
+  #limit(call: ProxiedCall, caller: ForwardedCaller): Promise<void> | undefined {
     call.caller = caller;
     const { headers } = call.request;
     const limits = this.#services.limitRequests?.(countedOf(headers, caller, call.client.ip)) ?? null;
@@ -113,7 +118,7 @@ export class ProxiedCalls {
     return undefined;
   }
 
-  #forward(call: ProxiedCall, caller: Caller, limits: LimitHeaders | null): void {
+  #forward(call: ProxiedCall, caller: ForwardedCaller, limits: LimitHeaders | null): void {
     const { forward, admins } = this.#services;
     const acting = actingNamespace(call.request.headers, caller, admins);
     const found = this.#ruleOf(call, acting);

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
-import type { Caller } from '../../../contracts/index.ts';
 import { continueIfExpected, endUnread, unknownTransferCoding } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors/errors.ts';
 import { traceparentOf } from '../../../kit/telemetry/trace.ts';
@@ -9,7 +8,7 @@ import type { TimeoutFor } from '../domain/route-timeouts.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
 import { HeldAnswer, type RecordEnd } from './held-answer.ts';
 import { account, answerError, type ProxiedCall } from './proxied-call.ts';
-import { createRequestHeaders } from './request-headers.ts';
+import { createRequestHeaders, type ForwardedCaller } from './request-headers.ts';
 import { type ResponseHead, responseHead } from './response-headers.ts';
 import {
   type UpstreamCall,
@@ -32,7 +31,7 @@ export interface ForwarderDeps {
  */
 export type Forward = (
   call: ProxiedCall,
-  acting: Caller,
+  acting: ForwardedCaller,
   extra: readonly string[] | null,
   record?: RecordEnd,
 ) => void;

@@ -2,6 +2,7 @@ import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { serviceKey } from '../../../kit/security/keys.ts';
 import { roleIn } from '../domain/access/access-rights.ts';
+import type { Principal } from '../domain/identity/authenticator.ts';
 import { withoutSessionCookies } from '../domain/identity/session-cookie.ts';
 
 /** Headers that apply only to one connection (RFC 9110 7.6.1), and headers that the gateway handles itself. */
@@ -51,12 +52,15 @@ function isDropped(name: string): boolean {
 
 const MAX_CACHED_NAMES = 1024;
 
+/** Data of the caller that services get. */
+export type ForwardedCaller = Caller & { kind: Principal['kind'] | 'anonymous' };
+
 /** The data from which the headers of an upstream request are built. */
 export interface ForwardedRequest {
   rawHeaders: readonly string[];
   /** The client's `connection` header, which can name further headers that must not be forwarded. */
   connection: string | undefined;
-  caller: Caller;
+  caller: ForwardedCaller;
   requestId: string;
   traceId: string;
   traceparent: string;
@@ -121,8 +125,9 @@ export function createRequestHeaders(internalSecret: string) {
   };
 }
 
-/** A caller without any role keeps all rights of its token. */
-function shownRole({ access, namespaceId }: Caller): string {
+/** A caller without any role keeps all rights of its token. Containers and callers without a token have no role. */
+function shownRole({ access, namespaceId, kind }: ForwardedCaller): string {
+  if (kind === 'container' || kind === 'anonymous') return 'none';
   return access?.roles ? (roleIn(access.roles, namespaceId) ?? 'none') : 'admin';
 }
 

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { getStudioSignInOptions, STUDIO_OIDC_CALLBACK, STUDIO_OIDC_START } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import type { AttemptLimits } from '../domain/identity/attempt-limits.ts';
-import type { OidcSignIn, Redirect } from '../domain/identity/oidc/sign-in.ts';
+import { isGuess, type OidcSignIn, type Redirect } from '../domain/identity/oidc/sign-in.ts';
 import { subjectOf } from './subject.ts';
 
 export interface StudioOidcServices {
@@ -21,7 +21,7 @@ export function studioOidcRoutes(http: Http, { oidcSignIn, attempts }: StudioOid
   /** Answers with a redirect, also after a failure, because a person sees the answer. */
   const redirect = async (request: FastifyRequest, reply: FastifyReply, go: () => Promise<Redirect>) => {
     const { location, cookies } = await attempts
-      .guard(request.ip, null, go)
+      .guardSignIn(request.ip, isGuess, go)
       .catch((error: unknown) => oidcSignIn.explain(error, subjectOf(request)));
     reply.headers({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'set-cookie': cookies });
     return reply.redirect(location, 303);

@@ -18,6 +18,11 @@ export interface AttemptLimits {
    * client. Throws RATE_LIMIT_EXCEEDED without running the attempt if a limit is reached.
    */
   guard<T>(ip: string, clientId: string | null, attempt: () => Promise<T>): Promise<T>;
+  /**
+   * Runs a step of a sign-in with the identity provider. Its failures are counted apart from logins, because any web page
+   * can make a browser open these addresses. `isCounted` returns whether a failure counts.
+   */
+  guardSignIn<T>(ip: string, isCounted: (error: unknown) => boolean, attempt: () => Promise<T>): Promise<T>;
 }
 
 /**
@@ -28,7 +33,11 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
   const failures = createLimiter('login attempts', { windowMs: minutes(1) });
   const concurrency = new ConcurrencyPerKey();
 
-  async function counted<T>(keys: ReadonlyArray<[string, number]>, attempt: () => Promise<T>): Promise<T> {
+  async function counted<T>(
+    keys: ReadonlyArray<[string, number]>,
+    attempt: () => Promise<T>,
+    isCounted: (error: unknown) => boolean = () => true,
+  ): Promise<T> {
     const taken: string[] = [];
     const giveBack = (): void => {
       for (const key of taken) failures.giveBack(key);
@@ -42,9 +51,14 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
       }
       taken.push(key);
     }
-    const result = await attempt();
-    giveBack();
-    return result;
+    try {
+      const result = await attempt();
+      giveBack();
+      return result;
+    } catch (error) {
+      if (!isCounted(error)) giveBack();
+      throw error;
+    }
   }
 
   return {
@@ -54,6 +68,10 @@ export function createAttemptLimits(createLimiter: CreateLimiter): AttemptLimits
       const keys: Array<[string, number]> = [[ip, PER_ADDRESS]];
       if (clientId !== null) keys.unshift([`${ip} ${clientId}`, PER_CLIENT_AND_ADDRESS]);
       return concurrency.run(ip, () => counted(keys, attempt));
+    },
+    guardSignIn(ip, isCounted, attempt) {
+      const key = `oidc ${ip}`;
+      return concurrency.run(key, () => counted([[key, PER_ADDRESS]], attempt, isCounted));
     },
   };
 }

@@ -20,7 +20,7 @@ const SESSION_MS = hours(12);
 const LINK_PREFIX = 'svcl_';
 const MAX_SIGN_INS_PER_MINUTE = 30;
 /** Browsers drop cookies above 4096 bytes. */
-const MAX_COOKIE_TOKEN_CHARS = 3800;
+const MAX_COOKIE_TOKEN_BYTES = 3800;
 
 /** Proof with which a person signs in. */
 export type SignIn = { link: string } | { token: string } | Credentials;
@@ -149,10 +149,11 @@ export class StudioSessions {
  * the person. Throws VALIDATION_ERROR if it does not fit into a cookie.
  */
 function requireCookieSize(token: string): string {
-  if (token.length <= MAX_COOKIE_TOKEN_CHARS) return token;
+  const bytes = Buffer.byteLength(token);
+  if (bytes <= MAX_COOKIE_TOKEN_BYTES) return token;
   throw new PlatformError(
     'VALIDATION_ERROR',
-    `The token has ${token.length} characters, but a session holds at most ${MAX_COOKIE_TOKEN_CHARS}. Configure the identity provider to send fewer claims.`,
+    `The token has ${bytes} bytes, but a session holds at most ${MAX_COOKIE_TOKEN_BYTES}. Configure the identity provider to send fewer claims.`,
   );
 }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import {
   ALL_NAMESPACES,
   type CallerAccess,
+  ROLES,
   type Role,
   type StudioOidc,
 } from '../../../../../contracts/index.ts';
@@ -9,9 +10,6 @@ import { type AccessRights, type AccessSubject, addHighest } from '../../access/
 
 const DEFAULT_NAMESPACE = 'default';
 const LOGIN_PREFIX = 'oidc:';
-/** Bounds the session cookie. A person with more values that matter gets the roles of the first ones. */
-const MAX_VALUES = 32;
-const MAX_VALUE_CHARS = 1500;
 
 /**
  * Roles of the people who sign in with the identity provider. The session contains the values of the role claim; their
@@ -35,14 +33,9 @@ export class PersonRoles {
   /** Returns the values that give a role. Others are left out, because a person can be in hundreds of groups. */
   valuesThatMatter(values: readonly string[]): string[] {
     const { roles, roleClaim } = this.#oidc!;
-    const kept: string[] = [];
-    let chars = 0;
-    for (const value of new Set(values)) {
-      if (!Object.hasOwn(roles, value) && !this.#rights.knowsClaim(roleClaim, value)) continue;
-      chars += value.length;
-      if (kept.length < MAX_VALUES && chars <= MAX_VALUE_CHARS) kept.push(value);
-    }
-    return kept;
+    return [...new Set(values)].filter(
+      (value) => Object.hasOwn(roles, value) || this.#rights.knowsClaim(roleClaim, value),
+    );
   }
 
   /** Returns the claims of a session, or undefined if the session belongs to another provider. */
@@ -52,10 +45,11 @@ export class PersonRoles {
 
   /** Returns the namespace of a new session, or null for a person without any role. */
   homeOf(subject: AccessSubject): string | null {
-    const { roles } = this.of(subject);
-    const first = this.#configured(subject)[0]?.namespaceId ?? [...roles.keys()][0];
-    if (first === undefined) return null;
-    return first === ALL_NAMESPACES ? DEFAULT_NAMESPACE : first;
+    const configured = this.#configured(subject);
+    const given = [...this.of(subject).roles].map(([namespaceId, role]) => ({ namespaceId, role }));
+    const [home] = (configured.length > 0 ? configured : given).toSorted(homeFirst);
+    if (home === undefined) return null;
+    return home.namespaceId === ALL_NAMESPACES ? DEFAULT_NAMESPACE : home.namespaceId;
   }
 
   /** Returns the roles of a person by the config and by `svc roles`. A person without any has an empty map. */
@@ -68,11 +62,28 @@ export class PersonRoles {
     return { roles, scopes: given?.scopes ?? null, actsEverywhere };
   }
 
-  /** Returns the entries of the config that apply, in the order of the config. */
-  #configured({ claims }: AccessSubject): Array<StudioOidc['roles'][string]> {
+  /** Returns the entries of the config that apply. */
+  #configured({ claims }: AccessSubject): NamespaceRole[] {
     if (!this.#oidc) return [];
     const values = [claims?.[this.#oidc.roleClaim] ?? []].flat();
     const entries = Object.entries(this.#oidc.roles);
     return entries.filter(([value]) => values.includes(value)).map(([, role]) => role);
   }
+}
+
+interface NamespaceRole {
+  namespaceId: string;
+  role: Role;
+}
+
+/**
+ * Orders by role, highest first, then all namespaces, then by name. The order of the config is not used, because objects
+ * list keys like "42" before others.
+ */
+function homeFirst(one: NamespaceRole, other: NamespaceRole): number {
+  return (
+    ROLES.indexOf(other.role) - ROLES.indexOf(one.role) ||
+    Number(other.namespaceId === ALL_NAMESPACES) - Number(one.namespaceId === ALL_NAMESPACES) ||
+    (one.namespaceId < other.namespaceId ? -1 : 1)
+  );
 }

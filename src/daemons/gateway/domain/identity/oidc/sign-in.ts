@@ -28,11 +28,15 @@ export interface OidcSignInDeps {
   logger: Logger;
 }
 
+/** Keeps the session cookie below 4096 bytes, above which browsers drop it. The token encodes 3 bytes as 4. */
+const MAX_ROLE_VALUES_BYTES = 1800;
+
 const REASON_CODES: Record<SignInProblem, string> = {
   not_begun: 'SIGN_IN_NOT_BEGUN',
   refused: 'SIGN_IN_REFUSED',
   invalid: 'SIGN_IN_INVALID',
   no_role: 'SIGN_IN_NO_ROLE',
+  too_large: 'SIGN_IN_TOO_LARGE',
   unavailable: 'SIGN_IN_UNAVAILABLE',
   too_many: 'SIGN_IN_TOO_MANY',
   failed: 'SIGN_IN_FAILED',
@@ -121,6 +125,12 @@ export class OidcSignIn {
     if (!hostId.success)
       throw new SignInRefused('invalid', 'The subject of the person is not visible ASCII.');
     const roleValues = roles.valuesThatMatter(values);
+    const bytes = Buffer.byteLength(JSON.stringify(roleValues));
+    if (bytes > MAX_ROLE_VALUES_BYTES)
+      throw new SignInRefused(
+        'too_large',
+        `The values of the claim "${roleClaim}" that give "${hostId.data}" a role take ${bytes} bytes as JSON, but a session holds at most ${MAX_ROLE_VALUES_BYTES}. Give roles to fewer or shorter values.`,
+      );
     const namespaceId = roles.homeOf({ hostId: hostId.data, claims: { [roleClaim]: roleValues } });
     if (namespaceId === null)
       throw new SignInRefused(
@@ -142,6 +152,12 @@ function refuse(error: unknown): never {
   const isUnreachable = name === 'TimeoutError' || (name === 'TypeError' && code === undefined);
   if (isUnreachable) throw new SignInRefused('unavailable', 'The provider does not answer.', error);
   throw new SignInRefused('invalid', 'The answer of the provider is not valid.', error);
+}
+
+/** Returns whether a failed sign-in can be an attempt to guess. Others are harmless, or no fault of the browser. */
+export function isGuess(error: unknown): boolean {
+  const problem = problemOf(error);
+  return problem !== 'not_begun' && problem !== 'unavailable';
 }
 
 function problemOf(error: unknown): SignInProblem {
