@@ -42,7 +42,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
       ['orders/created', '/studio/webhooks?pluginId=%40acme%2Forders&event=created'],
       [delivery, `/studio/deliveries/${delivery}`],
       [run, `/studio/runs/${run}`],
-      ['0123456789abcdef0123456789abcdef', '/studio/deliveries?search=0123456789abcdef0123456789abcdef'],
+      ['0123456789abcdef0123456789abcdef', '/studio/traces/0123456789abcdef0123456789abcdef'],
     ] as const;
     for (const [text, path] of targets) {
       await typeInPalette(page, text);
