@@ -1,9 +1,11 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { RunStep, WorkflowRun } from '../../../contracts/workflow-records.ts';
-import { useQuery } from '../../api/query.ts';
+import { Command } from '../../ui/command.tsx';
 import { Json } from '../../ui/json.tsx';
 import { Section } from '../../ui/section.tsx';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
+import { useStepLog } from './step-log.ts';
 import { whyStepWaits } from './why.ts';
 
 interface StepPanelProps {
@@ -14,7 +16,10 @@ interface StepPanelProps {
   onRerun: (stepId: string) => void;
 }
 
+/** Lines shown at once. */
 const LOG_LINES = 500;
+/** Distance from the end of the log below which it follows new lines. */
+const END_PX = 20;
 
 /** The selected step: its attempts, its output and its log. */
 export function StepPanel({ run, steps, step, onSelect, onRerun }: StepPanelProps) {
@@ -54,7 +59,7 @@ export function StepPanel({ run, steps, step, onSelect, onRerun }: StepPanelProp
           )}
           {step.output !== null && <Json value={step.output} label={`Output of ${step.id}`} />}
         </div>
-        <StepLog run={run} stepId={step.id} />
+        <StepLog key={step.id} run={run} stepId={step.id} />
       </div>
     </Section>
   );
@@ -93,22 +98,42 @@ function Attempts({ step }: { step: RunStep }) {
 }
 
 function StepLog({ run, stepId }: { run: WorkflowRun; stepId: string }) {
-  const isActive = run.finishedAt === null;
-  const { data, error, reload } = useQuery(
-    'listRunLogs',
-    { params: { runId: run.id }, query: { stepId, limit: LOG_LINES } },
-    isActive ? { everyMs: 1000 } : {},
-  );
+  const { lines, isCut, isLoading, error, reload } = useStepLog(run, stepId);
+  const [shown, setShown] = useState(LOG_LINES);
+  const box = useRef<HTMLOListElement>(null);
+  const isAtEnd = useRef(true);
+  useLayoutEffect(() => {
+    if (box.current && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [lines]);
   if (error) return <Failure error={error} onRetry={reload} />;
-  if (!data) return <Loading what="the log" />;
-  if (data.items.length === 0) return <p class="log">The step has logged nothing.</p>;
+  if (lines.length === 0)
+    return isLoading ? <Loading what="the log" /> : <p class="log">The step has logged nothing.</p>;
+  const hidden = lines.length - shown;
   return (
-    <ol class="log" aria-label={`Log of ${stepId}`}>
-      {data.items.map(({ id, time, level, message }) => (
-        <li key={id} class={level}>
-          <Time ms={time} /> {message}
-        </li>
-      ))}
-    </ol>
+    <div>
+      {hidden > 0 && (
+        <button type="button" onClick={() => setShown(shown + LOG_LINES)}>
+          Show earlier lines ({hidden})
+        </button>
+      )}
+      {hidden <= 0 && isCut && <p>Earlier lines are left out. The command below shows them.</p>}
+      <ol
+        ref={box}
+        class="log"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region must be reachable by keyboard.
+        tabIndex={0}
+        aria-label={`Log of ${stepId}`}
+        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+          isAtEnd.current = scrollTop + clientHeight > scrollHeight - END_PX;
+        }}
+      >
+        {lines.slice(-shown).map(({ id, time, level, message }) => (
+          <li key={id} class={level}>
+            <Time ms={time} /> {message}
+          </li>
+        ))}
+      </ol>
+      {hidden <= 0 && isCut && <Command text={`svc workflows logs ${run.id} --step ${stepId}`} />}
+    </div>
   );
 }
