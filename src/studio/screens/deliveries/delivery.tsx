@@ -12,13 +12,21 @@ import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, durationText, Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
+import { useAction } from '../../ui/use-action.ts';
 import { Compare } from './compare.tsx';
 import { CopyCurl } from './copy-curl.tsx';
+import { DeliveryLog } from './delivery-log.tsx';
 import { Fixture } from './fixture.tsx';
 import { Why } from './why.tsx';
 
 const RUNNING = ['accepted', 'running', 'retrying'];
-const NOT_REPLAYABLE = ['refused', 'challenge', 'accepted', 'running', 'retrying'];
+/** Why deliveries of a status cannot be replayed. */
+const NOT_REPLAYABLE: Partial<Record<string, string>> = {
+  refused: 'A refused delivery cannot be replayed.',
+  challenge: 'A challenge has no handler, so it cannot be replayed.',
+  duplicate: 'A duplicate cannot be replayed. Replay the first delivery instead.',
+  ...Object.fromEntries(RUNNING.map((status) => [status, 'The delivery can be replayed when it has ended.'])),
+};
 
 export default function Delivery() {
   const { params } = useRoute();
@@ -46,20 +54,18 @@ export default function Delivery() {
 
 function Actions({ delivery }: { delivery: WebhookDeliveryDetails }) {
   const { route } = useLocation();
-  const [problem, setProblem] = useState('');
-  const replay = async (): Promise<void> => {
-    try {
-      const { webhookId } = await call('replayDelivery', { params: { webhookId: delivery.webhookId } });
-      route(`/studio/deliveries/${webhookId}`);
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
+  const action = useAction();
+  const whyNot = NOT_REPLAYABLE[delivery.status];
+  const replay = async (): Promise<string> => {
+    const { webhookId } = await call('replayDelivery', { params: { webhookId: delivery.webhookId } });
+    route(`/studio/deliveries/${webhookId}`);
+    return '';
   };
   return (
     <>
-      {problem && (
+      {action.isFailed && (
         <span class="error" role="alert">
-          {problem}
+          {action.message}
         </span>
       )}
       <Neighbours href={`/studio/deliveries/${delivery.webhookId}`} />
@@ -67,11 +73,17 @@ function Actions({ delivery }: { delivery: WebhookDeliveryDetails }) {
       <button
         type="button"
         class="primary"
-        disabled={NOT_REPLAYABLE.includes(delivery.status)}
-        onClick={() => void replay()}
+        disabled={whyNot !== undefined || action.isBusy}
+        aria-describedby={whyNot && 'why-no-replay'}
+        onClick={() => action.run(replay)}
       >
         Replay
       </button>
+      {whyNot && (
+        <span id="why-no-replay" class="hint">
+          {whyNot}
+        </span>
+      )}
     </>
   );
 }
@@ -120,6 +132,7 @@ function Details({ delivery }: { delivery: WebhookDeliveryDetails }) {
           </table>
         </Section>
       )}
+      <DeliveryLog delivery={delivery} isRunning={RUNNING.includes(status)} />
       <Body delivery={delivery} />
       <Section title="Headers">
         <table class="headers">
