@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type ApiError, call, type EndpointName, type Input, type Reply } from './call.ts';
 
 /** Endpoints whose answer is a page of items with a cursor. */
-type ListName = {
+export type ListName = {
   [Name in EndpointName]: Reply<Name> extends { items: unknown[]; nextCursor: string | null } ? Name : never;
 }[EndpointName];
 export type ItemOf<Name extends ListName> = Reply<Name>['items'][number];

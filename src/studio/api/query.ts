@@ -28,14 +28,23 @@ export interface QueryOptions {
 export function useQuery<Name extends EndpointName>(
   name: Name,
   input: Input<Name>,
-  { everyMs, enabled = true }: QueryOptions = {},
+  options?: QueryOptions,
 ): QueryState<Reply<Name>> {
-  const key = JSON.stringify(input);
+  return useResult(name, JSON.stringify(input), (signal) => call(name, input, { signal }), options);
+}
+
+/** Reads what belongs to an endpoint when a component is shown, and again when the key changes. */
+export function useResult<T>(
+  name: EndpointName,
+  key: string,
+  read: (signal: AbortSignal) => Promise<T>,
+  { everyMs, enabled = true }: QueryOptions = {},
+): QueryState<T> {
   const observer = useMemo(
     () =>
-      new QueryObserver<Reply<Name>, ApiError>(client, {
+      new QueryObserver<T, ApiError>(client, {
         queryKey: [name, key],
-        queryFn: ({ signal }) => call(name, input, { signal }),
+        queryFn: ({ signal }) => read(signal),
         refetchInterval: everyMs ?? false,
         enabled,
       }),

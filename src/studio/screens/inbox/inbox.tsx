@@ -1,4 +1,6 @@
+import { useState } from 'preact/hooks';
 import type { RunStep, WorkflowRun } from '../../../contracts/workflow-records.ts';
+import { useAllPages } from '../../api/all-pages.ts';
 import { useQuery } from '../../api/query.ts';
 import { Page } from '../../ui/page.tsx';
 import { Section } from '../../ui/section.tsx';
@@ -12,7 +14,10 @@ const WAITS = [
   { reason: 'decision', title: 'Interrupted steps' },
   { reason: 'signal', title: 'Signals' },
 ] as const;
-const LIMIT = 200;
+/** Pages of 1,000 runs that are read. */
+const MAX_PAGES = 5;
+/** Runs shown at once. The steps of each are one call. */
+const SHOWN = 50;
 const REFRESH = { everyMs: 5000 };
 
 export default function Inbox() {
@@ -26,23 +31,31 @@ export default function Inbox() {
 }
 
 function Waiting({ reason, title }: { reason: (typeof WAITS)[number]['reason']; title: string }) {
-  const { data, error, reload } = useQuery(
-    'listRuns',
-    { query: { waitingReason: reason, limit: LIMIT } },
-    REFRESH,
-  );
-  // The list is newest first, and who waits longest comes first here.
+  const { data, error, reload } = useAllPages('listRuns', { waitingReason: reason }, MAX_PAGES, REFRESH);
+  const [shown, setShown] = useState(SHOWN);
+  // The API lists the newest runs first. Here, the oldest ones come first, so the list is read to its end.
   const runs = data?.items.toReversed();
+  const hidden = Math.max(0, (runs?.length ?? 0) - shown);
   return (
     <Section title={title}>
       {error && <Failure error={error} onRetry={reload} />}
       {!runs && !error && <Loading what={title.toLowerCase()} />}
       {runs?.length === 0 && <Empty>Nothing waits here.</Empty>}
+      {data && !data.isComplete && (
+        <p class="advice">
+          Only the newest {data.items.length} runs were read. Older runs wait too and are not shown.
+        </p>
+      )}
       <ul class="cards">
-        {runs?.map((run) => (
+        {runs?.slice(0, shown).map((run) => (
           <WaitingRun key={run.id} run={run} />
         ))}
       </ul>
+      {hidden > 0 && (
+        <button type="button" onClick={() => setShown(shown + SHOWN)}>
+          Show more ({hidden} newer)
+        </button>
+      )}
     </Section>
   );
 }
@@ -50,10 +63,12 @@ function Waiting({ reason, title }: { reason: (typeof WAITS)[number]['reason']; 
 function WaitingRun({ run }: { run: WorkflowRun }) {
   const { data, error, reload } = useQuery('listRunSteps', { params: { runId: run.id } });
   const steps = data?.items.filter(isForPerson) ?? [];
+  const since = Math.min(...steps.map(({ waitingAt }) => waitingAt ?? Infinity));
   return (
     <li class="card">
       <p class="verdict">
-        <a href={`/studio/runs/${run.id}`}>{run.workflowId}</a> since <Time ms={run.createdAt} />
+        <a href={`/studio/runs/${run.id}`}>{run.workflowId}</a> since{' '}
+        <Time ms={Number.isFinite(since) ? since : run.createdAt} />
       </p>
       {error && <Failure error={error} onRetry={reload} />}
       {steps.map((step) => (
