@@ -18,10 +18,10 @@ const FOCUSED = `(() => {
 })()`;
 
 /** Presses Tab until the element with this text or label has the focus. Each element on the way must show its focus. */
-async function tabTo(page: Page, text: string | RegExp): Promise<void> {
+async function tabTo(page: Page, text: string | RegExp, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   const passed: string[] = [];
   for (let tabs = 0; tabs < MAX_TABS; tabs++) {
-    await page.keyboard.press('Tab');
+    await page.keyboard.press(key);
     const focused = await page.evaluate<Focused>(FOCUSED);
     passed.push(focused.text);
     expect(focused).toMatchObject({ hasOutline: true });
@@ -92,14 +92,36 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the studio without a mouse'
     await tabTo(page, /main\.note$/);
     await page.keyboard.press('Enter');
     await page.waitForURL(/step=main\.note/);
-    await page.keyboard.press('Shift+Tab');
-    await expect.poll(() => page.evaluate<Focused>(FOCUSED)).toMatchObject({ text: 'Cancel' });
+    await tabTo(page, 'Cancel', 'Shift+Tab');
     await page.keyboard.press('Enter');
     await expect.poll(() => statusOf(id)).toBe('cancelled');
     await page.locator('.verdict .status', { hasText: 'cancelled' }).waitFor();
     await tabTo(page, 'Run again');
     await page.keyboard.press('Enter');
     await page.waitForURL((url) => !url.pathname.endsWith(id));
+    expect(problems).toEqual([]);
+  });
+
+  test('links and Back keep the namespace that an administrator chose', async () => {
+    const { page, problems } = await open('/studio/runs');
+    const namespace = page.getByLabel('Namespace');
+    const own = await namespace.inputValue();
+    await namespace.fill('another');
+    await namespace.press('Enter');
+    await page.waitForURL(/runs\?namespace=another/);
+    const [tab] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page
+        .getByRole('link', { name: 'Plugins', exact: true })
+        .first()
+        .click({ modifiers: ['Control'] }),
+    ]);
+    await tab.waitForURL(/plugins\?namespace=another/);
+    await page.goBack();
+    await expect.poll(() => page.getByLabel('Namespace').inputValue()).toBe(own);
+    expect(new URL(page.url()).search).toBe('');
+    await page.goForward();
+    await expect.poll(() => page.getByLabel('Namespace').inputValue()).toBe('another');
     expect(problems).toEqual([]);
   });
 
