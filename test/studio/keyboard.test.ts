@@ -69,6 +69,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the studio without a mouse'
     await page.keyboard.press('Enter');
     await page.waitForURL(/deliveries\/[\w-]+$/);
     await page.getByRole('heading', { name: 'Attempts' }).or(page.getByText('Headers')).first().waitFor();
+    await page.getByRole('list', { name: 'Log of the delivery' }).waitFor();
     const opened = page.url();
     await tabTo(page, 'Replay');
     await page.keyboard.press('Enter');
