@@ -18,7 +18,7 @@ const FOCUSED = `(() => {
 })()`;
 
 /** Presses Tab until the element with this text or label has the focus. Each element on the way must show its focus. */
-async function tabTo(page: Page, text: string | RegExp, key = 'Tab'): Promise<void> {
+async function tabTo(page: Page, text: string | RegExp, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
   const passed: string[] = [];
   for (let tabs = 0; tabs < MAX_TABS; tabs++) {
     await page.keyboard.press(key);
@@ -69,6 +69,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the studio without a mouse'
     await page.keyboard.press('Enter');
     await page.waitForURL(/deliveries\/[\w-]+$/);
     await page.getByRole('heading', { name: 'Attempts' }).or(page.getByText('Headers')).first().waitFor();
+    await page.getByRole('list', { name: 'Log of the delivery' }).waitFor();
     const opened = page.url();
     await tabTo(page, 'Replay');
     await page.keyboard.press('Enter');
@@ -99,6 +100,29 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the studio without a mouse'
     await tabTo(page, 'Run again');
     await page.keyboard.press('Enter');
     await page.waitForURL((url) => !url.pathname.endsWith(id));
+    expect(problems).toEqual([]);
+  });
+
+  test('links and Back keep the namespace that an administrator chose', async () => {
+    const { page, problems } = await open('/studio/runs');
+    const namespace = page.getByLabel('Namespace');
+    const own = await namespace.inputValue();
+    await namespace.fill('another');
+    await namespace.press('Enter');
+    await page.waitForURL(/runs\?namespace=another/);
+    const [tab] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page
+        .getByRole('link', { name: 'Plugins', exact: true })
+        .first()
+        .click({ modifiers: ['Control'] }),
+    ]);
+    await tab.waitForURL(/plugins\?namespace=another/);
+    await page.goBack();
+    await expect.poll(() => page.getByLabel('Namespace').inputValue()).toBe(own);
+    expect(new URL(page.url()).search).toBe('');
+    await page.goForward();
+    await expect.poll(() => page.getByLabel('Namespace').inputValue()).toBe('another');
     expect(problems).toEqual([]);
   });
 

@@ -144,6 +144,28 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'lists of the studio', () =>
     expect((await resumed).url()).toContain('/deliveries/stream');
   });
 
+  test('the selected delivery stays selected when another one arrives above it', async () => {
+    const { page } = await open('/studio/deliveries?pluginId=%40acme%2Forders');
+    await page.getByRole('button', { name: 'Pause (live)' }).waitFor();
+    const [first] = await deliver(1);
+    await expect.poll(async () => (await rowIds(page))[0]).toBe(first);
+    await page.getByRole('listbox', { name: 'Deliveries' }).focus();
+    const [second] = await deliver(1);
+    await expect.poll(async () => (await rowIds(page))[0]).toBe(second);
+    expect(await page.locator('.row[aria-selected=true]').getAttribute('id')).toBe(`row-${first}`);
+    await page.keyboard.press('r');
+    await page.getByText(`Delivery ${first} is replayed.`).waitFor();
+  });
+
+  test('two text filters typed one after the other both take effect', async () => {
+    const { page } = await open('/studio/deliveries');
+    await page.locator('.row').first().waitFor();
+    await page.getByLabel('Plugin', { exact: true }).fill('@acme/orders');
+    await page.getByLabel('Event', { exact: true }).fill('created');
+    await page.waitForURL((url) => url.search.includes('event=created'));
+    expect(new URL(page.url()).searchParams.get('pluginId')).toBe('@acme/orders');
+  });
+
   test('a delivery that arrives while the page opens is shown', async () => {
     const { page } = await open('/studio/');
     // The list is read, and the delivery arrives before its stream begins.

@@ -3,7 +3,8 @@ let shown: readonly string[] = [];
 
 /** Remembers the rows of a list, for the links between the details of its rows. */
 export function rememberList(hrefs: readonly string[]): void {
-  shown = hrefs;
+  // While the next screen loads, the list is still rendered, but without the filters of its address.
+  if (hrefs[0]?.startsWith(`${location.pathname.replace(/\/$/, '')}/`)) shown = hrefs;
 }
 
 /** Links to the previous and next row of the list from which this page was opened. */
