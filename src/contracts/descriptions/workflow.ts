@@ -73,7 +73,7 @@ export const WORKFLOW_DESCRIPTIONS: Descriptions = {
   inputs: 'JSON Schema (2020-12) of the input.',
   signals: 'JSON Schemas (2020-12) of the payloads of signals, by name.',
   signalApprovers: 'Who may send a signal, by its name.',
-  'signalApprovers.roles': 'Roles of which the sender needs one, or a higher one.',
+  'signalApprovers.*.roles': 'Roles of which the sender needs one, or a higher one.',
   on: 'Triggers of the workflow.',
   'on.manual': 'Whether it may be started manually.',
   'on.schedule': 'Schedules that start it.',

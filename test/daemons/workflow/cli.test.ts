@@ -112,9 +112,14 @@ test('workflows rerun: shows what is reused, and takes another input', async () 
   const { it, svc, result } = await setUp();
   const run = await result('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": false}');
   await it.until(run.id, 'succeeded');
-  const from = ['workflows', 'rerun', run.id, '--from', 'main.set', '--input', '{"n": 5, "gate": false}'];
+  const kept = await svc('workflows', 'rerun', run.id, '--from', 'main.set', '--dry-run');
+  expect(kept.stdout).toMatch(/^Reused: main\.gate\nRuns again: main\.set\n/);
+  const input = ['--input', '{"n": 5, "gate": false}'];
+  const decided = await svc('workflows', 'rerun', run.id, '--from', 'main.set', ...input, '--dry-run');
+  expect([decided.code, decided.stderr]).toEqual([1, expect.stringContaining('The approval "main.gate"')]);
+  const from = ['workflows', 'rerun', run.id, '--from', 'main.gate', ...input];
   const shown = await svc(...from, '--dry-run');
-  expect(shown.stdout).toMatch(/^Reused: main\.gate\nRuns again: main\.set\n/);
+  expect(shown.stdout).toMatch(/^Reused: nothing\nRuns again: main\.gate, main\.set\n/);
   const again = await result(...from);
   expect((await it.until(again.id, 'succeeded')).output).toEqual({ v: 10 });
   const refused = await svc('workflows', 'rerun', run.id, '--from', 'main.none', '--dry-run');

@@ -67,11 +67,12 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'accepting on PostgreSQL
     const added = 20 * DELIVERIES;
     await expect.poll(async () => (await scans()).map((table) => table.added)).toEqual([added, added]);
     const [deliveries, bodies] = await scans();
-    // Creating the indexes scanned the empty tables, also for the one that a later migration drops.
+    // Creating the indexes scanned the empty tables, also for the one that a later migration drops. The index that is
+    // built beside running nodes took two scans.
     const indexes = await reader.sql<{ count: number }>(
       `select count(*) as count from pg_indexes where schemaname = 'svc' and tablename = 'delivery'`,
     );
-    expect(deliveries!.scans).toBeLessThanOrEqual(indexes.rows[0]!.count + 1);
+    expect(deliveries!.scans).toBeLessThanOrEqual(indexes.rows[0]!.count + 2);
     expect(bodies!.scans).toBeLessThanOrEqual(1);
   });
 });

@@ -22,7 +22,7 @@ const accept = async ({ store }: ReturnType<typeof open>, requestId: string): Pr
 
 test.skipIf(!POSTGRES_PROGRAMS)(
   'a base backup and the archived log restore the platform as of a point in time',
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async () => {
     const archive = await tempDir();
     await chmod(archive, 0o777);
@@ -40,14 +40,14 @@ test.skipIf(!POSTGRES_PROGRAMS)(
     await server.run('delete from svc.webhook_secret; select pg_switch_wal()');
     const archived = `select pg_walfile_name(pg_current_wal_lsn()) > last_archived_wal and failed_count = 0
       and last_archived_wal >= (select max(name) from pg_ls_waldir() where name ~ '^[0-9A-F]{24}$' and name < pg_walfile_name(pg_current_wal_lsn())) as done from pg_stat_archiver`;
-    await expect.poll(async () => (await server.run(archived)).rows[0].done, { timeout: 30_000 }).toBe(true);
+    await expect.poll(async () => (await server.run(archived)).rows[0].done, { timeout: 60_000 }).toBe(true);
     await server.stop();
 
     const restored = await PostgresServer.recover(base, archive, 'noon');
     atEnd(() => restored.remove());
     await expect
       .poll(async () => (await restored.run('select pg_is_in_recovery() as is')).rows[0].is, {
-        timeout: 30_000,
+        timeout: 60_000,
       })
       .toBe(false);
     const copy = open(restored.url());

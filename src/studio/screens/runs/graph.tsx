@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
+import type * as GraphLayout from './graph-layout.ts';
 import type { GraphNode, RunGraph } from './graph-of.ts';
 
 interface GraphProps {
@@ -9,7 +10,7 @@ interface GraphProps {
   onSelect: (stepId: string) => void;
 }
 
-type LayoutModule = typeof import('./graph-layout.ts');
+type LayoutModule = typeof GraphLayout;
 
 /** Jobs, steps and child runs of a run, connected by their dependencies. The layout library is loaded on first use. */
 export function Graph({ graph, selected, onSelect }: GraphProps) {
