@@ -1,11 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Trace, TraceSpan } from '../../src/contracts/index.ts';
 import { createPlatform, type Platform } from '../support/platform.ts';
-import { emptyPostgres, POSTGRES_PROGRAMS } from '../support/postgres.ts';
+import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../support/postgres.ts';
 import { startStockApi, tracedConfig, writeTracedProject } from '../support/traced-project.ts';
 
 const POLL = { timeout: 30_000, interval: 300 };
-const STORES = POSTGRES_PROGRAMS ? (['SQLite', 'PostgreSQL'] as const) : (['SQLite'] as const);
 /** Number of spans once the job and the run have ended. */
 const WHOLE = 17;
 
@@ -18,16 +17,16 @@ interface Started {
   viewerOf(namespace: string): Promise<(traceId: string) => Promise<Response>>;
 }
 
-async function start(store: (typeof STORES)[number]): Promise<Started> {
+async function start(onPostgres: boolean): Promise<Started> {
   const api = await startStockApi();
-  const remote = store === 'PostgreSQL' ? { store: { url: await emptyPostgres() } } : {};
+  const remote = onPostgres ? { store: { url: await emptyPostgres() } } : {};
   const platform = await createPlatform({ ...tracedConfig(api.host), ...remote });
   onTestFinished(async () => {
     await platform.dispose();
     api.close();
   });
   await writeTracedProject(platform.folder, api.host);
-  if (store === 'PostgreSQL') await platform.svc('migrate', '--yes');
+  if (onPostgres) await platform.svc('migrate', '--yes');
   const url = await platform.up();
   const svc = async (...args: string[]) => {
     const { exitCode, envelope } = await platform.svc(...args);
@@ -74,9 +73,14 @@ function paths({ spans }: Trace): string[] {
   return spans.map((span) => `${path(span)} ${span.name}`);
 }
 
-describe.each(STORES)('with %s', (store) => {
+describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'traces on PostgreSQL' : POSTGRES_MISSING, () =>
+  describeTraces(true),
+);
+describe('traces on SQLite', () => describeTraces(false));
+
+function describeTraces(onPostgres: boolean): void {
   test('a trace joins a delivery with its verdict, handler, calls, job, run and steps', async () => {
-    const { deliver, trace, platform } = await start(store);
+    const { deliver, trace, platform } = await start(onPostgres);
     const { traceId, webhookId } = await deliver('o-1');
     await expect
       .poll(async () => (await trace(traceId)).spans.filter(({ status }) => status === 'ok').length, POLL)
@@ -121,7 +125,7 @@ describe.each(STORES)('with %s', (store) => {
   }, 120_000);
 
   test('a caller sees the parts of its namespace only, and an unknown trace is 404', async () => {
-    const { deliver, trace, viewerOf } = await start(store);
+    const { deliver, trace, viewerOf } = await start(onPostgres);
     const theirs = await deliver('o-2', 'acme');
     await expect
       .poll(async () => (await trace(theirs.traceId, 'acme')).spans.length, POLL)
@@ -138,4 +142,4 @@ describe.each(STORES)('with %s', (store) => {
     }
     expect((await read(`${theirs.traceId}?limit=0`)).status).toBe(400);
   }, 120_000);
-});
+}

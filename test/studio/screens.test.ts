@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { axeViolations, BROWSER_MISSING, type Studio, startStudio } from './support/studio.ts';
+import { axeViolations, BROWSER_MISSING, pageFaults, type Studio, startStudio } from './support/studio.ts';
 
 describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
   let studio: Studio;
@@ -43,12 +43,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
           await expect.poll(() => page.locator('.state:not(.empty)').count()).toBe(0);
           const title = await page.locator('h1').allTextContents();
           expect([path, title.length, await page.locator('main').count()]).toEqual([path, 1, 1]);
-          const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-          const found = [
-            ...(await axeViolations(page)),
-            ...(overflow > 0 ? [`${overflow} px too wide`] : []),
-          ];
-          problems.push(...found.map((each) => `${path}: ${each}`));
+          problems.push(...(await pageFaults(page)).map((fault) => `${path}: ${fault}`));
         }
         expect(problems).toEqual([]);
         await context.close();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startStockApi, tracedConfig, writeTracedProject } from '../support/traced-project.ts';
-import { axeViolations, BROWSER_MISSING, type Studio, startStudio } from './support/studio.ts';
+import { BROWSER_MISSING, pageFaults, type Studio, startStudio } from './support/studio.ts';
 
 const POLL = { timeout: 30_000, interval: 300 };
 
@@ -35,12 +35,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'traces and events in the st
           await page.goto(studio.url + path);
           await page.locator('h1').first().waitFor();
           await expect.poll(() => page.locator('.state:not(.empty):not(.failure)').count()).toBe(0);
-          const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-          const found = [
-            ...(await axeViolations(page)),
-            ...(overflow > 0 ? [`${overflow} px too wide`] : []),
-          ];
-          problems.push(...found.map((each) => `${path}: ${each}`));
+          problems.push(...(await pageFaults(page)).map((fault) => `${path}: ${fault}`));
         }
         expect(problems).toEqual([]);
         await context.close();

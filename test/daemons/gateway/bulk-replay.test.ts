@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   type CallInput,
   getDelivery,
@@ -12,21 +12,12 @@ import { createClient } from '../../../src/http/index.ts';
 import type { KeyValueStore } from '../../../src/store/ports/index.ts';
 import { ADMIN_TOKEN, deliver, OTHER_TOKEN, type TestGateway } from '../../support/gateway.ts';
 import { createKillableGateway } from '../../support/gateway-process.ts';
-import { migratedPostgres } from '../../support/migrated-postgres.ts';
-import { POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
+import { describeOnStores } from '../../support/stores.ts';
 import { eventually, SENDERS, secretOf, send, startSenders } from '../../support/webhook-senders.ts';
 
 type Body = CallInput<typeof replayDeliveries>['body'];
 
 const POLL = { timeout: 30_000, interval: 20 };
-
-const STORES: Record<string, { missing?: string; config(): Promise<object> }> = {
-  SQLite: { config: async () => ({}) },
-  PostgreSQL: {
-    ...(POSTGRES_PROGRAMS ? {} : { missing: POSTGRES_MISSING }),
-    config: async () => ({ store: { url: await migratedPostgres() } }),
-  },
-};
 
 /** A gateway with failed deliveries, whose handlers succeed when they run again. */
 async function withFailed(config: object, ns: readonly string[]) {
@@ -50,8 +41,9 @@ async function replayed(gateway: Pick<TestGateway, 'call'>): Promise<string[]> {
   return items.flatMap(({ replayOf }) => replayOf ?? []);
 }
 
-for (const [name, { missing, config }] of Object.entries(STORES))
-  describe.skipIf(missing)(missing ?? `bulk replays on ${name}`, { timeout: 120_000 }, () => {
+describeOnStores(
+  'bulk replays',
+  (config) => {
     test('a dry run counts, changes nothing, and pins what the replay includes', async () => {
       const { gateway, secret, ids } = await withFailed(await config(), ['a', 'b', 'c', 'd', 'e']);
       const body: Body = { status: ['failed', 'dead'], pluginId: 'senders' as never };
@@ -168,4 +160,6 @@ for (const [name, { missing, config }] of Object.entries(STORES))
       }
       expect((await replayed({ call })).toSorted()).toEqual(ids.toSorted());
     });
-  });
+  },
+  { timeout: 120_000 },
+);

@@ -1,39 +1,30 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { countDeliveries, listDeliveries } from '../../../src/contracts/index.ts';
 import { hours } from '../../../src/kit/time/duration.ts';
-import { migratedPostgres } from '../../support/migrated-postgres.ts';
-import { POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
+import { describeOnStores } from '../../support/stores.ts';
 import { secretOf, send, startSenders } from '../../support/webhook-senders.ts';
 
 const HOUR = hours(1);
-const STORES: Record<string, () => Promise<Record<string, unknown>>> = {
-  SQLite: async () => ({}),
-  PostgreSQL: async () => ({ store: { url: await migratedPostgres() } }),
-};
+describeOnStores('counts of deliveries', (config) => {
+  test('deliveries are counted per hour with failures and refusals, and listed up to a time', async () => {
+    const gateway = await startSenders({ config: await config() });
+    const secret = await secretOf(gateway, 'sync');
+    await send(gateway, 'sync', secret, { id: 1 });
+    await send(gateway, 'sync', secret, { id: 2, n: 'f', failTimes: 1 });
+    await send(gateway, 'sync', `${secret}x`, { id: 3 });
+    const { items, totals } = await gateway.call(countDeliveries, {});
+    expect(items).toHaveLength(24);
+    expect(totals).toEqual({ total: 3, open: 0, succeeded: 1, failed: 1, unhandled: 1 });
+    const [busy] = items.filter(({ total }) => total > 0);
+    expect(busy!.hour % HOUR).toBe(0);
 
-for (const [name, config] of Object.entries(STORES)) {
-  const isMissing = name === 'PostgreSQL' && !POSTGRES_PROGRAMS;
-  describe.skipIf(isMissing)(isMissing ? POSTGRES_MISSING : name, () => {
-    test('deliveries are counted per hour with failures and refusals, and listed up to a time', async () => {
-      const gateway = await startSenders({ config: await config() });
-      const secret = await secretOf(gateway, 'sync');
-      await send(gateway, 'sync', secret, { id: 1 });
-      await send(gateway, 'sync', secret, { id: 2, n: 'f', failTimes: 1 });
-      await send(gateway, 'sync', `${secret}x`, { id: 3 });
-      const { items, totals } = await gateway.call(countDeliveries, {});
-      expect(items).toHaveLength(24);
-      expect(totals).toEqual({ total: 3, open: 0, succeeded: 1, failed: 1, unhandled: 1 });
-      const [busy] = items.filter(({ total }) => total > 0);
-      expect(busy!.hour % HOUR).toBe(0);
-
-      const listed = await gateway.call(listDeliveries, {});
-      const last = listed.items[0]!.receivedAt;
-      const until = await gateway.call(listDeliveries, { query: { until: last + 1, limit: 2 } });
-      expect(until.items).toEqual(listed.items.slice(0, 2));
-      expect((await gateway.call(listDeliveries, { query: { until: busy!.hour } })).items).toEqual([]);
-      await expect(
-        gateway.call(countDeliveries, { query: { from: last, to: last - HOUR } }),
-      ).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
-    });
+    const listed = await gateway.call(listDeliveries, {});
+    const last = listed.items[0]!.receivedAt;
+    const until = await gateway.call(listDeliveries, { query: { until: last + 1, limit: 2 } });
+    expect(until.items).toEqual(listed.items.slice(0, 2));
+    expect((await gateway.call(listDeliveries, { query: { until: busy!.hour } })).items).toEqual([]);
+    await expect(
+      gateway.call(countDeliveries, { query: { from: last, to: last - HOUR } }),
+    ).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
   });
-}
+});

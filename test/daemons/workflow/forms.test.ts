@@ -1,23 +1,12 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { decideApproval, startRun } from '../../../src/contracts/index.ts';
 import { createClient, serviceHeaders } from '../../../src/http/index.ts';
 import { seconds } from '../../../src/kit/time/duration.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
-import { migratedPostgres } from '../../support/migrated-postgres.ts';
-import { POSTGRES_PROGRAMS } from '../../support/postgres.ts';
+import { describeOnStores } from '../../support/stores.ts';
 import { startCode } from './support/code.ts';
+import { FORM } from './support/form.ts';
 import { asDefinition, cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
-
-const FORM = {
-  type: 'object',
-  properties: {
-    region: { type: 'string', enum: ['eu', 'us'] },
-    amount: { type: 'integer', minimum: 1 },
-    note: { type: 'string', default: 'none' },
-  },
-  required: ['region', 'amount'],
-  additionalProperties: false,
-};
 
 const ask = (input: object) => ({
   steps: [
@@ -44,14 +33,7 @@ function answer(
   return client.call(decideApproval, { params, body } as never, { headers });
 }
 
-const STORES = [
-  ['SQLite', async () => ({})],
-  ...(POSTGRES_PROGRAMS
-    ? [['PostgreSQL', async () => ({ store: { url: await migratedPostgres() } })] as const]
-    : []),
-] as Array<[string, () => Promise<Record<string, unknown>>]>;
-
-describe.each(STORES)('forms of approvals on %s', (_name, config) => {
+describeOnStores('forms of approvals', (config) => {
   test('the waiting step shows form, approvers and expiry; checked data is its output', async () => {
     const it = await startWorkflow({ config: await config() });
     const approvers = { roles: ['editor'] };

@@ -1,30 +1,12 @@
-import { describe, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { sendSignal } from '../../../src/contracts/index.ts';
 import { createClient, serviceHeaders } from '../../../src/http/index.ts';
 import { seconds } from '../../../src/kit/time/duration.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
-import { migratedPostgres } from '../../support/migrated-postgres.ts';
-import { POSTGRES_PROGRAMS } from '../../support/postgres.ts';
+import { describeOnStores } from '../../support/stores.ts';
 import { startCode } from './support/code.ts';
+import { FORM } from './support/form.ts';
 import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
-
-const FORM = {
-  type: 'object',
-  properties: {
-    region: { type: 'string', enum: ['eu', 'us'] },
-    amount: { type: 'integer', minimum: 1 },
-    note: { type: 'string', default: 'none' },
-  },
-  required: ['region', 'amount'],
-  additionalProperties: false,
-};
-
-const STORES = [
-  ['SQLite', async () => ({})],
-  ...(POSTGRES_PROGRAMS
-    ? [['PostgreSQL', async () => ({ store: { url: await migratedPostgres() } })] as const]
-    : []),
-] as Array<[string, () => Promise<Record<string, unknown>>]>;
 
 const paidSteps = (rules: object, wait = 0) => [
   ...(wait ? [{ id: 'first', uses: 'wait', with: { ms: wait } }] : []),
@@ -45,7 +27,7 @@ function send(
   return client.call(sendSignal, { params, body: { payload } } as never, { headers });
 }
 
-describe.each(STORES)('forms of signals on %s', (_name, config) => {
+describeOnStores('forms of signals', (config) => {
   test('the waiting step shows form, senders and expiry; checked data is its payload', async () => {
     const it = await startWorkflow({ config: await config() });
     const approvers = { roles: ['editor'] };

@@ -154,6 +154,12 @@ export async function axeViolations(page: Page): Promise<string[]> {
   return results.violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
 }
 
+/** Returns what axe finds on the page, and by how much the page is wider than the window. */
+export async function pageFaults(page: Page): Promise<string[]> {
+  const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+  return [...(await axeViolations(page)), ...(overflow > 0 ? [`${overflow} px too wide`] : [])];
+}
+
 let source: Promise<string> | undefined;
 function axeSource(): Promise<string> {
   source ??= import('node:fs/promises').then(({ readFile }) => readFile(AXE, 'utf8'));
