@@ -37,6 +37,7 @@ export * from './plugin-services.ts';
 export * from './role.ts';
 export * from './routes.ts';
 export * from './run-actions.ts';
+export * from './run-decisions.ts';
 export * from './run-labels.ts';
 export * from './schedules.ts';
 export * from './state.ts';

@@ -5,7 +5,7 @@ import { Role, RoleNamespace } from './role.ts';
 /** An http or https URL. */
 export const HttpUrl = z.url({ protocol: /^https?$/, abort: true });
 
-/** Returns whether nobody between the gateway and the server can change an answer of this URL. */
+/** Returns whether answers of this URL are protected from changes on the network: by HTTPS, or on loopback. */
 export function isTamperProof(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'https:' || /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
