@@ -9,9 +9,10 @@ const FOLDERS = {
   http: ['contracts', 'kit'],
   // The runner hands handlers the context whose types the SDK declares.
   plugins: ['contracts', 'kit', 'store/ports', 'sdk'],
+  webhooks: ['contracts', 'kit'],
   agent: ['contracts', 'kit', 'http', 'plugins'],
-  daemons: ['contracts', 'kit', 'store', 'http', 'plugins'],
-  testing: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons'],
+  daemons: ['contracts', 'kit', 'store', 'http', 'plugins', 'webhooks'],
+  testing: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'webhooks', 'agent', 'daemons'],
   // It knows the processes of the services, not their code.
   supervisor: [
     ...['contracts', 'kit', 'http', 'plugins/index.ts'],
@@ -20,7 +21,10 @@ const FOLDERS = {
     ...['daemons/node-flags.ts'],
   ],
   studio: ['contracts'],
-  cli: ['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'agent', 'daemons', 'supervisor', 'testing'],
+  cli: [
+    ...['contracts', 'sdk', 'kit', 'store', 'http', 'plugins', 'webhooks', 'agent', 'daemons'],
+    ...['supervisor', 'testing'],
+  ],
 };
 
 const SERVICES = ['gateway', 'marketplace', 'rest', 'state', 'workflow'];

@@ -2,30 +2,11 @@ import { z } from 'zod';
 import { HandlerRef } from './handler-ref.ts';
 import { EventName } from './ids.ts';
 import { LIMITS } from './limits.ts';
+import { ReceiveOptions } from './webhook-answers.ts';
+import { WebhookAuthConfig } from './webhook-auth.ts';
 
 const PositiveInt = z.number().int().positive();
 const DotPath = z.string().min(1).max(256);
-
-/** Method by which a webhook authenticates its sender. @spec Webhook declaration: WebhookAuthConfig */
-export const WebhookAuthConfig = z.discriminatedUnion('type', [
-  z.strictObject({ type: z.literal('secret'), header: z.string().min(1) }),
-  z.strictObject({
-    type: z.literal('hmac'),
-    header: z.string().min(1),
-    algorithm: z.literal('sha256').default('sha256'),
-    prefix: z.string().default(''),
-    encoding: z.enum(['hex', 'base64']).default('hex'),
-  }),
-  z.strictObject({ type: z.literal('custom'), validator: HandlerRef }),
-  // This variant extends the spec with the documented signature schemes of common providers.
-  z.strictObject({
-    type: z.literal('provider'),
-    provider: z.enum(['github', 'stripe', 'slack', 'shopify', 'standard-webhooks']),
-    /** Maximum difference between the gateway's clock and a signed timestamp, in either direction. */
-    toleranceSeconds: PositiveInt.max(3600).default(LIMITS.webhookToleranceSeconds),
-  }),
-]);
-export type WebhookAuthConfig = z.infer<typeof WebhookAuthConfig>;
 
 /**
  * Reply to a challenge request, by which a sender verifies the URL of the webhook. @spec Webhook declaration:
@@ -64,6 +45,7 @@ export const WebhookHandlerDecl = z
     handler: HandlerRef,
     description: z.string().optional(),
     auth: WebhookAuthConfig,
+    ...ReceiveOptions,
     multi: z.boolean().default(false),
     async: z.boolean().default(false),
     challenge: ChallengeConfig.optional(),

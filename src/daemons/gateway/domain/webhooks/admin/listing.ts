@@ -69,7 +69,7 @@ export class WebhookListing {
 function authOf(auth: WebhookAuthConfig) {
   if (auth.type === 'provider') return { auth: auth.type, provider: auth.provider };
   if (auth.type === 'secret') return { auth: auth.type, header: auth.header };
-  if (auth.type === 'custom') return { auth: auth.type };
+  if (auth.type !== 'hmac') return { auth: auth.type };
   const { type, header, prefix, encoding } = auth;
   return { auth: type, header, prefix, encoding };
 }

@@ -1,5 +1,5 @@
 import { createHash, createHmac, type KeyObject } from 'node:crypto';
-import type { WebhookAuthConfig } from '../../../../../contracts/index.ts';
+import { LIMITS, type WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { REPEATED, singleHeader } from '../../raw-headers.ts';
 import type { VerificationKey } from './verification-key.ts';
 
@@ -59,7 +59,8 @@ export function schemeOf(auth: SharedSecretAuth): Scheme {
 function createScheme(auth: SharedSecretAuth): Scheme {
   if (auth.type === 'secret') return secretScheme(auth.header);
   if (auth.type === 'hmac') return bodyScheme(auth);
-  const { provider, toleranceSeconds } = auth;
+  if (auth.type !== 'provider') throw new Error(`The type ${auth.type} is not supported.`);
+  const { provider, toleranceSeconds = LIMITS.webhookToleranceSeconds } = auth;
   switch (provider) {
     case 'github':
       return bodyScheme({ header: 'x-hub-signature-256', prefix: 'sha256=', encoding: 'hex' });
@@ -71,6 +72,8 @@ function createScheme(auth: SharedSecretAuth): Scheme {
       return stripeScheme(toleranceSeconds);
     case 'standard-webhooks':
       return standardScheme(toleranceSeconds);
+    default:
+      throw new Error(`The provider ${provider} is not supported.`);
   }
 }
 

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+
+/** Format in which a webhook receives its body. */
+export const BodyFormat = z.enum(['json', 'form', 'multipart', 'xml', 'text', 'raw']);
+export type BodyFormat = z.infer<typeof BodyFormat>;
+
+/** A media type, such as `application/json`. The parameters of the request's media type are ignored. */
+export const MediaType = z
+  .string()
+  .max(128)
+  .regex(
+    /^[a-z0-9][a-z0-9!#$&^_.+-]*\/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]*)$/,
+    'must be a media type such as "application/json"',
+  );
+
+/** Response to an accepted delivery, for senders that require a certain one. */
+export const AcceptedReply = z.strictObject({
+  status: z.number().int().min(200).max(299).default(200),
+  contentType: z.string().max(128).optional(),
+  body: z
+    .string()
+    .max(16 * 1024)
+    .default(''),
+});
+export type AcceptedReply = z.infer<typeof AcceptedReply>;
+
+/** Fields of a webhook's declaration that extend the spec for senders of other formats. docs/webhooks.md "Bodies" */
+export const ReceiveOptions = {
+  /** Format of the body. Default: that of the provider's entry in the catalogue, or `json`. */
+  body: BodyFormat.optional(),
+  /** Accepted media types. Checked only if `body` or this list is declared, or if the provider's entry has a list. */
+  contentTypes: z.array(MediaType).min(1).max(16).optional(),
+  /** `handler`: the `{status, headers, body}` that the handler of a sync webhook returns is the response. */
+  reply: z.enum(['platform', 'handler']).optional(),
+  /** Time after which a sync delivery is answered as accepted, while its handler continues. */
+  ackAfterMs: z.number().int().min(100).max(60_000).optional(),
+};

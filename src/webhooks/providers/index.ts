@@ -1,0 +1,17 @@
+import type { ProviderId } from '../../contracts/index.ts';
+import { github } from './github.ts';
+import type { Provider } from './provider.ts';
+
+export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
+
+/** Catalogue of providers, in the order of their ids. */
+export const PROVIDERS: readonly Provider[] = [github];
+
+const BY_ID = new Map(PROVIDERS.map((provider) => [provider.id, provider]));
+
+/** Returns the entry of a provider. */
+export function providerOf(id: ProviderId): Provider {
+  const provider = BY_ID.get(id);
+  if (!provider) throw new Error(`The catalogue has no entry for ${id}.`);
+  return provider;
+}
