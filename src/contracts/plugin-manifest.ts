@@ -50,7 +50,8 @@ export const Permissions = z.strictObject({
       state: z.boolean().default(true),
       cache: z.boolean().default(true),
       dispatch: z.boolean().default(false),
-      childProcess: z.boolean().default(false),
+      /** `sandboxed` allows programs only inside bubblewrap or a container. Elsewhere the plugin does not start. */
+      childProcess: z.union([z.boolean(), z.literal('sandboxed')]).default(false),
       storage: z.boolean().default(false),
       llm: z.boolean().default(false),
       embeddings: z.boolean().default(false),

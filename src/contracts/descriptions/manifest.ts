@@ -19,7 +19,8 @@ const permissions: Descriptions = {
   'platform.state': 'Durable values: `ctx.state`.',
   'platform.cache': 'Values with a TTL: `ctx.cache`.',
   'platform.dispatch': 'Calls to /internal/dispatch from a container.',
-  'platform.childProcess': 'Starting programs: counts as full access.',
+  'platform.childProcess':
+    'Starting programs: `true` counts as full access; `"sandboxed"` allows it only inside bubblewrap or a container, and elsewhere refuses to start the plugin.',
   'platform.storage': 'Objects: `ctx.storage`.',
   'platform.llm': 'Language models: `ctx.llm`.',
   'platform.embeddings': 'Embedding models: `ctx.embeddings`.',

@@ -134,7 +134,7 @@ export function bwrapArgs(
   permissions: Permissions,
   root: string,
 ): string[] {
-  const childProcesses = permissions.platform?.childProcess === true;
+  const childProcesses = Boolean(permissions.platform?.childProcess);
   return [
     ...isolation(probe.variant, hasRawNetwork(permissions)),
     ...(hasRawNetwork(permissions) ? NETWORK_FILES.flatMap((path) => readOnly(path)) : []),

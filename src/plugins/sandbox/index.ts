@@ -4,6 +4,7 @@ export { type GuardedPaths, projectSecrets, userSecrets } from './guarded-paths.
 export {
   type Launch,
   type LaunchInput,
+  needsKernelSandbox,
   prepareLaunch,
   type SandboxInForce,
   type SandboxMode,

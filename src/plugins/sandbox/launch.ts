@@ -109,6 +109,7 @@ const unavailable = (error: unknown): SandboxStatus => ({
 export async function prepareLaunch(input: LaunchInput): Promise<Launch> {
   const { root, permissions, memoryMb } = input;
   const chosen = await chosenFor(input);
+  requireKernelSandbox(chosen, permissions);
   const grants = await resolveGrants(input);
   requireWritable(grants.write);
   const node = [...nodeFlags(grants, permissions, memoryMb), realpathSync(entryFile('runner'))];
@@ -131,6 +132,19 @@ async function chosenFor({ preference, onSandbox }: LaunchInput): Promise<Chosen
     onSandbox?.(unavailable(error));
     throw error;
   }
+}
+
+/** Rejects plugins that may start programs only in a sandbox of the kernel, if there is none. */
+function requireKernelSandbox(chosen: ChosenSandbox, permissions: Permissions): void {
+  if (chosen.mode === 'bwrap' || permissions.platform?.childProcess !== 'sandboxed') return;
+  throw new PlatformError('SANDBOX_ERROR', needsKernelSandbox(chosen.reason), {
+    details: { reason: chosen.reason },
+  });
+}
+
+/** Message for a plugin whose programs may only run in a sandbox of the kernel. */
+export function needsKernelSandbox(reason: string): string {
+  return `The permission platform.childProcess is "sandboxed", so the plugin runs only inside bubblewrap or a container, and bubblewrap is not in use: ${reason}. Install bubblewrap, or set execution.plugins.<id>.backend to "container".`;
 }
 
 /**

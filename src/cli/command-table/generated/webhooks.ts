@@ -93,4 +93,11 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     example: 'svc webhooks resume github push',
     load: async () => (await import('../../commands/webhooks/resume.ts')).resume,
   },
+  {
+    name: 'webhooks import',
+    summary: 'Make a plugin of the hooks.json of a webhook server (adnanh/webhook)',
+    group: 'Webhooks',
+    example: 'svc webhooks import hooks.json --plugin deploys',
+    load: async () => (await import('../../commands/webhooks/import.ts')).importHooks,
+  },
 ];

@@ -1,7 +1,8 @@
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packageRoot } from '../../../kit/files/paths.ts';
-import { writePlugin } from '../plugins/create.ts';
+import { TEMPLATES } from '../plugins/templates/index.ts';
+import { writePlugin } from '../plugins/write-plugin.ts';
 import { workflowText } from '../workflows/template.ts';
 
 /** Examples that `svc init` can create. The first example is the default. */
@@ -43,5 +44,8 @@ export async function writeExample(
 ): Promise<void> {
   if (example === 'github')
     await cp(join(packageRoot, 'examples', 'plugins', 'github'), folder, { recursive: true });
-  else await writePlugin(folder, example, `my-${example}`, vendor);
+  else {
+    const id = `my-${example}`;
+    await writePlugin(folder, TEMPLATES[example](id), id, vendor);
+  }
 }

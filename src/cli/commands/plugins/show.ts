@@ -78,16 +78,16 @@ function permissionsText(permissions: PluginDetail['permissions']): string {
   const known = Permissions.safeParse(permissions);
   if (!known.success) return JSON.stringify(permissions);
   const { fs, network, env, platform, invoke } = known.data;
-  if (platform?.childProcess)
+  if (platform?.childProcess === true)
     return 'EVERYTHING: it may start other programs, which the sandbox cannot restrict';
-  const granted = Object.entries(platform ?? {}).filter(([, isGranted]) => isGranted === true);
+  const granted = Object.entries(platform ?? {}).filter(([, isGranted]) => Boolean(isGranted));
   const lists: Array<[string, readonly string[]]> = [
     ['reads', fs?.read ?? []],
     ['writes', fs?.write ?? []],
     ['network', network],
     ['environment', env],
     ['invokes', invoke],
-    ['uses', granted.map(([name]) => name)],
+    ['uses', granted.map(([name, value]) => (value === true ? name : `${name} (${value})`))],
   ];
   const parts = lists
     .filter(([, names]) => names.length > 0)

@@ -68,8 +68,10 @@ export function warningsOf(manifest: ManifestV3, authMode: PlatformConfig['auth'
   const { rest } = manifest;
   const warnings: string[] = [];
   const granted = permissionSets(manifest);
-  if (granted.some(({ platform }) => platform?.childProcess))
+  if (granted.some(({ platform }) => platform?.childProcess === true))
     warnings.push('It may start programs, which is full access to this machine.');
+  if (granted.some(({ platform }) => platform?.childProcess === 'sandboxed'))
+    warnings.push('It may start programs inside bubblewrap or a container.');
   if (granted.some(({ network }) => network.includes('*')))
     warnings.push(
       'It may open any network connection, to this machine and its network too.',

@@ -1,6 +1,6 @@
 import { commandTemplate } from './command.ts';
 import { restTemplate } from './rest.ts';
-import { type Template, text } from './template.ts';
+import { type Template, type TemplateParts, text } from './template.ts';
 import { webhookTemplate } from './webhook.ts';
 import { workflowTemplate } from './workflow.ts';
 
@@ -21,11 +21,10 @@ export interface TargetPlatform {
 
 /** Returns all files of a new plugin, by path. */
 export function filesOf(
-  template: TemplateName,
+  { manifest, files, readme }: TemplateParts,
   id: string,
   platform: TargetPlatform,
 ): Record<string, string> {
-  const { manifest, files, readme } = TEMPLATES[template](id);
   return {
     'package.json': json({
       name: id,
