@@ -39,13 +39,15 @@ export const importHooks = defineCommand({
     await requireEmpty(folder);
     await writeOrRemove(folder, pluginParts(hooks), plugin);
     const at = shellWord(relative(context.cwd, folder) || '.');
+    // The platform loads the folders in `plugins` of its project by itself.
+    const link = given === undefined ? [] : [`svc plugins link ${at}`];
     return ok<Imported>({
       id: plugin,
       folder,
       webhooks: hooks.map(({ id, secret, notes }) => ({ event: id, hasSecret: secret !== undefined, notes })),
       leftOut,
       next: [
-        `svc plugins link ${at}`,
+        ...link,
         ...hooks.map(
           ({ id, secret }) =>
             `svc webhooks provision ${plugin} ${id} --namespace-in-url${secret === undefined ? '' : ' --secret-stdin'}`,
