@@ -31,7 +31,7 @@ export {
 } from './not-shared.ts';
 export { readPackageJson } from './package-json.ts';
 export { packFolder, unpackFolder } from './package-stream.ts';
-export { permissionSets } from './permission-sets.ts';
+export { permissionPlaces, permissionSets } from './permission-sets.ts';
 export { relate } from './registry/conflicts-and-dependencies.ts';
 export { findFolders } from './registry/folders.ts';
 export { zodRefs } from './registry/handler-files.ts';
@@ -50,6 +50,7 @@ export { adaptersAskedFor } from './required-adapters.ts';
 export { resolveDependencies } from './sandbox/dependencies.ts';
 export {
   type GuardedPaths,
+  needsKernelSandbox,
   projectSecrets,
   type SandboxInForce,
   type SandboxPreference,

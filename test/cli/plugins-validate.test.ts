@@ -217,3 +217,25 @@ test('no plugin is granted the active config file, whatever its name', async () 
     faults: [expect.objectContaining(fault)],
   });
 });
+
+test('a plugin that may start programs only in a sandbox is invalid where no such sandbox is in use', async () => {
+  const folder = await tempDir();
+  const execution = { worker: { sandbox: 'permission' } };
+  const platform = { childProcess: 'sandboxed' };
+  await writeFiles(folder, {
+    'svc.config.json': { execution },
+    'plugins/hooks/svc.plugin.json': of('hooks', {
+      permissions: { platform },
+      commands: [{ id: 'go', handler: 'h.js#run' }],
+    }),
+    'plugins/hooks/h.js': HANDLER,
+  });
+  const refused = await runSvc(folder, ['plugins', 'validate', 'plugins/hooks', '--json']);
+  expect(refused.json.error).toMatchObject({
+    code: 'SANDBOX_ERROR',
+    details: { faults: [{ path: 'permissions.platform.childProcess' }] },
+  });
+  const plugins = { hooks: { backend: 'container' } };
+  await writeFiles(folder, { 'svc.config.json': { execution: { ...execution, plugins } } });
+  expect((await runSvc(folder, ['plugins', 'validate', 'plugins/hooks', '--json'])).json.ok).toBe(true);
+});

@@ -341,6 +341,24 @@ test.skipIf(!SANDBOXES.includes('bwrap'))(
   },
 );
 
+test('a plugin that may start programs only in a sandbox does not start without bubblewrap', async () => {
+  const { call } = await startBackend({ sandbox: 'permission' });
+  await expect(
+    call('attacks.js#processes', { permissions: { platform: { childProcess: 'sandboxed' } } }),
+  ).rejects.toMatchObject({ code: 'SANDBOX_ERROR', message: expect.stringContaining('"sandboxed"') });
+});
+
+test.skipIf(!SANDBOXES.includes('bwrap'))(
+  'under bubblewrap it starts, and its programs run there',
+  async () => {
+    const { call } = await startBackend({ sandbox: 'bwrap' });
+    const seen = (await call('attacks.js#processes', {
+      permissions: { platform: { childProcess: 'sandboxed' } },
+    })) as { got: string[] };
+    expect(seen.got[0]).toBe('1');
+  },
+);
+
 describe.skipIf(!SANDBOXES.includes('bwrap'))('files in memory under bubblewrap', () => {
   const permissions = { platform: { childProcess: true } };
   const fill = ({ call }: TestBackend, folder: string, megabytes: number) =>

@@ -30,6 +30,7 @@ export interface PluginFault {
     | 'PLUGIN_CONFLICT'
     | 'MISSING_DEPENDENCY'
     | 'CIRCULAR_DEPENDENCY'
+    | 'SANDBOX_ERROR'
   >;
   /** Path in the manifest, such as `webhooks[0].auth`. Empty if the fault concerns the whole plugin. */
   path: string;

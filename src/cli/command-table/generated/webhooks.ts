@@ -94,6 +94,13 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/webhooks/resume.ts')).resume,
   },
   {
+    name: 'webhooks fixture',
+    summary: 'Save a delivery as a test case, without its secrets',
+    group: 'Webhooks',
+    example: 'svc webhooks fixture 01b8dac5-b5c2-7c27-a83c-4825204b1967',
+    load: async () => (await import('../../commands/webhooks/fixture.ts')).fixture,
+  },
+  {
     name: 'webhooks import',
     summary: 'Make a plugin of the hooks.json of a webhook server (adnanh/webhook)',
     group: 'Webhooks',

@@ -10,7 +10,7 @@ import { PluginReferences } from './plugin-references.ts';
 export function checkFolder(
   folder: string,
   context: CommandContext,
-  options: Pick<ValidateOptions, 'manifestNotRun'> = {},
+  options: Pick<ValidateOptions, 'agree' | 'manifestNotRun'> = {},
 ): Promise<ValidatedPlugin> {
   const guarded = guardedBy(context, folder);
   return withDescriber(context, async (describer) => {

@@ -1,8 +1,14 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
+import type { ManifestV3, PlatformConfig } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
-import { type PluginFault, sandboxInForce } from '../../../plugins/index.ts';
+import {
+  needsKernelSandbox,
+  type PluginFault,
+  permissionPlaces,
+  sandboxInForce,
+} from '../../../plugins/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { checkFolder } from './check-folder.ts';
 import { runManifestFlag } from './install-plan.ts';
@@ -30,15 +36,37 @@ export const validate = defineCommand({
     const path = resolve(context.cwd, folder);
     if (!existsSync(path))
       throw invalid(path, [{ code: 'INVALID_MANIFEST', path: '', message: 'the folder does not exist' }]);
-    const { sandbox } = context.platform().config.execution.worker;
-    const { mode, reason } = await sandboxInForce(sandbox);
-    const manifestNotRun = mode === 'bwrap' || runManifest ? undefined : (reason ?? mode);
-    const { plugin, faults } = await checkFolder(path, context, { manifestNotRun });
+    const { execution } = context.platform().config;
+    const { mode, reason } = await sandboxInForce(execution.worker.sandbox);
+    const weakness = mode === 'bwrap' ? undefined : (reason ?? mode);
+    const { plugin, faults } = await checkFolder(path, context, {
+      manifestNotRun: runManifest ? undefined : weakness,
+      agree(manifest) {
+        const missing = weakness === undefined ? [] : sandboxFaults(manifest, execution, weakness);
+        if (missing.length > 0) throw invalid(path, missing);
+      },
+    });
     if (!plugin || faults.length > 0) throw invalid(path, faults);
     return ok({ folder: path, id: plugin.id, version: plugin.version });
   },
   text: ({ id, version }: Validation, style) => `${style.green('valid')} ${id} ${version}`,
 });
+
+/** Returns a fault for each permission that needs a sandbox of the kernel, unless the plugin runs in containers. */
+function sandboxFaults(
+  manifest: ManifestV3,
+  { default: fallback, plugins }: PlatformConfig['execution'],
+  weakness: string,
+): PluginFault[] {
+  if ((plugins[manifest.id]?.backend ?? fallback) === 'container') return [];
+  return permissionPlaces(manifest)
+    .filter(({ permissions }) => permissions.platform?.childProcess === 'sandboxed')
+    .map(({ at }) => ({
+      code: 'SANDBOX_ERROR',
+      path: `${at}.platform.childProcess`,
+      message: needsKernelSandbox(weakness),
+    }));
+}
 
 /** Returns an error that lists one problem per line, each with its path in the manifest. */
 function invalid(folder: string, faults: readonly PluginFault[]): PlatformError {
