@@ -1,11 +1,16 @@
 import type { ProviderId } from '../../contracts/index.ts';
 import { github } from './github.ts';
 import type { Provider } from './provider.ts';
+import { shopify } from './shopify.ts';
+import { slack } from './slack.ts';
+import { standardWebhooks } from './standard-webhooks.ts';
+import { stripe } from './stripe.ts';
+import { svix } from './svix.ts';
 
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
 
 /** Catalogue of providers, in the order of their ids. */
-export const PROVIDERS: readonly Provider[] = [github];
+export const PROVIDERS: readonly Provider[] = [github, shopify, slack, standardWebhooks, stripe, svix];
 
 const BY_ID = new Map(PROVIDERS.map((provider) => [provider.id, provider]));
 
