@@ -6,6 +6,7 @@ import type { Random } from '../../../../../kit/security/random.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { isInside } from '../../../../../plugins/inside.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
+import { receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
 import type { WebhookDelivery } from '../receive/delivery.ts';
 import { deliveryPath } from '../receive/delivery-path.ts';
 import { describeEndpoint } from '../receive/endpoint-name.ts';
@@ -16,12 +17,17 @@ import type { WebhookSecrets } from '../verify/secrets.ts';
 export interface Sample extends SecretKey {
   /** Payload of the sample. If undefined, the sample file that the webhook declares is sent. */
   data: unknown;
+  /** Body of the sample, instead of `data`. */
+  body: Buffer | undefined;
+  contentType: string | undefined;
   headers: Record<string, string>;
   /** IP address of the caller. */
   source: string;
   requestId: string;
   traceId: string;
 }
+
+const JSON_TYPE = 'application/json';
 
 export interface WebhookSamplesDeps {
   targets: WebhookTargets;
@@ -56,20 +62,21 @@ export class WebhookSamples {
   }
 
   /** Sends a sample. Resolves with the response that a sender would get. Throws if the sample cannot be sent. */
-  async send({ data, headers, source, requestId, traceId, ...key }: Sample) {
+  async send({ data, body: given, contentType, headers, source, requestId, traceId, ...key }: Sample) {
     const { pluginId, event, namespaceId } = key;
     const instanceId = key.instanceId === '' ? undefined : key.instanceId;
     const target = this.#deps.targets.require(pluginId, event, instanceId);
-    const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
-    const body = Buffer.from(payload);
+    const body =
+      given ?? (data === undefined ? await declaredSample(target) : Buffer.from(JSON.stringify(data)));
     // Header names are converted to lower case. The generated signature header then replaces a signature header of the
     // caller.
-    const given = Object.entries(headers)
+    const extra = Object.entries(headers)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
       .filter(([name]) => !NOT_SENT.has(name));
-    const isSignedByHand = target.webhook.auth.type === 'custom' && given.length > 0;
+    const isSignedByHand = target.webhook.auth.type === 'custom' && extra.length > 0;
     const signature = isSignedByHand ? {} : await this.#signatureOf(target, key, body);
-    const sent = { 'content-type': 'application/json', ...Object.fromEntries(given), ...signature };
+    const type = contentType ?? sampleType(target);
+    const sent = { 'content-type': type, ...Object.fromEntries(extra), ...signature };
     const {
       status,
       body: answer,
@@ -80,6 +87,7 @@ export class WebhookSamples {
       pluginId,
       event,
       instanceId,
+      method: 'POST',
       url: deliveryPath(key),
       rawHeaders: [...Object.entries(sent).flat(), HEADERS.namespace, namespaceId],
       namespaceInUrl: undefined,
@@ -119,8 +127,14 @@ export class WebhookSamples {
   }
 }
 
+/** Returns the content type of a sample: JSON, or the first concrete type that the webhook accepts. */
+function sampleType({ webhook }: DeclaredWebhook): string {
+  const { contentTypes } = receiveRulesOf(webhook);
+  return contentTypes?.find((type) => !type.includes('*')) ?? JSON_TYPE;
+}
+
 /** Reads the sample file that the manifest declares. The file must be inside the plugin's folder. */
-async function declaredSample({ plugin, webhook }: DeclaredWebhook): Promise<string> {
+async function declaredSample({ plugin, webhook }: DeclaredWebhook): Promise<Buffer> {
   if (webhook.sample === undefined)
     throw new PlatformError(
       'VALIDATION_ERROR',
@@ -132,9 +146,9 @@ async function declaredSample({ plugin, webhook }: DeclaredWebhook): Promise<str
       realpath(join(plugin.root, webhook.sample)),
     ]);
     if (!isInside(root, file)) throw new Error('it is outside of the plugin');
-    const text = await readFile(file, 'utf8');
-    JSON.parse(text);
-    return text;
+    const body = await readFile(file);
+    if (receiveRulesOf(webhook).body.format === 'json') JSON.parse(body.toString('utf8'));
+    return body;
   } catch (error) {
     throw new PlatformError(
       'INVALID_MANIFEST',
