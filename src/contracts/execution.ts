@@ -29,6 +29,10 @@ export const WebhookHostContext = WebhookRequest.extend({
   webhookId: z.string(),
   source: z.string(),
   payload: z.unknown(),
+  /** Content type of the body. Like `raw`, only for webhooks with `body` or `contentTypes`. */
+  contentType: z.string().optional(),
+  /** The body as received, in base64. */
+  raw: z.string().optional(),
   instanceId: z.string().optional(),
 });
 export type WebhookHostContext = z.infer<typeof WebhookHostContext>;

@@ -34,7 +34,9 @@ export const provisionWebhook = endpoint({
     namespaceInUrl: z
       .boolean()
       .optional()
-      .describe('Whether the URL may contain the namespace; default: unchanged, initially false'),
+      .describe(
+        'Whether the URL may contain the namespace; default: unchanged, initially true for providers that cannot send headers',
+      ),
     secret: z
       .string()
       .optional()
@@ -53,8 +55,24 @@ export const provisionWebhook = endpoint({
     secret: z.string().describe('Empty if the request contained the secret, which is never shown again'),
     rotated: z.boolean(),
     requestsPerMinute: z.number().describe('Authenticated deliveries accepted per minute'),
+    namespaceInUrl: z.boolean().describe('Whether the URL contains the namespace'),
   }),
   errors: [...changeErrors, 'CONFLICT'],
+});
+
+/** Accepts one secret that the sender hands over. @spec docs/webhooks.md "Handshakes" */
+export const expectSecret = endpoint({
+  method: 'POST',
+  path: '/api/v1/webhooks/expect-secret',
+  summary: 'Accept one secret that the sender hands over within the next minutes',
+  tags: ['webhooks'],
+  body: z.strictObject({
+    ...target,
+    instanceId: InstanceId.optional(),
+    minutes: z.number().int().min(1).max(60).default(10),
+  }),
+  reply: z.object({ url: z.string(), expiresAt: z.number().describe('Epoch milliseconds') }),
+  errors: changeErrors,
 });
 
 const ProvisionedState = z.object({

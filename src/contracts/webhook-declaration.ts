@@ -35,6 +35,17 @@ export type WebhookRetry = z.infer<typeof WebhookRetry>;
 const asyncOnly = (field: string) =>
   `"${field}" is for async webhooks: the sender of a synchronous one gets the handler's outcome and retries itself. Add "async": true or remove it`;
 
+const SYNC_ONLY = [
+  [
+    'reply',
+    '"reply": "handler" is for synchronous webhooks: the sender of an async one is answered before the handler runs',
+  ],
+  [
+    'ackAfterMs',
+    '"ackAfterMs" is for synchronous webhooks: an async one is answered before its handler runs',
+  ],
+] as const;
+
 /**
  * Declaration of a webhook. Fields that the spec does not define are documented in docs/webhooks.md. @spec Webhook
  * declaration
@@ -87,7 +98,13 @@ export const WebhookHandlerDecl = z
     sample: z.string().min(1).max(512).optional(),
   })
   .superRefine((webhook, context) => {
-    if (webhook.async) return;
+    if (webhook.async) {
+      for (const [field, message] of SYNC_ONLY) {
+        if (webhook[field] !== undefined && webhook[field] !== 'platform')
+          context.addIssue({ code: 'custom', path: [field], message });
+      }
+      return;
+    }
     for (const field of ['retry', 'concurrency', 'orderBy'] as const) {
       if (webhook[field] !== undefined)
         context.addIssue({ code: 'custom', path: [field], message: asyncOnly(field) });

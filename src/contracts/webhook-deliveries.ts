@@ -210,6 +210,13 @@ export const sendSample = endpoint({
     event: EventName,
     instanceId: InstanceId.optional(),
     data: z.unknown().optional().describe("The payload; default: the declaration's sample"),
+    bytes: z.base64().optional().describe('The body in base64, instead of `data`'),
+    contentType: z
+      .string()
+      .min(1)
+      .max(256)
+      .optional()
+      .describe('Content type of the body; default: the first type that the webhook accepts'),
     headers: z
       .record(z.string(), z.string())
       .optional()

@@ -64,6 +64,8 @@ export type {
   VectorMetadata,
   VectorStoreAccess,
   WebhookContext,
+  WebhookFile,
+  WebhookReply,
   WebhooksAccess,
   WorkflowContext,
   WorkflowStepError,

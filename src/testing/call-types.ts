@@ -40,6 +40,8 @@ export interface DeliveryOptions {
    * required to sign the body.
    */
   headers?: Record<string, string> | SignDelivery;
+  /** Content type of the body. With it, a payload that is a string or bytes is sent as it is. */
+  contentType?: string;
 }
 
 export interface DeliveryAnswer {

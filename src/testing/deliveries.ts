@@ -10,6 +10,12 @@ import { PlatformError } from '../kit/errors/errors.ts';
 import type { DeliveryAnswer, DeliveryOptions } from './call-types.ts';
 import type { TestServices } from './services.ts';
 
+/** Returns the bytes of a payload that is sent as it is, or undefined for a value that is sent as JSON. */
+function bytesOf(payload: unknown): Buffer | undefined {
+  if (typeof payload === 'string') return Buffer.from(payload);
+  return payload instanceof Uint8Array ? Buffer.from(payload) : undefined;
+}
+
 /**
  * Sends deliveries to a real gateway, as an external sender would. Provisions the webhook before the first delivery and
  * signs each delivery.
@@ -33,7 +39,7 @@ export function createDeliveries(services: TestServices) {
     pluginId: string,
     { event, auth }: WebhookHandlerDecl,
     payload: unknown,
-    { namespaceId = 'default', instanceId, headers = {} }: DeliveryOptions,
+    { namespaceId = 'default', instanceId, headers = {}, contentType }: DeliveryOptions,
   ): Promise<DeliveryAnswer> {
     if (auth.type === 'custom' && typeof headers !== 'function')
       throw new PlatformError(
@@ -47,9 +53,17 @@ export function createDeliveries(services: TestServices) {
     const key = JSON.stringify([target, namespaceId]);
     const secret = secrets.get(key) ?? provision(target, asAdmin);
     secrets.set(key, secret);
-    const signingInput = { secret: await secret, rawBody: JSON.stringify(payload) };
+    const bytes = contentType === undefined ? undefined : bytesOf(payload);
+    const rawBody = bytes?.toString() ?? JSON.stringify(payload);
+    const signingInput = { secret: await secret, rawBody };
     const sent = typeof headers === 'function' ? headers(signingInput) : headers;
-    const body = { ...target, data: payload, headers: sent };
+    const content = bytes ? { bytes: bytes.toString('base64') } : { data: payload };
+    const body = {
+      ...target,
+      ...content,
+      ...(contentType === undefined ? {} : { contentType }),
+      headers: sent,
+    };
     return client.call(sendSample, { body: body as CallInput<typeof sendSample>['body'] }, asAdmin);
   };
 }

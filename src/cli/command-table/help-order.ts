@@ -35,7 +35,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   traces: ['show'],
   tokens: ['mint', 'list', 'revoke', 'inspect'],
   webhooks: [
-    ...['provision', 'rotation', 'list', 'revoke', 'deliveries', 'counts', 'show', 'replay'],
+    ...['provision', 'expect-secret', 'rotation', 'list', 'revoke', 'deliveries', 'counts', 'show', 'replay'],
     ...['tail', 'listen', 'send', 'pause', 'resume', 'fixture', 'import'],
   ],
   workflows: [

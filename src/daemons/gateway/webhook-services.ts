@@ -1,7 +1,10 @@
 import { PlatformError } from '../../kit/errors/errors.ts';
+import { every } from '../../kit/time/clock.ts';
+import { hours } from '../../kit/time/duration.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { Membership } from '../membership/membership.ts';
+import { objectAccess } from '../plugin-runtime/access/adapters.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { followPlugins, type SharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
 import { WebhookAdmin } from './domain/webhooks/admin/admin.ts';
@@ -11,6 +14,8 @@ import { WebhookRotations } from './domain/webhooks/admin/rotation.ts';
 import { WebhookSamples } from './domain/webhooks/admin/samples.ts';
 import { markInterrupted } from './domain/webhooks/dispatch/interrupted.ts';
 import { WebhookDelivery } from './domain/webhooks/receive/delivery.ts';
+import { callUrl, SubscriptionConfirmations } from './domain/webhooks/receive/subscription-confirmations.ts';
+import { DeliveryUploads } from './domain/webhooks/receive/uploads.ts';
 import { createResigning } from './domain/webhooks/verify/resigning.ts';
 import { createWebhookVerifier } from './domain/webhooks/verify/verifier.ts';
 import { deliveryCounter } from './metrics.ts';
@@ -39,7 +44,7 @@ export async function webhookServices(
   const { clock, random, logger, metrics, createLimiter } = resources;
   const { publicUrl } = resources.config.gateway;
   const { inbox, cache } = store;
-  const { targets, secrets, pauses, services, refusals, urlOf, listing } = state;
+  const { targets, secrets, expected, pauses, services, refusals, urlOf, listing } = state;
   refuseUnauthenticatedWebhooks(plugins);
   useDeclaredWebhooks(plugins, state);
   const observe = deliveryCounter(metrics);
@@ -59,25 +64,33 @@ export async function webhookServices(
   const { fence } = membership;
   await followPlugins(shared, { runtime: plugins, fence, beforeReport }, stack);
   membership.onEnded(() => markInterrupted({ inbox, logger }));
-  const delivery = new WebhookDelivery({
-    ...{
-      createLimiter,
-      targets,
-      secrets,
-      dispatcher,
-      call,
-      services,
-      pauses,
-      inbox,
-      ends,
-      fence: membership,
-    },
-    ...{ clock, logger, observe, samples: refusals, publicUrl },
-    verifier: createWebhookVerifier({
-      ...{ clock, logger, publicUrl },
-      runValidator: sideCalls.runValidator,
+  const uploads = openUploads(resources, store, stack);
+  const confirmations = stack.adopt(new SubscriptionConfirmations({ inbox, logger, callUrl }), (opened) =>
+    opened.close(),
+  );
+  const delivery = stack.adopt(
+    new WebhookDelivery({
+      ...{
+        createLimiter,
+        targets,
+        secrets,
+        dispatcher,
+        call,
+        services,
+        pauses,
+        inbox,
+        ends,
+        fence: membership,
+      },
+      ...{ clock, logger, observe, samples: refusals, publicUrl },
+      verifier: createWebhookVerifier({
+        ...{ clock, logger, publicUrl },
+        runValidator: sideCalls.runValidator,
+      }),
+      ...{ expected, confirmations, uploads },
     }),
-  });
+    (opened) => opened.close(),
+  );
   return {
     rereadHere,
     reread: async () => {
@@ -89,15 +102,27 @@ export async function webhookServices(
     tailedInbox: inbox,
     resign: createResigning(targets, secrets, clock),
     deliveries: new WebhookDeliveries(inbox, clock),
-    replays: new Replays({ inbox, cache, targets, dispatcher, clock, random }),
+    replays: new Replays({ inbox, cache, targets, dispatcher, uploads, clock, random }),
     samples: new WebhookSamples({ targets, secrets, delivery, clock, random, publicUrl }),
     webhookListing: listing,
     webhookRotations: new WebhookRotations({ inbox, secrets, targets }),
     webhookAdmin: new WebhookAdmin({
-      ...{ targets, secrets, pauses, urlOf, random, logger },
+      ...{ targets, secrets, expected, pauses, urlOf, random, logger },
       runOnProvision: sideCalls.runOnProvision,
     }),
   };
+}
+
+/** Opens the storage of uploaded files, and deletes the files of pruned deliveries every hour. */
+function openUploads(
+  resources: Resources,
+  { inbox, cache }: GatewayStore,
+  stack: AsyncDisposableStack,
+): DeliveryUploads {
+  const { clock, logger } = resources;
+  const uploads = new DeliveryUploads({ objects: objectAccess(resources), cache, inbox, clock, logger });
+  stack.defer(every(clock, hours(1), () => void uploads.sweep()));
+  return uploads;
 }
 
 /**

@@ -7,6 +7,7 @@ import { WebhookPauses } from './domain/webhooks/admin/pauses.ts';
 import { BacklogSignal } from './domain/webhooks/dispatch/backlog-signal.ts';
 import { NeededServices } from './domain/webhooks/dispatch/needed-services.ts';
 import { ServiceUse } from './domain/webhooks/dispatch/service-use.ts';
+import { ExpectedSecrets } from './domain/webhooks/receive/expected-secrets.ts';
 import { RefusalSamples } from './domain/webhooks/receive/refusal-samples.ts';
 import { WebhookTargets } from './domain/webhooks/receive/targets.ts';
 import { createWebhookUrl } from './domain/webhooks/receive/webhook-url.ts';
@@ -36,6 +37,7 @@ export async function openWebhookState(
     logger,
     feed,
   });
+  const expected = new ExpectedSecrets({ secrets, cache, clock, logger });
   const pauses = await WebhookPauses.open({ cache, feed, onResume: () => backlog.notify() });
   const services = stack.adopt(
     new NeededServices({ peers, use, logger, onBack: () => backlog.notify() }),
@@ -47,5 +49,5 @@ export async function openWebhookState(
   });
   const urlOf = createWebhookUrl(config.gateway.publicUrl, address);
   const listing = new WebhookListing({ targets, secrets, pauses, samples: refusals, urlOf });
-  return { targets, use, backlog, secrets, pauses, services, refusals, urlOf, listing };
+  return { targets, use, backlog, secrets, expected, pauses, services, refusals, urlOf, listing };
 }

@@ -134,6 +134,14 @@ export interface WebhookInbox {
     marker?: { key: string; expiresAt: number | null },
   ): Promise<void>;
   /**
+   * Makes a running sync delivery an async one, whose sender is answered while the handler continues. The marker
+   * becomes `done`. If the process ends before the handler, `resume` makes the delivery run again. Has no effect on a
+   * delivery that has ended.
+   */
+  handOver(webhookId: string, steps: string, marker?: MarkerClaim): Promise<void>;
+  /** Accepts the async deliveries that ended processes left `running`. Returns their number. */
+  resume(): Promise<number>;
+  /**
    * Accepts a copy of `original` even if another delivery has claimed the copy's marker. Records the copy's id in
    * `original`.
    */
@@ -153,7 +161,7 @@ export interface WebhookInbox {
   unfinished(limit: number, afterPosition?: number): Promise<UnfinishedDelivery[]>;
   /**
    * Marks sync deliveries that ended processes left `running` as interrupted, and releases their markers. The first
-   * process of a store must call this method before it receives deliveries.
+   * process of a store must call this method, after `resume`, before it receives deliveries.
    */
   interrupt(): Promise<number>;
   /** Returns the delivery with its body, unless the body was deleted to free space. */

@@ -3,7 +3,7 @@ import { ManifestV3 } from '../../../src/contracts/index.ts';
 import { DeliveryEnds } from '../../../src/daemons/gateway/domain/webhooks/dispatch/delivery-ends.ts';
 import { InboxDispatcher } from '../../../src/daemons/gateway/domain/webhooks/dispatch/dispatcher.ts';
 import type { Handled } from '../../../src/daemons/gateway/domain/webhooks/dispatch/handler-call.ts';
-import { payloadOf } from '../../../src/daemons/gateway/domain/webhooks/receive/payload.ts';
+import { type JsonPayload, payloadOf } from '../../../src/daemons/gateway/domain/webhooks/receive/payload.ts';
 import {
   type WebhookPlugin,
   WebhookTargets,
@@ -93,8 +93,10 @@ async function start({ concurrency = 8 } = {}) {
     await store.inbox.accept(delivery, undefined, '');
     return delivery;
   }
-  const enqueue = (delivery: NewDelivery) =>
-    dispatcher.enqueue(delivery, targets.require('p', delivery.event, undefined), payloadOf(delivery.body));
+  const enqueue = (delivery: NewDelivery) => {
+    const target = targets.require('p', delivery.event, undefined);
+    dispatcher.enqueue(delivery, target, payloadOf(target, delivery) as JsonPayload);
+  };
   return {
     ...{ dispatcher, clock, logs, paused, runs, accept, enqueue },
     names: () => runs.map(({ name }) => name),

@@ -10,6 +10,13 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/webhooks/provision.ts')).provision,
   },
   {
+    name: 'webhooks expect-secret',
+    summary: 'Accept one secret that the sender hands over within the next minutes',
+    group: 'Webhooks',
+    example: 'svc webhooks expect-secret tasks changed --minutes 5',
+    load: async () => (await import('../../commands/webhooks/expect-secret.ts')).expectSecretCommand,
+  },
+  {
     name: 'webhooks rotation',
     summary: 'Show which senders still use the previous secret of a webhook',
     group: 'Webhooks',

@@ -59,8 +59,13 @@ export const provision = defineCommand({
     instance: InstanceId.optional().describe("instance of a 'multi' webhook"),
     namespaceInUrl: z
       .boolean()
-      .default(false)
+      .optional()
       .describe('include the namespace in the URL, for senders that cannot set headers; kept on rotation'),
+    // The parser stores this flag as `namespaceInUrl: false`.
+    noNamespaceInUrl: z
+      .boolean()
+      .default(false)
+      .describe('require the namespace header, also from a provider that cannot set headers'),
     secretStdin: z
       .boolean()
       .default(false)
@@ -70,7 +75,8 @@ export const provision = defineCommand({
       .default(false)
       .describe('generate a secret to replace the one from Stripe, Slack or Shopify'),
   }),
-  async run({ plugin, event, instance, namespaceInUrl, secretStdin, generate }, { client, ui }) {
+  async run(args, { client, ui }) {
+    const { plugin, event, instance, namespaceInUrl, secretStdin, generate } = args;
     if (secretStdin && generate) throw new UsageError('Use --secret-stdin or --generate, not both.');
     const secret = secretStdin ? await readSecret() : undefined;
     const reply = await client.call(provisionWebhook, {
@@ -78,7 +84,7 @@ export const provision = defineCommand({
         pluginId: plugin,
         event,
         ...(instance === undefined ? {} : { instanceId: instance }),
-        ...(namespaceInUrl ? { namespaceInUrl } : {}),
+        ...(namespaceInUrl === undefined ? {} : { namespaceInUrl }),
         ...(secret === undefined ? {} : { secret }),
         ...(generate ? { generate } : {}),
       },
@@ -88,6 +94,8 @@ export const provision = defineCommand({
       const provider = await secretProvider(client, plugin, event);
       if (provider) ui.warn(providerSecretHint(provider, { plugin, event, instance }));
     }
+    if (reply.namespaceInUrl && !namespaceInUrl)
+      ui.note('The URL contains the namespace, because most senders cannot set the header x-svc-namespace.');
     if (reply.rotated) ui.note('The previous secret remains valid for 24 hours.');
     return ok(reply);
   },

@@ -107,6 +107,7 @@ export class Deliveries {
       pluginId: params.pluginId!,
       event: params.event!,
       instanceId: params.instanceId,
+      method: request.method!,
       namespaceInUrl: namespaceIn(request.url!),
       url: request.url!,
       rawHeaders: request.rawHeaders,
@@ -126,7 +127,7 @@ export class Deliveries {
   #account({ request, route, startedAt, incoming }: Arrival, status: number, caller: Caller | null): void {
     const { webhookId, requestId, traceId } = incoming;
     this.#kit.accountAnswered({
-      method: 'POST',
+      method: request.method!,
       route,
       status,
       startedAt,

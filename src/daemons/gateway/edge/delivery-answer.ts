@@ -10,14 +10,17 @@ import type { DeliveryAnswer } from '../domain/webhooks/receive/delivery.ts';
 export function answerDelivery(
   request: IncomingMessage,
   response: ServerResponse,
-  { status, headers, body, answered }: DeliveryAnswer,
+  { status, headers, body, content, answered }: DeliveryAnswer,
   requestId: string,
   isDraining: boolean,
 ): void {
-  const text = JSON.stringify(body);
-  const bytes = Buffer.byteLength(text);
+  const data = content ? content.data : JSON.stringify(body);
+  const type = content ? content.type : 'application/json; charset=utf-8';
+  const bytes = Buffer.byteLength(data);
   const head = [
-    ...['content-type', 'application/json; charset=utf-8', 'content-length', String(bytes)],
+    ...(type === undefined ? [] : ['content-type', type]),
+    // RFC 9110, section 8.6: a 204 response has no content-length.
+    ...(status === 204 ? [] : ['content-length', String(bytes)]),
     ...[HEADERS.requestId, requestId, 'x-content-type-options', 'nosniff'],
     // Keeps the answers of handlers from running on the origin of the studio.
     ...['content-security-policy', 'sandbox'],
@@ -26,9 +29,10 @@ export function answerDelivery(
   const isUnread = !request.complete;
   if (isUnread || isDraining) head.push('connection', 'close');
   response.writeHead(status, head);
-  if (isUnread) endUnread(request, response, text);
+  if (isUnread) endUnread(request, response, typeof data === 'string' ? data : data.toString('latin1'));
+  else if (typeof data !== 'string') response.end(data);
   // ASCII text is sent as latin1. For latin1 text, Node sends headers and body in one write.
-  else response.end(text, bytes === text.length ? 'latin1' : 'utf8');
+  else response.end(data, bytes === data.length ? 'latin1' : 'utf8');
   onceWritten(request, response, answered);
 }
 

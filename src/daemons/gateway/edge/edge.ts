@@ -7,7 +7,7 @@ import type { WebhookDelivery } from '../domain/webhooks/receive/delivery.ts';
 import { PROXIED_METHODS } from '../proxy/proxied-call.ts';
 import { Deliveries } from './deliveries.ts';
 import { ProxiedCalls, type ProxiedCallsServices } from './proxied-calls.ts';
-import { type EdgeRoute, EdgeRouter } from './router.ts';
+import { type EdgeMatch, type EdgeRoute, EdgeRouter } from './router.ts';
 import { Upgrades, type UpgradesServices } from './upgrades.ts';
 
 export interface EdgeServices extends ProxiedCallsServices, UpgradesServices {
@@ -28,10 +28,15 @@ export function gatewayEdge(http: Http, services: EdgeServices): RequestListener
   return edge.serve;
 }
 
+/** Methods of handshakes that are no deliveries. */
+const HANDSHAKE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
+
 class Edge {
   readonly #http: Http;
   readonly #services: EdgeServices;
   readonly #router = new EdgeRouter();
+  /** Paths of deliveries, for requests with other methods that may be handshakes. */
+  readonly #handshakes = new EdgeRouter();
   readonly #deliveries: Deliveries;
   readonly #proxiedCalls: ProxiedCalls;
 
@@ -48,7 +53,7 @@ class Edge {
 
   readonly serve = (request: IncomingMessage, response: ServerResponse): void => {
     request.url = originForm(request);
-    const match = this.#router.find(request.method!, request.url);
+    const match = this.#findHandshake(request) ?? this.#router.find(request.method!, request.url);
     switch (match?.route.kind) {
       case 'delivery':
         this.#deliveries.serve(request, response, match);
@@ -60,6 +65,18 @@ class Edge {
         this.#http.routing(request, response);
     }
   };
+
+  /**
+   * Returns the route of a request whose method the addressed webhook declares for a handshake. Any other request
+   * with a method other than POST is served as if there were no handshakes.
+   */
+  #findHandshake({ method, url }: IncomingMessage): EdgeMatch | undefined {
+    if (method === 'POST' || !isDelivery(url!)) return undefined;
+    const match = this.#handshakes.find(method!, url!);
+    if (!match) return undefined;
+    const { pluginId, event } = match.params;
+    return this.#services.delivery.takesHandshake(pluginId!, event!, method!) ? match : undefined;
+  }
 
   #serveProxied(
     request: IncomingMessage,
@@ -76,14 +93,18 @@ class Edge {
     const { routes } = this.#http.kit;
     for (const { method, path } of routes)
       this.#router.add(method === 'GET' ? ['GET', 'HEAD'] : [method], { kind: 'native', pattern: path });
-    for (const { method, path } of [deliverWebhook, deliverToInstance])
-      this.#add([method], { kind: 'delivery', pattern: path });
+    for (const { method, path } of [deliverWebhook, deliverToInstance]) this.#addDelivery(method, path);
     for (const upstream of this.#services.upstreams) {
       for (const prefix of upstream.prefixes) {
         for (const pattern of [prefix || '/', `${prefix}/*`])
           this.#add(PROXIED_METHODS, { kind: 'proxied', pattern, upstream });
       }
     }
+  }
+
+  #addDelivery(method: string, pattern: string): void {
+    this.#add([method], { kind: 'delivery', pattern });
+    this.#handshakes.add(HANDSHAKE_METHODS, { kind: 'delivery', pattern });
   }
 
   /** Adds a route to the router. Also adds the route to the list for the `Allow` header of 405 responses. */

@@ -1,4 +1,5 @@
 import {
+  expectSecret,
   getWebhookRotation,
   LIMITS,
   listWebhooks,
@@ -38,6 +39,11 @@ export function webhookAdminRoutes(http: Http, services: WebhookAdminServices): 
     call.reply.header('cache-control', 'no-store');
     const key = { ...target, instanceId, namespaceId: call.caller.namespaceId };
     return webhookAdmin.provision(key, { namespaceInUrl, given, generate, requestId, traceId });
+  });
+  mount(http, expectSecret, changes, (call) => {
+    const { instanceId = '', minutes: open, ...target } = call.body;
+    const key = { ...target, instanceId, namespaceId: call.caller.namespaceId };
+    return webhookAdmin.expectSecret(key, minutes(open));
   });
   mount(http, listWebhooks, { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute }, async (call) => ({
     items: await webhookListing.list(call.caller.namespaceId),

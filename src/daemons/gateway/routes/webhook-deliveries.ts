@@ -48,9 +48,18 @@ export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesS
   );
   const sending = { auth: 'caller', perMinute: SAMPLES_PER_MINUTE, bodyLimitBytes: SAMPLE_BYTES } as const;
   mount(http, sendSample, sending, (call) => {
-    const { instanceId = '', data, headers = {}, ...target } = call.body;
+    const { instanceId = '', data, bytes, contentType, headers = {}, ...target } = call.body;
     const key = { ...target, instanceId, namespaceId: call.caller.namespaceId };
-    return samples.send({ ...key, data, headers, source: call.request.ip, ...idsOf(call.request) });
+    const body = bytes === undefined ? undefined : Buffer.from(bytes, 'base64');
+    return samples.send({
+      ...key,
+      data,
+      body,
+      contentType,
+      headers,
+      source: call.request.ip,
+      ...idsOf(call.request),
+    });
   });
 }
 

@@ -64,7 +64,8 @@ export function adapterFaults(
 
 type Access = Pick<Resources, 'peers' | 'keys'>;
 
-function objectAccess({ peers, keys }: Access): ObjectAccess {
+/** Creates the access to the objects of plugins, which the state service stores. */
+export function objectAccess({ peers, keys }: Access): ObjectAccess {
   const client = createClient({ url: () => peers.urlOf('state'), peer: 'state' });
   const options = callOptions(keys);
   const at = ({ namespace }: ObjectScope, key: string) => ({ params: { namespace, key } });

@@ -114,7 +114,7 @@ function acceptance(
   log: InboxLog,
   markers: Markers,
   unfinished: UnfinishedDeliveries,
-): Pick<WebhookInbox, 'begin' | 'accept' | 'finish' | 'replay'> {
+): Pick<WebhookInbox, 'begin' | 'accept' | 'handOver' | 'finish' | 'replay'> {
   async function insert(
     delivery: NewDelivery,
     state: RowState,
@@ -130,6 +130,11 @@ function acceptance(
   return {
     begin: (delivery, marker, owner) => insert(delivery, { ...newState('running', ''), owner }, marker),
     accept: (delivery, marker, steps) => insert(delivery, newState('accepted', steps), marker),
+    async handOver(webhookId, steps, marker) {
+      const done = marker ? markers.finish(marker.key, marker.expiresAt, webhookId) : [];
+      const change: Step = [SQL.handOver, [steps, webhookId]];
+      await log.append({ guarded: false, steps: [change, ...done] });
+    },
     async finish(webhookId, end, marker) {
       const ending = marker ? markers.finish(marker.key, marker.expiresAt, webhookId) : [];
       const steps = [finishStep(webhookId, end), ...ending];
@@ -147,10 +152,14 @@ function interruption(
   log: InboxLog,
   markers: Markers,
   members: 'one' | 'several',
-): Pick<WebhookInbox, 'interrupt'> {
+): Pick<WebhookInbox, 'interrupt' | 'resume'> {
   const changes = async (step: Step): Promise<number> =>
     (await log.commit({ guarded: false, steps: [step] })).changes;
   return {
+    async resume() {
+      await log.settled();
+      return changes([members === 'several' ? SQL.resumeEnded : SQL.resume, []]);
+    },
     async interrupt() {
       await log.settled();
       if (members === 'several') {

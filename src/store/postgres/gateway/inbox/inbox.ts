@@ -21,10 +21,11 @@ import { hasNoOwner } from '../../members.ts';
 import { ReplicationBarrier } from '../../replication-barrier.ts';
 import { storable } from '../../storable.ts';
 import { deliveryEndings, type Ending } from './endings.ts';
+import { handOver } from './hand-over.ts';
 import { deliveryHours } from './hour-counts.ts';
 import { deliveryInserts, type Insert } from './inserts.ts';
 import { type ListOptions, listDeliveries } from './lists.ts';
-import { markerTime } from './marker-time.ts';
+import { type MarkerTime, markerTime } from './marker-time.ts';
 import { digestOf, PostgresMarkers } from './markers.ts';
 import { PostgresDeliveryRetention } from './retention.ts';
 import { type RowState, SELECT_HEAD, SELECT_WHOLE } from './rows.ts';
@@ -41,6 +42,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
   readonly #markers: PostgresMarkers;
   readonly #barrier: ReplicationBarrier;
   readonly #retention: PostgresDeliveryRetention;
+  readonly #time: MarkerTime;
   readonly #notes: WriteBuffer;
   /** `leaseClock` replaces the clock of the database in tests. */
   constructor(
@@ -49,6 +51,7 @@ export class PostgresWebhookInbox implements WebhookInbox {
   ) {
     const time = markerTime(clock, leaseClock);
     this.#database = database;
+    this.#time = time;
     this.#barrier = new ReplicationBarrier(database);
     this.#inserts = deliveryInserts(database, time);
     this.#endings = deliveryEndings(database, time);
@@ -89,6 +92,21 @@ export class PostgresWebhookInbox implements WebhookInbox {
   ): Promise<void> {
     const ending = marker && { digest: digestOf(marker.key), expiresAt: marker.expiresAt };
     return this.#endings.add({ webhookId, end, marker: ending });
+  }
+
+  handOver(webhookId: string, steps: string, marker?: MarkerClaim): Promise<void> {
+    const done = marker && { digest: digestOf(marker.key), expiresAt: marker.expiresAt };
+    return handOver(this.#database, this.#time, { webhookId, steps, marker: done });
+  }
+
+  async resume(): Promise<number> {
+    const { rowCount } = await this.#database.sql(
+      `update svc.delivery set status = 'accepted', owner = null where position in (
+         select position from svc.delivery d
+         where ${IS_OPEN} and status = 'running' and mode = 'async' and ${hasNoOwner('d.owner')}
+         order by position for update)`,
+    );
+    return rowCount ?? 0;
   }
 
   async replay(delivery: NewDelivery, steps: string, original: DeliveryRecord): Promise<void> {

@@ -67,6 +67,11 @@ const STATEMENTS = {
       and digest not in (select marker from delivery where ${IS_OPEN} and status = 'running' and marker is not null
         and not (${HAS_NO_OWNER}))`,
   interruptEnded: `update delivery set status = 'interrupted' where ${IS_OPEN} and status = 'running' and ${HAS_NO_OWNER}`,
+  handOver: `update delivery set mode = 'async', http_status = 202, steps = trim(steps || ';' || ?, ';')
+   where webhook_id = unhex(?, '-') and status = 'running'`,
+  resume: `update delivery set status = 'accepted', owner = null where ${IS_OPEN} and status = 'running' and mode = 'async'`,
+  resumeEnded: `update delivery set status = 'accepted', owner = null
+   where ${IS_OPEN} and status = 'running' and mode = 'async' and ${HAS_NO_OWNER}`,
   prune: `delete from delivery where status not in ('accepted', 'retrying')
      and position in (select value from json_each(?))`,
   /**

@@ -3,7 +3,10 @@ import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
+import { needsNamespaceInUrl } from '../../../../../webhooks/namespace-in-url.ts';
+import { receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
 import { describeEndpoint } from '../receive/endpoint-name.ts';
+import type { ExpectedSecrets } from '../receive/expected-secrets.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
 import type { WebhookUrl } from '../receive/webhook-url.ts';
 import { checkGivenSecret, makeSecret } from '../verify/new-secret.ts';
@@ -38,6 +41,7 @@ export type RunOnProvision = (
 export interface WebhookAdminDeps {
   targets: WebhookTargets;
   secrets: WebhookSecrets;
+  expected: Pick<ExpectedSecrets, 'open'>;
   pauses: WebhookPauses;
   urlOf: WebhookUrl;
   runOnProvision: RunOnProvision;
@@ -64,11 +68,36 @@ export class WebhookAdmin {
     if (options.given !== undefined) checkGivenSecret(auth, options.given);
     else if (!options.generate) await this.#refuseReplacement(key, auth);
     const secret = options.given ?? makeSecret(auth, this.#deps.random);
-    const { rotated, namespaceInUrl } = await this.#deps.secrets.provision(key, secret, options);
+    const asked = options.namespaceInUrl ?? (await this.#defaultInUrl(key, auth));
+    const { rotated, namespaceInUrl } = await this.#deps.secrets.provision(key, secret, {
+      namespaceInUrl: asked,
+    });
     const url = this.#deps.urlOf(key, namespaceInUrl);
     await this.#callOnProvision(target, { ...key, url, secret, rotated }, options);
     const { requestsPerMinute } = target.webhook.rateLimit;
-    return { url, secret: options.given === undefined ? secret : '', rotated, requestsPerMinute };
+    const shown = options.given === undefined ? secret : '';
+    return { url, secret: shown, rotated, requestsPerMinute, namespaceInUrl };
+  }
+
+  /**
+   * Accepts one secret that the sender hands over within `forMs`. A webhook without a secret gets one that nobody
+   * knows, because its URL needs a record. Throws VALIDATION_ERROR if the sender of this webhook hands over no secret.
+   */
+  async expectSecret(key: SecretKey, forMs: number) {
+    const { webhook } = this.#requireForAdmin(key);
+    if (!receiveRulesOf(webhook).handshakes.some(({ effect }) => effect?.type === 'take-secret'))
+      throw new PlatformError(
+        'VALIDATION_ERROR',
+        `Webhook ${describeEndpoint(key)} takes no secret from its sender: create one with \`svc webhooks provision\`.`,
+      );
+    const { secrets, random, expected, urlOf } = this.#deps;
+    let namespaceInUrl = (await secrets.find(key))?.namespaceInUrl;
+    if (namespaceInUrl === undefined) {
+      const placeholder = makeSecret(webhook.auth, random);
+      const inUrl = needsNamespaceInUrl(webhook.auth);
+      ({ namespaceInUrl } = await secrets.provision(key, placeholder, { namespaceInUrl: inUrl }));
+    }
+    return { url: urlOf(key, namespaceInUrl), expiresAt: await expected.open(key, forMs) };
   }
 
   /** Pauses a webhook. Async deliveries are then accepted and queued, and sync deliveries get 503. */
@@ -106,6 +135,12 @@ export class WebhookAdmin {
         },
       },
     );
+  }
+
+  /** Returns whether a new URL contains the namespace. Returns undefined to keep the setting of an existing secret. */
+  async #defaultInUrl(key: SecretKey, auth: WebhookAuthConfig): Promise<boolean | undefined> {
+    if (!needsNamespaceInUrl(auth)) return undefined;
+    return (await this.#deps.secrets.find(key)) ? undefined : true;
   }
 
   /** Finds a webhook. Unlike `#requireForAdmin`, accepts a missing instance id, which stands for all instances. */

@@ -13,6 +13,7 @@ import type {
 import type { WebhookDispatcher } from '../dispatch/webhook-dispatcher.ts';
 import { payloadOf } from '../receive/payload.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
+import type { DeliveryUploads } from '../receive/uploads.ts';
 import { requireDelivery } from './deliveries.ts';
 import {
   type BulkReplay,
@@ -29,6 +30,7 @@ export interface ReplaysDeps {
   dispatcher: WebhookDispatcher;
   clock: Clock;
   random: Random;
+  uploads: Pick<DeliveryUploads, 'store'>;
 }
 
 export interface Call {
@@ -153,8 +155,10 @@ export class Replays {
       replayOf: record.webhookId,
       orderKey: record.orderKey,
     };
+    const payload = await payloadOf(target, delivery);
+    await this.#deps.uploads.store(delivery, payload.files);
     await this.#deps.inbox.replay(delivery, '', record);
-    await this.#deps.dispatcher.enqueue(delivery, target, payloadOf(record.body), record.marker);
+    await this.#deps.dispatcher.enqueue(delivery, target, payload, record.marker);
     return { webhookId: delivery.webhookId, replayOf: record.webhookId };
   }
 

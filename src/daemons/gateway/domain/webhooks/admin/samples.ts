@@ -6,6 +6,7 @@ import type { Random } from '../../../../../kit/security/random.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { isInside } from '../../../../../plugins/inside.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
+import { receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
 import { type Draft, verificationOf, withSigned } from '../../../../../webhooks/schemes/index.ts';
 import type { WebhookDelivery } from '../receive/delivery.ts';
 import { deliveryPath } from '../receive/delivery-path.ts';
@@ -17,12 +18,17 @@ import type { WebhookSecrets } from '../verify/secrets.ts';
 export interface Sample extends SecretKey {
   /** Payload of the sample. If undefined, the sample file that the webhook declares is sent. */
   data: unknown;
+  /** Body of the sample, instead of `data`. */
+  body: Buffer | undefined;
+  contentType: string | undefined;
   headers: Record<string, string>;
   /** IP address of the caller. */
   source: string;
   requestId: string;
   traceId: string;
 }
+
+const JSON_TYPE = 'application/json';
 
 export interface WebhookSamplesDeps {
   targets: WebhookTargets;
@@ -58,26 +64,28 @@ export class WebhookSamples {
   }
 
   /** Sends a sample. Resolves with the response that a sender would get. Throws if the sample cannot be sent. */
-  async send({ data, headers, source, requestId, traceId, ...key }: Sample) {
+  async send({ data, body: given, contentType, headers, source, requestId, traceId, ...key }: Sample) {
     const { pluginId, event, namespaceId } = key;
     const instanceId = key.instanceId === '' ? undefined : key.instanceId;
     const target = this.#deps.targets.require(pluginId, event, instanceId);
-    const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
+    const bytes =
+      given ?? (data === undefined ? await declaredSample(target) : Buffer.from(JSON.stringify(data)));
     // Header names are converted to lower case. The generated signature header then replaces a signature header of the
     // caller.
-    const given = Object.entries(headers)
+    const extra = Object.entries(headers)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
       .filter(([name]) => !NOT_SENT.has(name));
-    const unsigned = { 'content-type': 'application/json', ...Object.fromEntries(given) };
+    const type = contentType ?? sampleType(target);
+    const unsigned = { 'content-type': type, ...Object.fromEntries(extra) };
     const draft = draftOf({
       rawHeaders: Object.entries(unsigned).flat(),
-      body: Buffer.from(payload),
+      body: bytes,
       nowMs: this.#deps.clock.now(),
       id: `msg_${this.#deps.random.uuid()}`,
       target: deliveryPath(key),
       publicUrl: this.#deps.publicUrl,
     });
-    const isSignedByHand = isSignedElsewhere(target) && given.length > 0;
+    const isSignedByHand = isSignedElsewhere(target) && extra.length > 0;
     const { body, target: url, rawHeaders } = isSignedByHand ? draft : await this.#signed(target, key, draft);
     const {
       status,
@@ -89,6 +97,7 @@ export class WebhookSamples {
       pluginId,
       event,
       instanceId,
+      method: 'POST',
       url,
       rawHeaders: [...rawHeaders, HEADERS.namespace, namespaceId],
       namespaceInUrl: undefined,
@@ -134,8 +143,14 @@ function whyUnsigned(auth: WebhookAuthConfig, key: SecretKey): string {
     : `${webhook} is signed with a private key that only the sender has, so the gateway cannot sign the sample: let the sender deliver a test event, or pass the headers of a signed delivery.`;
 }
 
+/** Returns the content type of a sample: JSON, or the first concrete type that the webhook accepts. */
+function sampleType({ webhook }: DeclaredWebhook): string {
+  const { contentTypes } = receiveRulesOf(webhook);
+  return contentTypes?.find((type) => !type.includes('*')) ?? JSON_TYPE;
+}
+
 /** Reads the sample file that the manifest declares. The file must be inside the plugin's folder. */
-async function declaredSample({ plugin, webhook }: DeclaredWebhook): Promise<string> {
+async function declaredSample({ plugin, webhook }: DeclaredWebhook): Promise<Buffer> {
   if (webhook.sample === undefined)
     throw new PlatformError(
       'VALIDATION_ERROR',
@@ -147,9 +162,9 @@ async function declaredSample({ plugin, webhook }: DeclaredWebhook): Promise<str
       realpath(join(plugin.root, webhook.sample)),
     ]);
     if (!isInside(root, file)) throw new Error('it is outside of the plugin');
-    const text = await readFile(file, 'utf8');
-    JSON.parse(text);
-    return text;
+    const body = await readFile(file);
+    if (receiveRulesOf(webhook).body.format === 'json') JSON.parse(body.toString('utf8'));
+    return body;
   } catch (error) {
     throw new PlatformError(
       'INVALID_MANIFEST',

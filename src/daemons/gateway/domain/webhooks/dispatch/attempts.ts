@@ -61,7 +61,7 @@ export class Attempts {
     const { delivery } = item;
     const startedAt = this.#deps.clock.now();
     const began = performance.now();
-    const payload = item.payload ?? (await this.#readBack(delivery.webhookId));
+    const payload = item.payload ?? (await this.#readBack(delivery.webhookId, target));
     item.payload = undefined;
     if (payload === 'gone' || payload === 'unread')
       return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
@@ -79,10 +79,10 @@ export class Attempts {
     return { nextAttemptAt: nextAttemptAt ?? undefined, isUnread: !isStored };
   }
 
-  async #readBack(webhookId: string): Promise<JsonPayload | 'gone' | 'unread'> {
+  async #readBack(webhookId: string, target: DeclaredWebhook): Promise<JsonPayload | 'gone' | 'unread'> {
     try {
       const record = await this.#deps.inbox.find(webhookId);
-      return record ? payloadOf(record.body) : 'gone';
+      return record ? await payloadOf(target, record) : 'gone';
     } catch (error) {
       this.#deps.logger.error('A delivery could not be read back for its next attempt', {
         error,

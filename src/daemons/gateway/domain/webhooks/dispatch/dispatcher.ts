@@ -253,7 +253,10 @@ export class InboxDispatcher implements WebhookDispatcher {
     }
     this.#known.add(record.webhookId);
     if (!waits) {
-      this.#queue.push({ delivery: record, target, payload: payloadOf(record.body), attempts, marker });
+      const parsed = payloadOf(target, record);
+      // A body that cannot be parsed at once is read back by its attempt.
+      const payload = parsed instanceof Promise ? undefined : parsed;
+      this.#queue.push({ delivery: record, target, payload, attempts, marker });
       return;
     }
     const item = { delivery: { ...record, body: null }, target, payload: undefined, attempts, marker };

@@ -1,12 +1,14 @@
 import { type CommandResult, type HostKind, LIMITS } from '../../../../../contracts/index.ts';
-import { messageOf, type PlatformError, toRemoteError } from '../../../../../kit/errors/errors.ts';
+import { errorBody, messageOf, PlatformError, toRemoteError } from '../../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import { redact } from '../../../../../kit/telemetry/redact.ts';
 import type { NewDelivery } from '../../../../../store/ports/index.ts';
+import { receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
 import type { JsonPayload } from '../receive/payload.ts';
 import { requestOf } from '../receive/request-head.ts';
 import type { DeclaredWebhook, WebhookPlugin } from '../receive/targets.ts';
 import { deliverySpan } from './delivery-span.ts';
+import { handlerReplyOf, type ReplyContent } from './handler-reply.ts';
 
 /** Runs a handler on the backend that its plugin uses. */
 export type Execute = (call: {
@@ -31,6 +33,8 @@ export interface Handled {
   body: unknown;
   /** Response headers, such as Retry-After. */
   headers?: Record<string, string>;
+  /** Response body that replaces `body`, from a handler that declares `reply: "handler"`. */
+  content?: ReplyContent;
   /** The outcome as JSON, for the delivery's record. */
   record: string;
 }
@@ -72,11 +76,31 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
     );
   }
 
+  /** Returns the handler's own response. An invalid one is a failure. */
+  function replied(
+    delivery: NewDelivery,
+    { plugin, webhook }: DeclaredWebhook,
+    { result }: CommandResult,
+  ): Handled {
+    const reply = handlerReplyOf(result);
+    if (!('fault' in reply)) {
+      const { status: httpStatus, headers, content } = reply;
+      return { succeeded: true, httpStatus, body: null, headers, content, record: recordOf({ result }) };
+    }
+    const { webhookId } = delivery;
+    const message = `The handler of ${plugin.id} ${webhook.event} returned no valid reply {status, headers, body}: ${reply.fault}.`;
+    logger.error(message, { ...logFieldsOf(delivery), meta: { webhookId } });
+    const error = new PlatformError('INVALID_HANDLER_REPLY', message);
+    const body = { error: { code: error.code, ...publicPart(error, webhookId) } };
+    return { succeeded: false, httpStatus: error.status, body, record: recordOf(errorBody(error)) };
+  }
+
   return async (delivery, target, payload) => {
     const { webhookId, namespaceId, event, source, instanceId, requestId, traceId } = delivery;
     const { plugin, webhook } = target;
     const parentSpanId = deliverySpan(delivery);
     const instance = webhook.multi ? { instanceId } : {};
+    const request = requestOf(delivery.headers);
     try {
       const result = await execute({
         plugin,
@@ -84,7 +108,8 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
         host: 'webhook',
         hostContext: {
           ...{ host: 'webhook', event, namespaceId, webhookId, source, ...instance },
-          ...requestOf(delivery.headers),
+          ...request,
+          ...bytesOf(request.headers['content-type'], payload),
         },
         input: payload.value,
         inputText: payload.text,
@@ -94,7 +119,10 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
         ...(parentSpanId === undefined ? {} : { parentSpanId }),
         timeoutMs: handlerTimeoutMs(target),
       });
-      if (result.exitCode === 0) return succeeded(webhookId, result);
+      // The sender of an async delivery has got its response already.
+      const repliesItself = delivery.mode === 'sync' && receiveRulesOf(webhook).reply === 'handler';
+      if (result.exitCode === 0)
+        return repliesItself ? replied(delivery, target, result) : succeeded(webhookId, result);
       logReturnedFailure(delivery, result);
       return failed(result);
     } catch (thrown) {
@@ -112,6 +140,14 @@ export function createHandlerCall(execute: Execute, logger: Logger): CallHandler
   };
 }
 
+/** Returns the content type and the bytes of the body, for webhooks that declare its format. */
+function bytesOf(
+  contentType: string | undefined,
+  { raw }: JsonPayload,
+): { contentType?: string | undefined; raw?: string } {
+  return raw === undefined ? {} : { contentType, raw: raw.toString('base64') };
+}
+
 function logFieldsOf({ requestId, traceId, namespaceId, pluginId }: NewDelivery) {
   return { requestId, traceId, tenantId: namespaceId, pluginId };
 }
@@ -121,7 +157,8 @@ function logFieldsOf({ requestId, traceId, namespaceId, pluginId }: NewDelivery)
  * because such messages can contain confidential data.
  */
 function publicPart({ code, message, details }: PlatformError, webhookId: string) {
-  if (code !== 'EXECUTION_ERROR') return { message, details: { ...details, webhookId } };
+  if (code !== 'EXECUTION_ERROR' && code !== 'INVALID_HANDLER_REPLY')
+    return { message, details: { ...details, webhookId } };
   return {
     message: 'The handler of this webhook failed; the operator finds the reason by the webhookId.',
     details: { webhookId },

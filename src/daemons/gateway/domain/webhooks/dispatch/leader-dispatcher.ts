@@ -21,6 +21,8 @@ export interface LeaderDispatcherDeps {
 const POLL_MS = 200;
 /** Number of polls between two checks of whether this node is the leader. */
 const POLLS_PER_CHECK = 5;
+/** Checks after the end of a gateway within which another process has freed its deliveries. */
+const RESCANS = 10;
 
 /**
  * Dispatcher of a node that shares its store. Every node accepts deliveries and runs handlers. Only the leader
@@ -31,6 +33,8 @@ export class LeaderDispatcher implements WebhookDispatcher {
   readonly #deps: LeaderDispatcherDeps;
   #isLeader = false;
   #polls = 0;
+  /** Number of checks at which all stored deliveries are read again. */
+  #rescans = 0;
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
   #isClosed = false;
@@ -97,14 +101,26 @@ export class LeaderDispatcher implements WebhookDispatcher {
   }
 
   async #step(): Promise<void> {
-    const { others, logger } = this.#deps;
+    const { logger } = this.#deps;
     try {
       if (this.#polls++ % POLLS_PER_CHECK === 0)
-        await (this.#isLeader ? others.refresh() : this.#checkLeader());
+        await (this.#isLeader ? this.#refresh() : this.#checkLeader());
     } catch (error) {
       logger.warn('The gateways of the store could not be read; retrying', { error });
     }
     this.pull();
+  }
+
+  /**
+   * Updates the other gateways. After the end of a gateway, deliveries that it has answered are accepted again, at
+   * positions that were read before.
+   */
+  async #refresh(): Promise<void> {
+    const { others, dispatcher } = this.#deps;
+    if (await others.refresh()) this.#rescans = RESCANS;
+    if (this.#rescans === 0) return;
+    this.#rescans--;
+    dispatcher.runBacklog();
   }
 
   /**
@@ -123,6 +139,7 @@ export class LeaderDispatcher implements WebhookDispatcher {
     await others.takeOver();
     if (this.#isClosed) return;
     this.#isLeader = true;
+    this.#rescans = RESCANS;
     logger.info('This node schedules the accepted deliveries of all nodes');
     dispatcher.runBacklog();
   }

@@ -71,12 +71,17 @@ export class OtherGateways {
     return serving.length * this.#deps.concurrency;
   }
 
-  /** Updates the list of live gateways. Aborts pending calls to gateways that have ended. */
-  async refresh(): Promise<void> {
+  /**
+   * Updates the list of live gateways. Aborts pending calls to gateways that have ended. Resolves with whether a
+   * gateway has ended.
+   */
+  async refresh(): Promise<boolean> {
     const { members, fence } = this.#deps;
     const [live, unended] = await Promise.all([members.live('gateway'), members.unended('gateway')]);
-    for (const [id, gateway] of this.#gateways) if (!unended.includes(id)) this.#remove(gateway);
+    const ended = [...this.#gateways].filter(([id]) => !unended.includes(id));
+    for (const [, gateway] of ended) this.#remove(gateway);
     for (const member of live) if (member.fence !== fence.fence) this.#update(member);
+    return ended.length > 0;
   }
 
   /**

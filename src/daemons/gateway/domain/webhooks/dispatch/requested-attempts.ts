@@ -84,7 +84,7 @@ export class RequestedAttempts {
     if (!target) return undefined;
     await services.confirm(target);
     if (services.isUnavailable(target)) return undefined;
-    const payload = payloadOf(record.body);
+    const payload = await payloadOf(target, record);
     return this.#deps.attempts.attempt(
       { delivery: record, target, payload, attempts, marker: record.marker },
       target,

@@ -4,11 +4,14 @@ import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
 import type { ClaimResult, MarkerClaim, WebhookInbox } from '../../../../../store/ports/index.ts';
+import { type ReceiveRules, receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
 import type { Fence } from '../../../../membership/membership.ts';
 import type { DeliveryEnds } from '../dispatch/delivery-ends.ts';
-import { type CallHandler, handlerTimeoutMs } from '../dispatch/handler-call.ts';
+import { type CallHandler, type Handled, handlerTimeoutMs } from '../dispatch/handler-call.ts';
 import type { WebhookDispatcher } from '../dispatch/webhook-dispatcher.ts';
+import { type AcceptedAnswer, acceptedReply } from './accepted-reply.ts';
 import { type DeliveryContext, deliveryOf } from './delivery-context.ts';
+import { LateRuns, type SyncRun } from './late-runs.ts';
 import { createMarkerWaits, type MarkerWaits } from './marker-waits.ts';
 import type { JsonPayload } from './payload.ts';
 import { mark } from './step-log.ts';
@@ -26,15 +29,7 @@ export interface AcceptanceDeps {
 }
 
 /** Response to an authentic delivery, or `duplicate` if a delivery with the same id was already processed. */
-export type Accepted =
-  | {
-      status: number;
-      body: unknown;
-      headers?: Record<string, string> | undefined;
-      /** Records that the response has been written or can no longer be written. */
-      answered?: () => void;
-    }
-  | 'duplicate';
+export type Accepted = AcceptedAnswer | 'duplicate';
 
 /**
  * Time added to the lease of a dedupe marker, in ms. The time allows for starting workflows and storing the outcome.
@@ -48,10 +43,12 @@ const LEASE_MARGIN_MS = minutes(1);
 export class Acceptance {
   readonly #deps: AcceptanceDeps;
   readonly #waits: MarkerWaits;
+  readonly #lateRuns: LateRuns;
 
   constructor(deps: AcceptanceDeps) {
     this.#deps = deps;
     this.#waits = createMarkerWaits(deps.inbox, deps.clock);
+    this.#lateRuns = new LateRuns(deps);
   }
 
   /**
@@ -79,7 +76,10 @@ export class Acceptance {
         claim === 'spilled' ? undefined : this.#deps.dispatcher.enqueue(delivery, target, payload);
       if (queued) await queued;
       isAccepted = true;
-      return { status: 202, body: { status: 'accepted', webhookId }, answered };
+      const { accepted } = receiveRulesOf(target.webhook);
+      return accepted
+        ? { ...acceptedReply(accepted), answered }
+        : { status: 202, body: { status: 'accepted', webhookId }, answered };
     } finally {
       if (!isAccepted) answered();
     }
@@ -109,21 +109,43 @@ export class Acceptance {
       });
     });
     if (claim === 'done') return 'duplicate';
-    const release = this.#waits.hold(markerKey);
+    const run: SyncRun = {
+      context,
+      delivery,
+      target,
+      payload,
+      markerKey,
+      release: this.#waits.hold(markerKey),
+    };
+    const ending = this.#runSync(run);
+    const { ackAfterMs } = receiveRulesOf(target.webhook);
+    return ackAfterMs === undefined ? ending : this.#lateRuns.answer(run, ending, ackAfterMs);
+  }
+
+  /** Waits for handlers whose sender was answered before their end. */
+  close(): Promise<void> {
+    return this.#lateRuns.close();
+  }
+
+  async #runSync(run: SyncRun): Promise<AcceptedAnswer> {
+    const { context, delivery, target, payload, markerKey } = run;
     try {
       const handled = await this.#deps.call(delivery, target, payload, context.deliveryId);
+      run.hasEnded = true;
+      const isHandedOver = run.handingOver !== undefined && (await run.handingOver);
       const status = handled.succeeded ? 'succeeded' : 'failed';
       mark(context, 'dispatch', status);
-      const { httpStatus, body, headers } = handled;
+      const rules = receiveRulesOf(target.webhook);
+      const answer = answerOf(handled, rules);
       const end = {
         status,
-        httpStatus,
-        steps: context.steps.text,
+        httpStatus: isHandedOver ? run.ackStatus! : answer.status,
+        steps: isHandedOver ? context.steps.text.slice(run.handedSteps) : context.steps.text,
         outcome: handled.record,
         durationMs: this.#deps.clock.monotonic() - context.beganAt,
       } as const;
       const expiresAt = handled.succeeded ? this.#deps.clock.now() + LIMITS.idempotencyWindowMs : null;
-      const ended = markerKey === undefined ? undefined : { key: markerKey, expiresAt };
+      const ended = markerKey === undefined || isHandedOver ? undefined : { key: markerKey, expiresAt };
       await this.#deps.inbox.finish(context.webhookId, end, ended).catch((error) => {
         this.#deps.ends.storeLater(context.webhookId, end, ended);
         return notStored('The handler ran, but its result could not be stored; send the delivery again.')(
@@ -131,9 +153,9 @@ export class Acceptance {
         );
       });
       this.#deps.observe(target.plugin.id, target.webhook.event, status);
-      return { status: httpStatus, body, headers };
+      return answer;
     } finally {
-      release();
+      run.release();
     }
   }
 
@@ -170,6 +192,15 @@ export class Acceptance {
       await this.#waits.settled(marker!.key);
     }
   }
+}
+
+/** Returns the response to a sync delivery. What the sender requires replaces the platform's answer to a success. */
+function answerOf(
+  { succeeded, httpStatus, body, headers, content }: Handled,
+  { accepted }: ReceiveRules,
+): AcceptedAnswer {
+  if (succeeded && accepted && !content) return acceptedReply(accepted);
+  return { status: httpStatus, body, headers, content };
 }
 
 function markerOf(key: string | undefined, expiresAt: number): MarkerClaim | undefined {

@@ -12,6 +12,8 @@ export interface IncomingDelivery {
   pluginId: string;
   event: string;
   instanceId: string | undefined;
+  /** Methods other than POST are only those of a handshake. */
+  method: string;
   /** The request target as sent, with path and query. */
   url: string;
   /** Header names and values as sent, in the flat array format of Node's `rawHeaders`. */
@@ -41,6 +43,8 @@ export interface DeliveryContext extends SecretKey {
   /** Whether the namespace has a secret for this webhook. Set when the namespace is determined. */
   isProvisioned: boolean;
   body: Buffer | null;
+  /** Returns the parsed body, or undefined if it is not in the webhook's format. Set when the body is read. */
+  fields: () => unknown;
   /** Delivery id from the sender. Null if the webhook declares no id field or the request contains no id. */
   deliveryId: string | null;
   /** Identity of the authenticated sender. Null before authentication. */
@@ -65,6 +69,7 @@ export function newDeliveryContext(incoming: IncomingDelivery, clock: Clock): De
     event: incoming.event,
     instanceId: incoming.instanceId ?? '',
     body: null,
+    fields: () => undefined,
     deliveryId: null,
     caller: null,
     headers: null,

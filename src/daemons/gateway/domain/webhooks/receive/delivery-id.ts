@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
+import type { RequestPlace } from '../../../../../contracts/index.ts';
 import { readDotPath } from '../../../../../kit/data/json.ts';
 import { singleHeader } from '../../../../../kit/data/raw-headers.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
+import { readPlace } from '../../../../../webhooks/handshakes/request.ts';
+import type { IncomingDelivery } from './delivery-context.ts';
 import { endpointName } from './endpoint-name.ts';
 import type { ParsedBody } from './payload.ts';
 
@@ -14,16 +17,29 @@ const MAX_PLAIN_ID_CHARS = 200;
  * differ. If parsing a number loses digits, the id contains a digest of the body.
  */
 export function deliveryIdOf(
-  source: string,
-  rawHeaders: readonly string[],
+  source: string | RequestPlace,
+  { rawHeaders, url, method }: Pick<IncomingDelivery, 'rawHeaders' | 'url' | 'method'>,
   payload: () => ParsedBody,
 ): string | undefined {
-  const id = source.startsWith(HEADER_PREFIX)
-    ? singleHeader(rawHeaders, source.slice(HEADER_PREFIX.length))
-    : readDotPath(payload().value, source);
+  const id = valueAt(source, { rawHeaders, url, method }, payload);
   if (typeof id === 'number') return isExact(id) ? `n:${id}` : `b:${id}:${digest(payload().text!)}`;
   if (typeof id !== 'string' || id === '') return undefined;
   return id.length <= MAX_PLAIN_ID_CHARS ? `s:${id}` : `h:${digest(id)}`;
+}
+
+function valueAt(
+  source: string | RequestPlace,
+  request: Pick<IncomingDelivery, 'rawHeaders' | 'url' | 'method'>,
+  payload: () => ParsedBody,
+): unknown {
+  if (typeof source !== 'string')
+    return readPlace(source, {
+      ...request,
+      payload: source.field === undefined ? undefined : payload().value,
+    });
+  return source.startsWith(HEADER_PREFIX)
+    ? singleHeader(request.rawHeaders, source.slice(HEADER_PREFIX.length))
+    : readDotPath(payload().value, source);
 }
 
 /** Different decimal fractions with at most this many digits always parse to different numbers. */

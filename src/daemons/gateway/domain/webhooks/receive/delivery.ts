@@ -1,24 +1,30 @@
-import type { Caller, WebhookHandlerDecl } from '../../../../../contracts/index.ts';
-import { HEADERS } from '../../../../../contracts/index.ts';
-import type { MaybePromise } from '../../../../../kit/data/maybe-promise.ts';
-import { REPEATED, singleHeader } from '../../../../../kit/data/raw-headers.ts';
+import { type Caller, HEADERS } from '../../../../../contracts/index.ts';
+import { type MaybePromise, onceKnown } from '../../../../../kit/data/maybe-promise.ts';
 import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../../../kit/errors/errors.ts';
 import type { CreateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
+import { FORMAT_NAMES } from '../../../../../webhooks/bodies/parse-body.ts';
+import type { ParsedPayload } from '../../../../../webhooks/bodies/parsed-body.ts';
+import { isGuardedBody } from '../../../../../webhooks/handshakes/hmac-guard.ts';
+import { hasHandshake } from '../../../../../webhooks/handshakes/match.ts';
+import { type ReceiveRules, receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
 import type { Fence } from '../../../../membership/membership.ts';
 import type { WebhookPauses } from '../admin/pauses.ts';
 import type { DeliveryEnds } from '../dispatch/delivery-ends.ts';
 import type { CallHandler } from '../dispatch/handler-call.ts';
+import type { ReplyContent } from '../dispatch/handler-reply.ts';
 import type { NeededServices } from '../dispatch/needed-services.ts';
 import type { WebhookDispatcher } from '../dispatch/webhook-dispatcher.ts';
 import { Authentication } from '../verify/authentication.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookVerifier } from '../verify/verifier.ts';
 import { Acceptance } from './acceptance.ts';
-import { Admission } from './admission.ts';
+import { acceptedReply } from './accepted-reply.ts';
+import { Admission, type Admitted } from './admission.ts';
 import { answerChallenge } from './challenge.ts';
+import { requireContentType } from './content-type.ts';
 import {
   type DeliveryContext,
   deliveryOf,
@@ -26,16 +32,23 @@ import {
   newDeliveryContext,
 } from './delivery-context.ts';
 import { deliveryIdOf, markerKey } from './delivery-id.ts';
-import { parseOnce } from './payload.ts';
+import type { ExpectedSecrets } from './expected-secrets.ts';
+import { Handshakes } from './handshakes.ts';
+import { bodyFormatOf, type ParsedBody, parseOnce, withBytes } from './payload.ts';
+import { readWholeBody } from './read-whole-body.ts';
 import type { RefusalSamples } from './refusal-samples.ts';
 import { mark } from './step-log.ts';
+import type { SubscriptionConfirmations } from './subscription-confirmations.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
+import type { DeliveryUploads } from './uploads.ts';
 
 export type { IncomingDelivery } from './delivery-context.ts';
 
 export interface DeliveryAnswer {
   status: number;
   body: unknown;
+  /** Body that is sent instead of `body`. */
+  content?: ReplyContent | undefined;
   headers: Record<string, string>;
   webhookId: string;
   /** Identity of the authenticated sender. Null before authentication. */
@@ -69,17 +82,22 @@ export interface WebhookDeliveryDeps {
   observe: (pluginId: string, event: string, status: string) => void;
   /** Limits how many requests that run no handler are recorded. */
   samples: RefusalSamples;
+  expected: Pick<ExpectedSecrets, 'take'>;
+  confirmations: Pick<SubscriptionConfirmations, 'confirm'>;
+  uploads: Pick<DeliveryUploads, 'store' | 'discard'>;
 }
 
 interface Answered {
   status: number;
   body: unknown;
+  content?: ReplyContent | undefined;
   headers?: Record<string, string> | undefined;
   answered?: () => void;
+  /** Work that starts after the request was recorded. */
+  afterRecord?: () => void;
   record: 'challenge' | 'duplicate' | 'handled';
 }
 
-const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
 const PAUSED_RETRY_SECONDS = '60';
 /** Default value of the Retry-After header for errors without a Retry-After value, in seconds. */
 const RETRY_SECONDS = '5';
@@ -93,12 +111,25 @@ export class WebhookDelivery {
   readonly #admission: Admission;
   readonly #authentication: Authentication;
   readonly #acceptance: Acceptance;
+  readonly #handshakes: Handshakes;
 
   constructor(deps: WebhookDeliveryDeps) {
     this.#deps = deps;
     this.#admission = new Admission(deps);
     this.#authentication = new Authentication(deps);
     this.#acceptance = new Acceptance(deps);
+    this.#handshakes = new Handshakes({ ...deps, authentication: this.#authentication });
+  }
+
+  /** Returns whether a webhook declares a handshake with this method. */
+  takesHandshake(pluginId: string, event: string, method: string): boolean {
+    const target = this.#deps.targets.find(pluginId, event);
+    return target !== undefined && hasHandshake(receiveRulesOf(target.webhook).handshakes, method);
+  }
+
+  /** Waits for handlers whose sender was answered before their end. */
+  close(): Promise<void> {
+    return this.#acceptance.close();
   }
 
   /** Resolves with the response. Never rejects. */
@@ -106,9 +137,10 @@ export class WebhookDelivery {
     const context = newDeliveryContext(incoming, this.#deps.clock);
     this.#deps.dispatcher.receiving(1);
     try {
-      const { status, body, headers, record, answered } = await this.#process(context);
+      const { status, body, content, headers, record, answered, afterRecord } = await this.#process(context);
       if (record !== 'handled') this.#note(context, record, status);
-      return { ...answer(context, status, body, headers), answered: answered ?? noop };
+      afterRecord?.();
+      return { ...answer(context, status, body, headers), content, answered: answered ?? noop };
     } catch (thrown) {
       const error = toRemoteError(thrown);
       if (!(thrown instanceof PlatformError))
@@ -128,36 +160,37 @@ export class WebhookDelivery {
   }
 
   async #process(context: DeliveryContext): Promise<Answered> {
-    const { rawHeaders } = context.incoming;
     // The following code uses `await` only for promises, because `await` also delays the request if the value is not a
     // promise.
     const admission = this.#admission.admit(context);
     const admitted = admission instanceof Promise ? await admission : admission;
     const { target } = admitted;
     const { webhook } = target;
+    const rules = receiveRulesOf(webhook);
+    const { method } = context.incoming;
+    if (method === 'POST' && rules.handshakes.length === 0) requireContentType(context, rules);
 
-    const body = this.#readBody(context, webhook);
-    const payload = parseOnce(body instanceof Promise ? await body : body);
-    if (webhook.challenge) {
-      const challenge = answerChallenge(webhook.challenge, payload());
-      mark(context, 'challenge', challenge ? 'answered' : 'none');
-      if (challenge) {
-        const allowed = this.#authentication.allowUnauthenticated(context, admitted, { tries: false });
-        if (allowed instanceof Promise) await allowed;
-        return { status: 200, body: challenge, record: 'challenge' };
-      }
-    }
-    const id = webhook.idempotencyKey && deliveryIdOf(webhook.idempotencyKey, rawHeaders, payload);
-    context.deliveryId = id ?? null;
-    const marker = id === undefined ? undefined : markerKey(context, id);
-    if (webhook.idempotencyKey) {
+    const reading = readWholeBody(context, webhook.maxBodyBytes);
+    const body = reading instanceof Promise ? await reading : reading;
+    const parse = parseOnce(rules, body, context);
+    const parsing = mayBeMultipart(rules) ? parse() : undefined;
+    if (parsing instanceof Promise) await parsing;
+    // Multipart bodies are parsed by now, and other formats synchronously.
+    const payload = parse as () => ParsedBody;
+    context.fields = () => payload().value;
+
+    const early = this.#answerEarly(context, admitted, rules, payload);
+    const answered = early instanceof Promise ? await early : early;
+    if (answered) return answered;
+    const marker = this.#markerOf(context, rules, payload);
+    if (rules.deliveryId !== undefined) {
       const found = marker === undefined ? undefined : this.#deps.inbox.seen(marker, this.#deps.clock.now());
       const isSeen = (found instanceof Promise ? await found : found) === 'done';
       mark(context, 'idempotency', isSeen ? 'seen' : marker ? 'new' : 'no id');
       if (isSeen) {
         const allowed = this.#authentication.allowUnauthenticated(context, admitted, { tries: true });
         if (allowed instanceof Promise) await allowed;
-        return DUPLICATE;
+        return duplicateOf(rules);
       }
     }
     const authenticated = this.#authentication.authenticate(context, admitted);
@@ -165,46 +198,72 @@ export class WebhookDelivery {
     const permitted = this.#admission.takePermit(context, webhook);
     if (permitted instanceof Promise) await permitted;
 
-    const parsed = payload();
-    if (parsed.fault !== undefined)
-      throw new PlatformError('VALIDATION_ERROR', `The body is not valid JSON: ${parsed.fault}.`);
+    const parsed = requireParsed(context, payload(), rules);
     if (!webhook.async) {
       this.#requireRunning(context);
       const required = this.#requireServices(context, target);
       if (required) await required;
     }
+    if (parsed.files) await this.#deps.uploads.store(ownerOf(context), parsed.files);
+    const delivered = withBytes(rules, parsed, body);
     const accepted = await (webhook.async
-      ? this.#acceptance.accept(context, target, parsed, marker)
-      : this.#acceptance.handle(context, target, parsed, marker));
+      ? this.#acceptance.accept(context, target, delivered, marker)
+      : this.#acceptance.handle(context, target, delivered, marker));
     if (accepted !== 'duplicate') return { ...accepted, record: 'handled' };
+    if (parsed.files) await this.#deps.uploads.discard(ownerOf(context), parsed.files.length);
     this.#admission.givePermitBack(context);
-    return DUPLICATE;
+    return duplicateOf(rules);
   }
 
-  #readBody(context: DeliveryContext, webhook: WebhookHandlerDecl): MaybePromise<Buffer> {
-    const encoding = singleHeader(context.incoming.rawHeaders, 'content-encoding');
-    if (encoding && (encoding === REPEATED || encoding.toLowerCase() !== 'identity')) {
-      mark(context, 'body', 'encoded');
+  /** Answers a handshake or a challenge. Throws METHOD_NOT_ALLOWED for any other request that is no POST. */
+  #answerEarly(
+    context: DeliveryContext,
+    admitted: Admitted,
+    rules: ReceiveRules,
+    payload: () => ParsedBody,
+  ): MaybePromise<Answered | undefined> {
+    const { challenge } = admitted.target.webhook;
+    if (rules.handshakes.length > 0) return this.#answerHandshake(context, admitted, rules, payload);
+    if (!challenge) return undefined;
+    const body = answerChallenge(challenge, payload());
+    mark(context, 'challenge', body ? 'answered' : 'none');
+    if (!body) return undefined;
+    const allowed = this.#authentication.allowUnauthenticated(context, admitted, { tries: false });
+    return onceKnown(allowed, () => ({ status: 200, body, record: 'challenge' }));
+  }
+
+  async #answerHandshake(
+    context: DeliveryContext,
+    admitted: Admitted,
+    rules: ReceiveRules,
+    payload: () => ParsedBody,
+  ): Promise<Answered | undefined> {
+    const { method, rawHeaders, url } = context.incoming;
+    if (hasHandshake(rules.handshakes, method)) {
+      const request = { method, rawHeaders, url, payload: payload().value };
+      const answered = await this.#handshakes.answer(context, admitted, rules, request);
+      if (answered) return { ...answered, record: 'challenge' };
+    }
+    if (method !== 'POST')
       throw new PlatformError(
-        'UNSUPPORTED_MEDIA_TYPE',
-        'Send the body without Content-Encoding: the signature covers the unencoded bytes.',
+        'METHOD_NOT_ALLOWED',
+        `This ${method} request is no handshake of the webhook.`,
+        {
+          headers: { allow: 'POST' },
+        },
       );
-    }
-    const keep = (body: Buffer): Buffer => {
-      mark(context, 'body', 'ok');
-      context.body = body;
-      return body;
-    };
-    const fail = (error: unknown): never => {
-      mark(context, 'body', codeOf(error) ?? 'failed');
-      throw error;
-    };
-    try {
-      const body = context.incoming.readBody(webhook.maxBodyBytes);
-      return body instanceof Promise ? body.then(keep, fail) : keep(body);
-    } catch (error) {
-      return fail(error);
-    }
+    requireContentType(context, rules);
+    const { webhook } = admitted.target;
+    if (!webhook.challenge) return undefined;
+    return this.#answerEarly(context, admitted, { ...rules, handshakes: [] }, payload);
+  }
+
+  /** Returns the key of the dedupe marker, and notes the sender's delivery id. */
+  #markerOf(context: DeliveryContext, { deliveryId }: ReceiveRules, payload: () => ParsedBody) {
+    if (deliveryId === undefined) return undefined;
+    const id = deliveryIdOf(deliveryId, context.incoming, payload);
+    context.deliveryId = id ?? null;
+    return id === undefined ? undefined : markerKey(context, id);
   }
 
   /** Throws if the webhook is paused. Called only for sync deliveries, because their sender waits for the handler. */
@@ -255,6 +314,36 @@ export class WebhookDelivery {
       },
     );
   }
+}
+
+const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
+
+/** Returns the response to a duplicate: what the sender requires of an accepted delivery, if it does. */
+function duplicateOf({ accepted }: ReceiveRules): Answered {
+  return accepted ? { ...DUPLICATE, ...acceptedReply(accepted) } : DUPLICATE;
+}
+
+function mayBeMultipart({ body: { format } }: ReceiveRules): boolean {
+  return format === 'multipart' || format === 'form';
+}
+
+/** Returns the parsed body. Throws VALIDATION_ERROR with the fault of a body that is not in the webhook's format. */
+function requireParsed(context: DeliveryContext, parsed: ParsedBody, rules: ReceiveRules): ParsedPayload {
+  if (parsed.fault !== undefined) {
+    const format = bodyFormatOf(rules, context.incoming.rawHeaders);
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The body is not valid ${FORMAT_NAMES[format]}: ${parsed.fault}.`,
+    );
+  }
+  if (rules.requiresObject && !isGuardedBody(parsed.value))
+    throw new PlatformError('VALIDATION_ERROR', 'The body must be a JSON object or array.');
+  return parsed;
+}
+
+function ownerOf({ webhookId, namespaceId, pluginId, incoming }: DeliveryContext) {
+  const { requestId, traceId } = incoming;
+  return { webhookId, namespaceId, pluginId, requestId, traceId };
 }
 
 function answer(

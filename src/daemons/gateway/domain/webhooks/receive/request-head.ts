@@ -66,14 +66,14 @@ export function maskedHeaders(rawHeaders: readonly string[]): string {
  * declared `authHeader`. Handlers, replays and `svc webhooks listen` use the result.
  */
 export function authenticHeaders(
-  { rawHeaders, url }: { rawHeaders: readonly string[]; url: string },
+  { rawHeaders, url, method }: { rawHeaders: readonly string[]; url: string; method: string },
   authHeader: string | undefined,
   keys: VerificationKeys | undefined,
 ): string {
   const declared = authHeader?.toLowerCase();
   const secrets = [keys?.current.text, keys?.previous?.text].filter((text) => text !== undefined);
   const pairs: Array<[string, string]> = [
-    [METHOD, 'POST'],
+    [METHOD, method],
     [PATH, url],
   ];
   for (let i = 0; i < rawHeaders.length; i += 2) {

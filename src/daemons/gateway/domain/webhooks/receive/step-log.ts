@@ -7,6 +7,7 @@ export type StepName =
   | 'rate_limit'
   | 'body'
   | 'challenge'
+  | 'confirmation'
   | 'idempotency'
   | 'authentication'
   | 'dispatch';
