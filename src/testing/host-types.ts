@@ -1,4 +1,4 @@
-import type { CommandResult, ManifestV3, PluginJob, PluginRun } from '../contracts/index.ts';
+import type { CommandResult, ManifestV3, PluginJob, PluginRun, WebhookFixture } from '../contracts/index.ts';
 import type { StubFetch } from '../plugins/index.ts';
 import type {
   CallerOptions,
@@ -12,6 +12,7 @@ import type {
   ValidatorRequest,
   WebhookOptions,
 } from './call-types.ts';
+import type { ReplayOptions } from './fixtures.ts';
 import type {
   CommandId,
   CommandResultOf,
@@ -98,6 +99,11 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
    * response that the sender receives.
    */
   deliver(event: string, payload: unknown, options?: DeliveryOptions): Promise<DeliveryAnswer>;
+  /**
+   * Delivers a fixture, which `svc webhooks fixture` saved, as `deliver` does: the recorded bytes and headers with a new
+   * signature. `fixture` is the path of its file, or its content.
+   */
+  replay(fixture: string | WebhookFixture, options?: ReplayOptions): Promise<DeliveryAnswer>;
   /** Calls a validator of the plugin. Resolves with true if the validator accepts the delivery. */
   validator(event: string, request: ValidatorRequest): Promise<boolean>;
   /** Starts a registered workflow. The run continues in the background. Timers of the run use the test's clock. */

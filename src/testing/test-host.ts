@@ -3,6 +3,7 @@ import { manualClock } from '../kit/time/clock.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import type { CallerOptions, CommandOptions, RouteOptions, TestLog, WebhookOptions } from './call-types.ts';
 import { createDeliveries } from './deliveries.ts';
+import { fixtureDelivery, readFixture } from './fixtures.ts';
 import { HandlerCalls } from './handler-calls.ts';
 import type { TestHost, TestHostOptions } from './host-types.ts';
 import { requireSupportedNode } from './node-version.ts';
@@ -59,6 +60,11 @@ export async function createTestHost<Plugin extends PluginTypes = UntypedPlugin>
       handlers.webhook<Result>(event, payload, webhookOptions),
     deliver: (event, payload, deliveryOptions = {}) =>
       deliver(plugin.id, handlers.requireWebhook(event), payload, deliveryOptions),
+    replay: async (given, replayOptions = {}) => {
+      const fixture = typeof given === 'string' ? await readFixture(given) : given;
+      const { body, options: deliveryOptions } = fixtureDelivery(fixture, replayOptions);
+      return deliver(plugin.id, handlers.requireWebhook(fixture.event), body, deliveryOptions);
+    },
     validator: (event, request) => handlers.validator(event, request),
     ...workflowCalls(services, clock),
     advance: (ms) => clock.advance(ms),

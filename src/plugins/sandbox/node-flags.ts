@@ -36,6 +36,9 @@ export function nodeFlags(grants: Grants, permissions: Permissions, memoryMb: nu
     if (process.allowedNodeEnvironmentFlags.has(flag)) flags.push(flag);
   }
   if (permissions.platform?.childProcess) flags.push('--allow-child-process');
+  // Only bubblewrap and containers run such a plugin, and their `/tmp` is private.
+  if (permissions.platform?.childProcess === 'sandboxed')
+    flags.push('--allow-fs-read=/tmp', '--allow-fs-write=/tmp');
   if (nodeGuardsNetwork && hasRawNetwork(permissions)) flags.push('--allow-net');
   return flags;
 }

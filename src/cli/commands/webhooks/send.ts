@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import { type ReplyOf, sendSample } from '../../../contracts/index.ts';
+import { type ReplyOf, sendSample, WebhookFixture } from '../../../contracts/index.ts';
 import { messageOf } from '../../../kit/errors/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { readJson } from '../../json-flag.ts';
@@ -18,6 +18,7 @@ export const send = defineCommand({
   args: z.object({
     ...targetArgs,
     data: z.string().optional().describe('payload as JSON; "@<file>" reads a file, "-" reads stdin'),
+    fixture: z.string().optional().describe('file that `svc webhooks fixture` saved: its body and headers'),
     file: z.string().optional().describe('file with the body to send as it is, such as a form or XML'),
     contentType: z
       .string()
@@ -25,14 +26,17 @@ export const send = defineCommand({
       .describe('content type of the body; default: the first one that the webhook accepts'),
     header: z.array(z.string()).default([]).describe("additional header, 'name: value'; may be repeated"),
   }),
-  async run({ data, file, contentType, header, ...target }, { client, cwd }) {
-    if (data !== undefined && file !== undefined) throw new UsageError('Use --data or --file, not both.');
+  async run({ data, file, fixture: fixtureFile, contentType, header, ...target }, { client, cwd }) {
+    if ([data, file, fixtureFile].filter((given) => given !== undefined).length > 1)
+      throw new UsageError('Use only one of --data, --file and --fixture.');
+    const fixture = fixtureFile === undefined ? undefined : await readFixture(fixtureFile, cwd);
     const body = {
       ...targetBody(target),
+      ...(fixture ? contentOf(fixture) : {}),
       ...(data === undefined ? {} : { data: await readJson('--data', data, cwd) }),
-      ...(file === undefined ? {} : { bytes: (await readBytes(file, cwd)).toString('base64') }),
+      ...(file === undefined ? {} : { bytes: (await readBytes('--file', file, cwd)).toString('base64') }),
       ...(contentType === undefined ? {} : { contentType }),
-      headers: Object.fromEntries(header.map(parseHeader)),
+      headers: { ...eventHeadersOf(fixture), ...Object.fromEntries(header.map(parseHeader)) },
     };
     const reply = await client.call(sendSample, { body });
     // The exit code reflects the HTTP status that a sender would get, so that scripts can detect a refusal.
@@ -42,11 +46,33 @@ export const send = defineCommand({
     `${status < 300 ? style.green(String(status)) : style.red(String(status))}  ${webhookId}\n${JSON.stringify(body, null, 2)}`,
 });
 
-async function readBytes(file: string, cwd: string): Promise<Buffer> {
+async function readFixture(file: string, cwd: string): Promise<WebhookFixture> {
+  const text = (await readBytes('--fixture', file, cwd)).toString();
+  try {
+    return WebhookFixture.parse(JSON.parse(text));
+  } catch (error) {
+    throw new UsageError(`--fixture: ${file} was not saved by \`svc webhooks fixture\`: ${messageOf(error)}`);
+  }
+}
+
+function contentOf({ body, bodyEncoding, headers }: WebhookFixture) {
+  const contentType = headers['content-type'];
+  return {
+    bytes: Buffer.from(body, bodyEncoding).toString('base64'),
+    ...(contentType === undefined ? {} : { contentType }),
+  };
+}
+
+function eventHeadersOf(fixture: WebhookFixture | undefined): Record<string, string> {
+  const { 'content-type': _contentType, ...headers } = fixture?.headers ?? {};
+  return headers;
+}
+
+async function readBytes(flag: string, file: string, cwd: string): Promise<Buffer> {
   try {
     return await readFile(resolve(cwd, file));
   } catch (error) {
-    throw new UsageError(`--file: ${messageOf(error)}`);
+    throw new UsageError(`${flag}: ${messageOf(error)}`);
   }
 }
 
