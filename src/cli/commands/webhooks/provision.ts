@@ -7,9 +7,9 @@ import {
   PluginId,
   provisionWebhook,
   type ReplyOf,
-  SECRET_GENERATING_PROVIDERS,
 } from '../../../contracts/index.ts';
 import type { Client } from '../../../http/index.ts';
+import { PROVIDERS } from '../../../webhooks/providers/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
 import { pairs } from '../../table.ts';
@@ -37,7 +37,8 @@ async function secretProvider(client: Client, plugin: string, event: string): Pr
     () => [],
   );
   const declared = items.find((item) => item.pluginId === plugin && item.event === event);
-  return SECRET_GENERATING_PROVIDERS[declared?.provider ?? ''];
+  const provider = PROVIDERS.find(({ id }) => id === declared?.provider);
+  return provider?.secretFrom === 'sender' ? provider.name : undefined;
 }
 
 function providerSecretHint(

@@ -1,12 +1,14 @@
-import { SECRET_GENERATING_PROVIDERS, type WebhookAuthConfig } from '../../../../../contracts/index.ts';
+import type { WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
+import { providerOf } from '../../../../../webhooks/providers/index.ts';
 import { describeEndpoint } from '../receive/endpoint-name.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
+import { urlTokenOf, withUrlToken } from '../receive/url-token.ts';
 import type { WebhookUrl } from '../receive/webhook-url.ts';
-import { checkGivenSecret, makeSecret } from '../verify/new-secret.ts';
+import { checkedSecret, makeSecret } from '../verify/new-secret.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookPauses } from './pauses.ts';
 
@@ -61,11 +63,15 @@ export class WebhookAdmin {
   async provision(key: SecretKey, options: ProvisionOptions) {
     const target = this.#requireForAdmin(key);
     const { auth } = target.webhook;
-    if (options.given !== undefined) checkGivenSecret(auth, options.given);
-    else if (!options.generate) await this.#refuseReplacement(key, auth);
-    const secret = options.given ?? makeSecret(auth, this.#deps.random);
-    const { rotated, namespaceInUrl } = await this.#deps.secrets.provision(key, secret, options);
-    const url = this.#deps.urlOf(key, namespaceInUrl);
+    if (options.given === undefined && !options.generate) await this.#refuseReplacement(key, auth);
+    const secret =
+      options.given === undefined ? makeSecret(auth, this.#deps.random) : checkedSecret(auth, options.given);
+    // A sender whose secret is in the URL cannot set headers.
+    const inUrl = options.namespaceInUrl ?? (urlTokenOf(auth) === undefined ? undefined : true);
+    const { rotated, namespaceInUrl } = await this.#deps.secrets.provision(key, secret, {
+      namespaceInUrl: inUrl,
+    });
+    const url = withUrlToken(this.#deps.urlOf(key, namespaceInUrl), auth, secret);
     await this.#callOnProvision(target, { ...key, url, secret, rotated }, options);
     const { requestsPerMinute } = target.webhook.rateLimit;
     return { url, secret: options.given === undefined ? secret : '', rotated, requestsPerMinute };
@@ -95,7 +101,8 @@ export class WebhookAdmin {
    * replace the provider's secret. Deliveries would then fail with 401 after the 24-hour grace period.
    */
   async #refuseReplacement(key: SecretKey, auth: WebhookAuthConfig): Promise<void> {
-    const maker = auth.type === 'provider' ? SECRET_GENERATING_PROVIDERS[auth.provider] : undefined;
+    const provider = auth.type === 'provider' ? providerOf(auth.provider) : undefined;
+    const maker = provider?.secretFrom === 'sender' ? provider.name : undefined;
     if (!maker || !(await this.#deps.secrets.find(key))) return;
     throw new PlatformError(
       'CONFLICT',
