@@ -97,6 +97,8 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
 
   'GET /api/v1/webhooks': VIEWER,
   'GET /api/v1/webhooks/rotation': VIEWER,
+  'GET /api/v1/webhooks/providers': VIEWER,
+  'GET /api/v1/webhooks/providers/:id': VIEWER,
   'POST /api/v1/webhooks/provision': administers('webhook.provision', WEBHOOK),
   'DELETE /api/v1/webhooks/:pluginId/:event': administers('webhook.revoke', WEBHOOK),
   'DELETE /api/v1/webhooks/:pluginId/:event/:instanceId': administers('webhook.revoke', WEBHOOK),

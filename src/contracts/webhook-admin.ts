@@ -12,6 +12,16 @@ const changeErrors = [
   'RATE_LIMIT_EXCEEDED',
 ] as const;
 
+export const WebhookProtection = z
+  .object({
+    body: z.boolean().describe('A changed body is refused'),
+    url: z.boolean().describe('A changed URL is refused'),
+    time: z.boolean().describe('An old delivery that is sent again is refused'),
+    sender: z.boolean().describe('A request without knowledge of the secret is refused'),
+  })
+  .meta({ id: 'WebhookProtection' });
+export type WebhookProtection = z.infer<typeof WebhookProtection>;
+
 /** Creates or rotates the secret of a declared webhook. @spec Webhook admin API */
 export const provisionWebhook = endpoint({
   method: 'POST',
@@ -43,19 +53,10 @@ export const provisionWebhook = endpoint({
     secret: z.string().describe('Empty if the request contained the secret, which is never shown again'),
     rotated: z.boolean(),
     requestsPerMinute: z.number().describe('Authenticated deliveries accepted per minute'),
+    protects: WebhookProtection.optional().describe('Absent if a plugin checks the sender with its own code'),
   }),
   errors: [...changeErrors, 'CONFLICT'],
 });
-
-export const WebhookProtection = z
-  .object({
-    body: z.boolean().describe('A changed body is refused'),
-    url: z.boolean().describe('A changed URL is refused'),
-    time: z.boolean().describe('An old delivery that is sent again is refused'),
-    sender: z.boolean().describe('A request without knowledge of the secret is refused'),
-  })
-  .meta({ id: 'WebhookProtection' });
-export type WebhookProtection = z.infer<typeof WebhookProtection>;
 
 const ProvisionedState = z.object({
   provisioned: z.boolean(),

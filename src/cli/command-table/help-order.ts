@@ -36,7 +36,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   tokens: ['mint', 'list', 'revoke', 'inspect'],
   webhooks: [
     ...['provision', 'rotation', 'list', 'revoke', 'deliveries', 'counts', 'show', 'replay'],
-    ...['tail', 'listen', 'send', 'pause', 'resume'],
+    ...['tail', 'listen', 'send', 'pause', 'resume', 'providers'],
   ],
   workflows: [
     ...['list', 'run', 'create', 'validate', 'runs', 'counts', 'show'],

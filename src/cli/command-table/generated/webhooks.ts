@@ -93,4 +93,11 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     example: 'svc webhooks resume github push',
     load: async () => (await import('../../commands/webhooks/resume.ts')).resume,
   },
+  {
+    name: 'webhooks providers',
+    summary: 'List the providers whose webhooks can be declared by name, or show one',
+    group: 'Webhooks',
+    example: 'svc webhooks providers stripe',
+    load: async () => (await import('../../commands/webhooks/providers.ts')).providers,
+  },
 ];

@@ -10,6 +10,7 @@ import {
 } from '../../../contracts/index.ts';
 import type { Client } from '../../../http/index.ts';
 import { PROVIDERS } from '../../../webhooks/providers/index.ts';
+import { unprotected } from '../../../webhooks/schemes/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
 import { pairs } from '../../table.ts';
@@ -92,13 +93,14 @@ export const provision = defineCommand({
     if (reply.rotated) ui.note('The previous secret remains valid for 24 hours.');
     return ok(reply);
   },
-  text: ({ url, secret, rotated, requestsPerMinute }: ReplyOf<typeof provisionWebhook>, style) =>
+  text: ({ url, secret, rotated, requestsPerMinute, protects }: ReplyOf<typeof provisionWebhook>, style) =>
     pairs(
       [
         ['url', url],
         ['secret', secret === '' ? '(as provided)' : secret],
         ['rotated', rotated ? 'yes' : 'no'],
         ['limit', `${requestsPerMinute} deliveries per minute`],
+        ...(protects ? [['not protected', unprotected(protects).join(', ') || '-'] as [string, string]] : []),
       ],
       style,
     ),

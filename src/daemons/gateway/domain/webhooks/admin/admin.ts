@@ -4,6 +4,7 @@ import type { Random } from '../../../../../kit/security/random.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
 import { providerOf } from '../../../../../webhooks/providers/index.ts';
+import { protectionOf } from '../../../../../webhooks/schemes/index.ts';
 import { describeEndpoint } from '../receive/endpoint-name.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
 import { urlTokenOf, withUrlToken } from '../receive/url-token.ts';
@@ -74,7 +75,11 @@ export class WebhookAdmin {
     const url = withUrlToken(this.#deps.urlOf(key, namespaceInUrl), auth, secret);
     await this.#callOnProvision(target, { ...key, url, secret, rotated }, options);
     const { requestsPerMinute } = target.webhook.rateLimit;
-    return { url, secret: options.given === undefined ? secret : '', rotated, requestsPerMinute };
+    const protects = protectionOf(auth);
+    return {
+      ...{ url, secret: options.given === undefined ? secret : '', rotated, requestsPerMinute },
+      ...(protects ? { protects } : {}),
+    };
   }
 
   /** Pauses a webhook. Async deliveries are then accepted and queued, and sync deliveries get 503. */
