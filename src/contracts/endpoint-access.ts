@@ -97,6 +97,8 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
 
   'GET /api/v1/webhooks': VIEWER,
   'GET /api/v1/webhooks/rotation': VIEWER,
+  'GET /api/v1/webhooks/providers': VIEWER,
+  'GET /api/v1/webhooks/providers/:id': VIEWER,
   'POST /api/v1/webhooks/provision': administers('webhook.provision', WEBHOOK),
   'POST /api/v1/webhooks/expect-secret': administers('webhook.expect_secret', WEBHOOK),
   'DELETE /api/v1/webhooks/:pluginId/:event': administers('webhook.revoke', WEBHOOK),

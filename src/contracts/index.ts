@@ -60,6 +60,7 @@ export * from './webhook-deliveries.ts';
 export * from './webhook-delivery.ts';
 export * from './webhook-fixture.ts';
 export * from './webhook-handshake.ts';
+export * from './webhook-providers.ts';
 export * from './whoami.ts';
 export * from './workflow-code.ts';
 export * from './workflow-context.ts';

@@ -75,6 +75,11 @@ export const STEPS: Record<string, Step[]> = {
     step('webhooks', 'rotation', 'toy', 'ping'),
     fails(1, 'webhooks', 'rotation', 'toy', 'pang'),
   ],
+  'webhooks providers': [
+    step('webhooks', 'providers'),
+    step('webhooks', 'providers', 'stripe'),
+    fails(2, 'webhooks', 'providers', 'nobody'),
+  ],
   'webhooks counts': [step('webhooks', 'counts', '--since', '1h')],
   'webhooks show': [
     {

@@ -36,7 +36,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   tokens: ['mint', 'list', 'revoke', 'inspect'],
   webhooks: [
     ...['provision', 'expect-secret', 'rotation', 'list', 'revoke', 'deliveries', 'counts', 'show', 'replay'],
-    ...['tail', 'listen', 'send', 'pause', 'resume', 'fixture', 'import'],
+    ...['tail', 'listen', 'send', 'pause', 'resume', 'fixture', 'import', 'providers'],
   ],
   workflows: [
     ...['list', 'run', 'create', 'validate', 'runs', 'counts', 'show'],

@@ -1,4 +1,5 @@
 import { type Descriptions, under } from './describe.ts';
+import { WEBHOOK_AUTH } from './webhook-auth.ts';
 import { SCHEDULE_DESCRIPTIONS, WORKFLOW_DESCRIPTIONS } from './workflow.ts';
 
 const schemaRef = (text: string): Descriptions => ({
@@ -57,23 +58,11 @@ const route: Descriptions = {
   ...under('permissions', replacement),
 };
 
-const auth: Descriptions = {
-  '': 'How the sender authenticates.',
-  type: '"secret", "hmac", "provider" or "custom".',
-  header: 'Header with the secret or the signature.',
-  algorithm: 'Hash of the HMAC.',
-  prefix: 'Text before the signature, such as "sha256=".',
-  encoding: 'Encoding of the signature.',
-  validator: 'Function that verifies the request, as "<file>#<export>"; only {valid: true} is accepted.',
-  provider: 'Sender with a documented signature scheme.',
-  toleranceSeconds: 'Maximum age of a signed timestamp, past or future.',
-};
-
 const webhook: Descriptions = {
   event: 'Name of the event; part of the URL.',
   handler: HANDLER,
   description: 'Purpose, shown in lists.',
-  ...under('auth', auth),
+  ...under('auth', WEBHOOK_AUTH),
   multi: 'Each instance has its own secret and URL.',
   async: 'The sender gets 202 before the handler runs.',
   challenge: 'Answers an endpoint verification without the handler.',

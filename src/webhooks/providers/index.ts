@@ -9,6 +9,8 @@ import { svix } from './svix.ts';
 
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
 
+export { providerDetails, providerSummary } from './provider-view.ts';
+
 /** Catalogue of providers, in the order of their ids. */
 export const PROVIDERS: readonly Provider[] = [github, shopify, slack, standardWebhooks, stripe, svix];
 

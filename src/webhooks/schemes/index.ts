@@ -1,7 +1,9 @@
 export { isAllowedAddress } from './address-list.ts';
 export type { BuiltInTools, BuiltInVerifier } from './built-in.ts';
-export { HmacScheme } from './hmac-scheme.ts';
+export { HmacScheme, secretBytes } from './hmac-scheme.ts';
 export { lenientSignatures } from './lenient-signatures.ts';
+export type { ProofPlaces } from './proof-places.ts';
+export { computedProtection, protectionOf, unprotected } from './protection.ts';
 export { PublicKeyScheme, publicKeyOf } from './public-key-scheme.ts';
 export type { Claim, ClaimScheme, Draft, Scheme, Signed } from './scheme.ts';
 export { withSigned } from './sign-draft.ts';

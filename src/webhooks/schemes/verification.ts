@@ -5,6 +5,7 @@ import { isAllowedAddress } from './address-list.ts';
 import { BuiltInScheme } from './built-in-scheme.ts';
 import { HmacScheme } from './hmac-scheme.ts';
 import { JwtScheme } from './jwt-scheme.ts';
+import { type ProofPlaces, proofPlacesOf } from './proof-places.ts';
 import { PublicKeyScheme } from './public-key-scheme.ts';
 import type { ClaimScheme, Scheme } from './scheme.ts';
 import type { SignatureVerdict, SignedRequest } from './signed-request.ts';
@@ -21,10 +22,13 @@ const DUMMY_KEY = verificationKey('unprovisioned');
 /** The compiled schemes of a webhook. */
 export class Verification {
   readonly schemes: readonly [Scheme, ...Scheme[]];
+  readonly proofPlaces: ProofPlaces;
   readonly #ipAllow: readonly string[] | undefined;
 
-  constructor(schemes: readonly [Scheme, ...Scheme[]], ipAllow: readonly string[] | undefined) {
-    this.schemes = schemes;
+  constructor(auths: readonly [ProviderAuth, ...ProviderAuth[]], ipAllow: readonly string[] | undefined) {
+    const [first, ...others] = auths;
+    this.schemes = [schemeOf(first), ...others.map(schemeOf)];
+    this.proofPlaces = proofPlacesOf(auths);
     this.#ipAllow = ipAllow;
   }
 
@@ -80,15 +84,10 @@ const verifications = new WeakMap<DeclaredAuth, Verification>();
 export function verificationOf(auth: DeclaredAuth): Verification {
   let verification = verifications.get(auth);
   if (!verification) {
-    verification = compile(auth);
+    verification = new Verification(authsOf(auth), ipAllowOf(auth));
     verifications.set(auth, verification);
   }
   return verification;
-}
-
-function compile(auth: DeclaredAuth): Verification {
-  const [first, ...others] = authsOf(auth);
-  return new Verification([schemeOf(first), ...others.map(schemeOf)], ipAllowOf(auth));
 }
 
 /** Returns the addresses that may deliver. A provider that signs nothing is limited to its published addresses. */

@@ -154,6 +154,7 @@ test('the list shows declared and provisioned webhooks per namespace, and never 
     header: 'x-signature',
     prefix: 'sha256=',
     encoding: 'hex',
+    protects: { body: true, url: false, time: false, sender: true },
     async: false,
     provisioned: true,
     url: `${gateway.url.replace('127.0.0.1', 'localhost')}/webhooks/%40acme%2Forders/created`,

@@ -18,6 +18,8 @@ test('the description of the gateway lists every webhook endpoint but the stream
     'get /deliveries',
     'get /deliveries/counts',
     'get /deliveries/{webhookId}',
+    'get /providers',
+    'get /providers/{id}',
     'get /rotation',
     'post /deliveries/replay',
     'post /deliveries/{webhookId}/replay',

@@ -114,4 +114,11 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     example: 'svc webhooks import hooks.json --plugin deploys',
     load: async () => (await import('../../commands/webhooks/import.ts')).importHooks,
   },
+  {
+    name: 'webhooks providers',
+    summary: 'List the providers whose webhooks can be declared by name, or show one',
+    group: 'Webhooks',
+    example: 'svc webhooks providers stripe',
+    load: async () => (await import('../../commands/webhooks/providers.ts')).providers,
+  },
 ];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { listWebhooks, type ReplyOf } from '../../../contracts/index.ts';
+import { listWebhooks, type ReplyOf, type WebhookProtection } from '../../../contracts/index.ts';
+import { unprotected } from '../../../webhooks/schemes/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { table } from '../../table.ts';
@@ -18,17 +19,18 @@ export const list = defineCommand({
   text({ items, nextCursor }: ListPage<ReplyOf<typeof listWebhooks>['items'][number]>, style) {
     if (items.length === 0) return 'No plugin declares a webhook.';
     const rows = items.flatMap((item) => [
-      [item.pluginId, item.event, '', item.auth, state(item), item.url],
+      [item.pluginId, item.event, '', item.provider ?? item.auth, state(item), open(item), item.url],
       ...item.instances.map((instance) => [
         item.pluginId,
         item.event,
         instance.instanceId,
-        item.auth,
+        item.provider ?? item.auth,
         state(instance),
+        open(item),
         instance.url,
       ]),
     ]);
-    const columns = ['plugin', 'event', 'instance', 'auth', 'provisioned', 'url'];
+    const columns = ['plugin', 'event', 'instance', 'auth', 'provisioned', 'not protected', 'url'];
     const notices = items
       .filter(({ unrecorded }) => unrecorded > 0)
       .map(
@@ -36,6 +38,10 @@ export const list = defineCommand({
           `${unrecorded} refused requests to ${pluginId} ${event} in the last day were not recorded, because the limit was exceeded.`,
       );
     return [table(columns, rows, style), ...notices].join('\n') + moreLine(nextCursor, style);
+
+    function open({ protects }: { protects?: WebhookProtection | undefined }): string {
+      return protects ? unprotected(protects).join(', ') || '-' : '?';
+    }
 
     function state({ provisioned, paused }: { provisioned: boolean; paused: boolean }): string {
       return (

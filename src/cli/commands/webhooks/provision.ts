@@ -7,9 +7,10 @@ import {
   PluginId,
   provisionWebhook,
   type ReplyOf,
-  SECRET_GENERATING_PROVIDERS,
 } from '../../../contracts/index.ts';
 import type { Client } from '../../../http/index.ts';
+import { PROVIDERS } from '../../../webhooks/providers/index.ts';
+import { unprotected } from '../../../webhooks/schemes/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { UsageError } from '../../parse-args.ts';
 import { pairs } from '../../table.ts';
@@ -37,7 +38,8 @@ async function secretProvider(client: Client, plugin: string, event: string): Pr
     () => [],
   );
   const declared = items.find((item) => item.pluginId === plugin && item.event === event);
-  return SECRET_GENERATING_PROVIDERS[declared?.provider ?? ''];
+  const provider = PROVIDERS.find(({ id }) => id === declared?.provider);
+  return provider?.secretFrom === 'sender' ? provider.name : undefined;
 }
 
 function providerSecretHint(
@@ -99,13 +101,14 @@ export const provision = defineCommand({
     if (reply.rotated) ui.note('The previous secret remains valid for 24 hours.');
     return ok(reply);
   },
-  text: ({ url, secret, rotated, requestsPerMinute }: ReplyOf<typeof provisionWebhook>, style) =>
+  text: ({ url, secret, rotated, requestsPerMinute, protects }: ReplyOf<typeof provisionWebhook>, style) =>
     pairs(
       [
         ['url', url],
         ['secret', secret === '' ? '(as provided)' : secret],
         ['rotated', rotated ? 'yes' : 'no'],
         ['limit', `${requestsPerMinute} deliveries per minute`],
+        ...(protects ? [['not protected', unprotected(protects).join(', ') || '-'] as [string, string]] : []),
       ],
       style,
     ),

@@ -1,7 +1,9 @@
 import {
   expectSecret,
+  getWebhookProvider,
   getWebhookRotation,
   LIMITS,
+  listWebhookProviders,
   listWebhooks,
   pauseWebhook,
   provisionWebhook,
@@ -11,6 +13,12 @@ import {
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import { minutes } from '../../../kit/time/duration.ts';
+import {
+  PROVIDERS,
+  providerDetails,
+  providerOf,
+  providerSummary,
+} from '../../../webhooks/providers/index.ts';
 import type { WebhookAdmin } from '../domain/webhooks/admin/admin.ts';
 import type { WebhookListing } from '../domain/webhooks/admin/listing.ts';
 import type { WebhookRotations } from '../domain/webhooks/admin/rotation.ts';
@@ -53,6 +61,18 @@ export function webhookAdminRoutes(http: Http, services: WebhookAdminServices): 
     const { instanceId = '', ...target } = call.query;
     return webhookRotations.report({ ...target, instanceId, namespaceId: call.caller.namespaceId });
   });
+  mount(
+    http,
+    listWebhookProviders,
+    { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute },
+    async () => ({
+      items: PROVIDERS.map(providerSummary),
+      nextCursor: null,
+    }),
+  );
+  mount(http, getWebhookProvider, { auth: 'caller', perMinute: LIMITS.webhookListsPerMinute }, async (call) =>
+    providerDetails(providerOf(call.params.id)),
+  );
   mount(http, revokeWebhook, changes, (call) =>
     webhookAdmin.revoke({ ...call.params, instanceId: '', namespaceId: call.caller.namespaceId }),
   );

@@ -1,4 +1,5 @@
 import type { WebhookListItem } from '../../../contracts/webhook-admin.ts';
+import type { WebhookProvider } from '../../../contracts/webhook-providers.ts';
 
 /** How a sender is set up. */
 export interface Instructions {
@@ -63,15 +64,35 @@ const PROVIDERS: Readonly<Record<string, Instructions>> = {
   },
 };
 
-/** Returns the instructions for the sender of a webhook. */
-export function instructionsFor(webhook: WebhookListItem): Instructions {
-  const provider = webhook.provider && PROVIDERS[webhook.provider];
-  if (provider) return provider;
+/** Returns the instructions for the sender of a webhook. `catalogue` has the entries of all providers. */
+export function instructionsFor(
+  webhook: WebhookListItem,
+  catalogue: readonly WebhookProvider[],
+): Instructions {
+  const written = webhook.provider && PROVIDERS[webhook.provider];
+  if (written) return written;
+  const provider = catalogue.find(({ id }) => id === webhook.provider);
+  if (provider) return fromCatalogue(provider);
   return {
     sender: 'the sender',
     makesSecret: false,
     setsHeaders: true,
     steps: ['Set the URL at the sender. It must send POST requests with JSON.', ...authSteps(webhook)],
+  };
+}
+
+function fromCatalogue({
+  name,
+  secretFrom,
+  secretHelp,
+  sendsHeaders,
+  pitfalls,
+}: WebhookProvider): Instructions {
+  return {
+    sender: name,
+    makesSecret: secretFrom === 'sender',
+    setsHeaders: sendsHeaders,
+    steps: [`Set the URL as the webhook's URL at ${name}.`, secretHelp, ...pitfalls],
   };
 }
 

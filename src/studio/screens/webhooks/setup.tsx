@@ -13,12 +13,13 @@ import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useAction } from '../../ui/use-action.ts';
 import { FirstDelivery } from './first-delivery.tsx';
-import { instructionsFor, urlWithNamespace } from './instructions.ts';
+import { type Instructions, instructionsFor, urlWithNamespace } from './instructions.ts';
 
 /** Sets up a webhook step by step: webhook, secret, sender, first delivery. */
 export function Setup() {
   const { query } = useLocation();
   const { data, error, reload } = useQuery('listWebhooks', {});
+  const catalogue = useQuery('listWebhookProviders', {}).data?.items;
   const chosen = data?.items.find(
     ({ pluginId, event }) => pluginId === query.pluginId && event === query.event,
   );
@@ -31,10 +32,11 @@ export function Setup() {
         <Empty command="svc plugins create">No plugin declares a webhook. Create one that does:</Empty>
       )}
       {data && data.items.length > 0 && <Choice webhooks={data.items} chosen={chosen} />}
-      {chosen && (
+      {chosen && catalogue && (
         <Steps
           key={`${chosen.pluginId}/${chosen.event}/${query.instanceId ?? ''}`}
           webhook={chosen}
+          instructions={instructionsFor(chosen, catalogue)}
           instanceId={query.instanceId ?? ''}
         />
       )}
@@ -76,10 +78,16 @@ function Choice({ webhooks, chosen }: ChoiceProps) {
 
 type Provisioned = Reply<'provisionWebhook'>;
 
-function Steps({ webhook, instanceId }: { webhook: WebhookListItem; instanceId: string }) {
+interface StepsProps {
+  webhook: WebhookListItem;
+  instructions: Instructions;
+  instanceId: string;
+}
+
+function Steps({ webhook, instructions, instanceId }: StepsProps) {
   const [instance, setInstance] = useState(instanceId);
   const [provisioned, setProvisioned] = useState<Provisioned>();
-  const { makesSecret } = instructionsFor(webhook);
+  const { makesSecret } = instructions;
   const changeInstance = (next: string): void => {
     setInstance(next);
     // The secret and the URL belong to the former instance.
@@ -93,7 +101,7 @@ function Steps({ webhook, instanceId }: { webhook: WebhookListItem; instanceId: 
   const url = provisioned?.url ?? known?.url;
   const secret = (
     <SecretStep
-      {...{ webhook, instance, provisioned }}
+      {...{ webhook, instructions, instance, provisioned }}
       onInstance={changeInstance}
       storedUrl={url}
       rotatedAt={known?.rotatedAt ?? null}
@@ -101,7 +109,9 @@ function Steps({ webhook, instanceId }: { webhook: WebhookListItem; instanceId: 
       onProvisioned={setProvisioned}
     />
   );
-  const sender = <SenderStep webhook={webhook} url={url} title={makesSecret ? '2. Sender' : '3. Sender'} />;
+  const sender = (
+    <SenderStep {...{ webhook, instructions, url }} title={makesSecret ? '2. Sender' : '3. Sender'} />
+  );
   return (
     <>
       {makesSecret ? [sender, secret] : [secret, sender]}
@@ -116,6 +126,7 @@ function Steps({ webhook, instanceId }: { webhook: WebhookListItem; instanceId: 
 
 interface SecretStepProps {
   webhook: WebhookListItem;
+  instructions: Instructions;
   instance: string;
   onInstance: (instance: string) => void;
   /** URL of the existing secret. Undefined without one. */
@@ -129,7 +140,7 @@ interface SecretStepProps {
 
 function SecretStep(props: SecretStepProps) {
   const { webhook, instance, onInstance, storedUrl, rotatedAt, provisioned, title, onProvisioned } = props;
-  const { sender, makesSecret, setsHeaders } = instructionsFor(webhook);
+  const { sender, makesSecret, setsHeaders } = props.instructions;
   const [given, setGiven] = useState('');
   // Undefined until a person changes it. Then a rotation keeps the stored value, on which the senders depend.
   const [chosenInUrl, setInUrl] = useState<boolean>();
@@ -223,14 +234,16 @@ function Shown({ provisioned: { secret, rotated } }: { provisioned: Provisioned 
 
 function SenderStep({
   webhook,
+  instructions,
   url,
   title,
 }: {
   webhook: WebhookListItem;
+  instructions: Instructions;
   url: string | undefined;
   title: string;
 }) {
-  const { steps, setsHeaders } = instructionsFor(webhook);
+  const { steps, setsHeaders } = instructions;
   const namespaceId = foreignNamespace() ?? session.value!.namespaceId;
   const shown = url ?? (setsHeaders ? webhook.url : urlWithNamespace(webhook.url, namespaceId));
   const isLocal = /^https?:\/\/(?:localhost|127\.)/.test(shown);

@@ -1,4 +1,8 @@
-import type { WebhookListItem, WebhookRotation } from '../../../contracts/webhook-admin.ts';
+import type {
+  WebhookListItem,
+  WebhookProtection,
+  WebhookRotation,
+} from '../../../contracts/webhook-admin.ts';
 import { useQuery } from '../../api/query.ts';
 import { Command } from '../../ui/command.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
@@ -67,6 +71,10 @@ function Details({ webhook, instanceId }: { webhook: WebhookListItem; instanceId
         facts={[
           ['URL', state?.provisioned ? <Command key="url" text={state.url} /> : 'no secret yet'],
           ['Authentication', provider ?? auth],
+          [
+            'Not protected',
+            webhook.protects ? unprotectedText(webhook.protects) : 'unknown: the plugin checks',
+          ],
           ['Secret since', state?.rotatedAt ? <Time key="since" ms={state.rotatedAt} /> : null],
           [
             'Old secret until',
@@ -78,6 +86,12 @@ function Details({ webhook, instanceId }: { webhook: WebhookListItem; instanceId
       {data && data.rotatedAt !== null && <Rotation rotation={data} />}
     </>
   );
+}
+
+/** Names what a third party could change, or replay, without a refusal. */
+function unprotectedText({ body, url, time, sender }: WebhookProtection): string {
+  const open = [!body && 'body', !url && 'URL', !time && 'time', !sender && 'sender'].filter(Boolean);
+  return open.length === 0 ? 'nothing' : open.join(', ');
 }
 
 function Rotation({ rotation }: { rotation: WebhookRotation }) {

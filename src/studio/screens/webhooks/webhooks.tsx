@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { WebhookListItem } from '../../../contracts/webhook-admin.ts';
+import type { WebhookProvider } from '../../../contracts/webhook-providers.ts';
 import { call, type Reply } from '../../api/call.ts';
 import { outdate, useQuery } from '../../api/query.ts';
 import { Command } from '../../ui/command.tsx';
@@ -28,6 +29,7 @@ export default function Webhooks() {
 
 function List() {
   const { data, error, reload } = useQuery('listWebhooks', {}, { everyMs: 10_000 });
+  const catalogue = useQuery('listWebhookProviders', {}).data?.items ?? [];
   const action = useAction();
   const [provisioned, setProvisioned] = useState<Provisioned>();
   return (
@@ -46,7 +48,7 @@ function List() {
       {data && data.items.length > 0 && (
         <DataTable
           label="Webhooks"
-          columns={columns(action, setProvisioned)}
+          columns={columns(action, catalogue, setProvisioned)}
           items={data.items}
           keyOf={({ pluginId, event }) => `${pluginId}/${event}`}
         />
@@ -70,6 +72,7 @@ function NewSecret({ provisioned: { name, url, secret } }: { provisioned: Provis
 
 const columns = (
   action: Action,
+  catalogue: readonly WebhookProvider[],
   onProvisioned: (provisioned: Provisioned) => void,
 ): ReadonlyArray<Column<WebhookListItem>> => [
   {
@@ -109,7 +112,7 @@ const columns = (
       };
       return (
         <span class="actions">
-          {provisioned && !multi && !instructionsFor(webhook).makesSecret ? (
+          {provisioned && !multi && !instructionsFor(webhook, catalogue).makesSecret ? (
             <button type="button" disabled={action.isBusy} onClick={() => action.run(provision)}>
               Rotate secret
             </button>

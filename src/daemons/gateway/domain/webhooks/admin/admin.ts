@@ -1,15 +1,18 @@
-import { SECRET_GENERATING_PROVIDERS, type WebhookAuthConfig } from '../../../../../contracts/index.ts';
+import type { WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
 import { needsNamespaceInUrl } from '../../../../../webhooks/namespace-in-url.ts';
+import { providerOf } from '../../../../../webhooks/providers/index.ts';
 import { receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
+import { protectionOf } from '../../../../../webhooks/schemes/index.ts';
 import { describeEndpoint } from '../receive/endpoint-name.ts';
 import type { ExpectedSecrets } from '../receive/expected-secrets.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
+import { urlTokenOf, withUrlToken } from '../receive/url-token.ts';
 import type { WebhookUrl } from '../receive/webhook-url.ts';
-import { checkGivenSecret, makeSecret } from '../verify/new-secret.ts';
+import { checkedSecret, makeSecret } from '../verify/new-secret.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookPauses } from './pauses.ts';
 
@@ -65,18 +68,22 @@ export class WebhookAdmin {
   async provision(key: SecretKey, options: ProvisionOptions) {
     const target = this.#requireForAdmin(key);
     const { auth } = target.webhook;
-    if (options.given !== undefined) checkGivenSecret(auth, options.given);
-    else if (!options.generate) await this.#refuseReplacement(key, auth);
-    const secret = options.given ?? makeSecret(auth, this.#deps.random);
+    if (options.given === undefined && !options.generate) await this.#refuseReplacement(key, auth);
+    const secret =
+      options.given === undefined ? makeSecret(auth, this.#deps.random) : checkedSecret(auth, options.given);
     const asked = options.namespaceInUrl ?? (await this.#defaultInUrl(key, auth));
     const { rotated, namespaceInUrl } = await this.#deps.secrets.provision(key, secret, {
       namespaceInUrl: asked,
     });
-    const url = this.#deps.urlOf(key, namespaceInUrl);
+    const url = withUrlToken(this.#deps.urlOf(key, namespaceInUrl), auth, secret);
     await this.#callOnProvision(target, { ...key, url, secret, rotated }, options);
     const { requestsPerMinute } = target.webhook.rateLimit;
-    const shown = options.given === undefined ? secret : '';
-    return { url, secret: shown, rotated, requestsPerMinute, namespaceInUrl };
+    const protects = protectionOf(auth);
+    return {
+      ...{ url, secret: options.given === undefined ? secret : '', rotated, requestsPerMinute },
+      namespaceInUrl,
+      ...(protects ? { protects } : {}),
+    };
   }
 
   /**
@@ -124,7 +131,8 @@ export class WebhookAdmin {
    * replace the provider's secret. Deliveries would then fail with 401 after the 24-hour grace period.
    */
   async #refuseReplacement(key: SecretKey, auth: WebhookAuthConfig): Promise<void> {
-    const maker = auth.type === 'provider' ? SECRET_GENERATING_PROVIDERS[auth.provider] : undefined;
+    const provider = auth.type === 'provider' ? providerOf(auth.provider) : undefined;
+    const maker = provider?.secretFrom === 'sender' ? provider.name : undefined;
     if (!maker || !(await this.#deps.secrets.find(key))) return;
     throw new PlatformError(
       'CONFLICT',

@@ -6,9 +6,11 @@ import type {
   WebhookListItem,
 } from '../../../../../contracts/index.ts';
 import type { SecretRecord } from '../../../../../store/ports/index.ts';
+import { protectionOf } from '../../../../../webhooks/schemes/index.ts';
 import { endpointName } from '../receive/endpoint-name.ts';
 import type { RefusalSamples } from '../receive/refusal-samples.ts';
 import type { WebhookTargets } from '../receive/targets.ts';
+import { withUrlToken } from '../receive/url-token.ts';
 import type { WebhookUrl } from '../receive/webhook-url.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookPauses } from './pauses.ts';
@@ -48,16 +50,23 @@ export class WebhookListing {
         paused: pauses.isPaused({ ...base, instanceId: '' }),
         unrecorded: names.reduce((sum, name) => sum + (sums.get(name) ?? 0), 0),
         ...authOf(webhook.auth),
+        ...protectionIn(webhook.auth),
         async: webhook.async,
         ...stateOf(
           webhook.multi ? own[0] : single,
-          urlOf({ ...base, instanceId: '' }, single?.namespaceInUrl ?? false),
+          withUrlToken(urlOf({ ...base, instanceId: '' }, single?.namespaceInUrl ?? false), webhook.auth),
         ),
         instances: webhook.multi
           ? own.map((record) => ({
               instanceId: record.instanceId as InstanceId,
               paused: pauses.isPaused({ ...base, instanceId: record.instanceId }),
-              ...stateOf(record, urlOf({ ...base, instanceId: record.instanceId }, record.namespaceInUrl)),
+              ...stateOf(
+                record,
+                withUrlToken(
+                  urlOf({ ...base, instanceId: record.instanceId }, record.namespaceInUrl),
+                  webhook.auth,
+                ),
+              ),
             }))
           : [],
       };
@@ -72,6 +81,11 @@ function authOf(auth: WebhookAuthConfig) {
   if (auth.type !== 'hmac') return { auth: auth.type };
   const { type, header, prefix, encoding } = auth;
   return { auth: type, header, prefix, encoding };
+}
+
+function protectionIn(auth: WebhookAuthConfig) {
+  const protects = protectionOf(auth);
+  return protects ? { protects } : {};
 }
 
 function stateOf(record: SecretRecord | undefined, url: string) {

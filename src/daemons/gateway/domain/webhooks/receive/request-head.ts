@@ -1,4 +1,5 @@
 import type { WebhookRequest } from '../../../../../contracts/index.ts';
+import type { ProofPlaces } from '../../../../../webhooks/schemes/index.ts';
 import { withoutSessionCookies } from '../../identity/session-cookie.ts';
 import type { VerificationKeys } from '../verify/verification-key.ts';
 
@@ -62,31 +63,47 @@ export function maskedHeaders(rawHeaders: readonly string[]): string {
 }
 
 /**
- * Returns all headers of an authentic delivery as JSON pairs. Masks headers that authenticate the sender, including the
- * declared `authHeader`. Handlers, replays and `svc webhooks listen` use the result.
+ * Returns all headers of an authentic delivery as JSON pairs. Masks headers and query parameters that authenticate the
+ * sender, including the `declared` ones. Handlers, replays and `svc webhooks listen` use the result.
  */
 export function authenticHeaders(
   { rawHeaders, url, method }: { rawHeaders: readonly string[]; url: string; method: string },
-  authHeader: string | undefined,
+  declared: ProofPlaces | undefined,
   keys: VerificationKeys | undefined,
 ): string {
-  const declared = authHeader?.toLowerCase();
   const secrets = [keys?.current.text, keys?.previous?.text].filter((text) => text !== undefined);
   const pairs: Array<[string, string]> = [
     [METHOD, method],
-    [PATH, url],
+    [PATH, maskedTarget(url, declared?.queries ?? NO_NAMES, secrets)],
   ];
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]!.toLowerCase();
     const value = rawHeaders[i + 1]!;
     // A plugin's own validator can accept a secret in any header.
     const isSecret =
-      name === declared ||
+      declared?.headers.has(name) ||
       AUTHENTICATION_HEADER.test(name) ||
       secrets.some((secret) => value.includes(secret));
     pairs.push([name, isSecret ? MASK : value]);
   }
   return JSON.stringify(pairs);
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
+
+/** Masks the query parameters that have a declared name or contain a secret. */
+function maskedTarget(url: string, names: ReadonlySet<string>, secrets: readonly string[]): string {
+  const mark = url.indexOf('?');
+  if (mark === -1) return url;
+  const pairs = url
+    .slice(mark + 1)
+    .split('&')
+    .map((pair) => {
+      const [[name, value] = ['', '']] = new URLSearchParams(pair);
+      const isSecret = names.has(name) || secrets.some((secret) => value.includes(secret));
+      return isSecret ? `${encodeURIComponent(name)}=${encodeURIComponent(MASK)}` : pair;
+    });
+  return `${url.slice(0, mark)}?${pairs.join('&')}`;
 }
 
 /** Returns the recorded headers for operators, without the pseudo-headers of the request line. */

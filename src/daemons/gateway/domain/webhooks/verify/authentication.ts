@@ -8,7 +8,11 @@ import {
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
-import type { SignatureVerdict } from '../../../../../webhooks/schemes/index.ts';
+import {
+  type ProofPlaces,
+  type SignatureVerdict,
+  verificationOf,
+} from '../../../../../webhooks/schemes/index.ts';
 import type { Admitted } from '../receive/admission.ts';
 import type { DeliveryContext } from '../receive/delivery-context.ts';
 import { describeEndpoint, endpointName } from '../receive/endpoint-name.ts';
@@ -164,7 +168,7 @@ export class Authentication {
   #proven(context: DeliveryContext, { target, keys }: Admitted, secret: 'current' | 'previous'): void {
     mark(context, 'authentication', `ok (${secret})`);
     if (secret === 'previous') this.#deps.secrets.notePreviousUse(keyOf(context), keys!);
-    context.headers = authenticHeaders(context.incoming, authHeaderOf(target), keys);
+    context.headers = authenticHeaders(context.incoming, proofPlacesOf(target), keys);
     context.caller = { hostId: `webhook:${context.pluginId}`, namespaceId: context.namespaceId };
   }
 }
@@ -181,8 +185,8 @@ function undecidedAs(
   });
 }
 
-function authHeaderOf({ webhook: { auth } }: Admitted['target']): string | undefined {
-  return auth.type === 'secret' || auth.type === 'hmac' ? auth.header : undefined;
+function proofPlacesOf({ webhook: { auth } }: Admitted['target']): ProofPlaces | undefined {
+  return auth.type === 'custom' ? undefined : verificationOf(auth).proofPlaces;
 }
 
 function keyOf({ namespaceId, pluginId, event, instanceId }: DeliveryContext) {
