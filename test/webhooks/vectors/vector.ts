@@ -9,6 +9,8 @@ export interface Vector {
   secret: string;
   /** Time of receipt in epoch ms. Only schemes with a signed time need a certain one. */
   at?: number;
+  /** Texts that the scheme downloads, by URL. */
+  fetched?: Readonly<Record<string, string>>;
   request: {
     method?: 'POST' | 'GET' | 'PUT';
     /** Absolute URL as the sender called it. Default: a URL of the tests. */
