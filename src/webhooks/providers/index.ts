@@ -1,5 +1,8 @@
 import type { ProviderId } from '../../contracts/index.ts';
+import { bitbucket } from './bitbucket.ts';
+import { gitea } from './gitea.ts';
 import { github } from './github.ts';
+import { gitlab } from './gitlab.ts';
 import type { Provider } from './provider.ts';
 import { shopify } from './shopify.ts';
 import { slack } from './slack.ts';
@@ -10,7 +13,17 @@ import { svix } from './svix.ts';
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
 
 /** Catalogue of providers, in the order of their ids. */
-export const PROVIDERS: readonly Provider[] = [github, shopify, slack, standardWebhooks, stripe, svix];
+export const PROVIDERS: readonly Provider[] = [
+  bitbucket,
+  gitea,
+  github,
+  gitlab,
+  shopify,
+  slack,
+  standardWebhooks,
+  stripe,
+  svix,
+];
 
 const BY_ID = new Map(PROVIDERS.map((provider) => [provider.id, provider]));
 

@@ -1,0 +1,72 @@
+import type { Provider } from './provider.ts';
+
+export const gitlab: Provider = {
+  id: 'gitlab',
+  name: 'GitLab',
+  sources: [
+    'https://docs.gitlab.com/user/project/integrations/webhooks/',
+    'https://gitlab.com/gitlab-org/gitlab/-/merge_requests/230944',
+  ],
+  checkedOn: '2026-11-23',
+  auth: [
+    {
+      type: 'signature',
+      algorithm: 'hmac-sha256',
+      signature: {
+        header: 'webhook-signature',
+        prefix: '',
+        encoding: 'base64',
+        format: { separator: ' ', assign: ',', key: 'v1' },
+      },
+      signed: '{id}.{timestamp}.{body}',
+      timestamp: { header: 'webhook-timestamp', unit: 's', toleranceSeconds: 300 },
+      id: { header: 'webhook-id' },
+      secret: { encoding: 'base64', prefix: 'whsec_' },
+    },
+    { type: 'token', at: { header: 'x-gitlab-token' } },
+  ],
+  secretFrom: 'either',
+  secretHelp: 'Copy the signing token, or paste the secret token, under Settings > Webhooks.',
+  // The secret token protects the sender only. A signing token also protects body and time.
+  protects: { body: false, url: false, time: false, sender: true },
+  deliveryId: { header: 'idempotency-key' },
+  eventType: { header: 'x-gitlab-event' },
+  events: [
+    'Push Hook',
+    'Tag Push Hook',
+    'Issue Hook',
+    'Note Hook',
+    'Merge Request Hook',
+    'Wiki Page Hook',
+    'Pipeline Hook',
+    'Job Hook',
+    'Deployment Hook',
+    'Release Hook',
+    'Feature Flag Hook',
+    'Emoji Hook',
+    'Resource Access Token Hook',
+    'Milestone Hook',
+    'Vulnerability Hook',
+    'Member Hook',
+    'Project Hook',
+    'Subgroup Hook',
+    'System Hook',
+  ],
+  ackAfterMs: 9000,
+  pitfalls: [
+    'The secret token is sent unchanged with each request; a signing token is not sent, and protects body and time too.',
+    'A failing endpoint is disabled for a while after four failed deliveries in a row.',
+    'The event type has spaces, such as "Push Hook"; the body has object_kind.',
+  ],
+  sample: {
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'GitLab/15.5.0-pre',
+      'idempotency-key': 'f5e57fe9-5a8f-4a1c-b7c1-0b6e7a2a2b0d',
+      'x-gitlab-instance': 'https://gitlab.com',
+      'x-gitlab-event': 'Push Hook',
+      'x-gitlab-event-uuid': '13792a34-cac6-4fda-95a8-c58e00a3954e',
+    },
+    body: '{"object_kind":"push","event_name":"push","ref":"refs/heads/master","user_username":"jsmith","project_id":15,"total_commits_count":4}',
+  },
+};
