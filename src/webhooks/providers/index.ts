@@ -3,12 +3,14 @@ import { bitbucket } from './bitbucket.ts';
 import { gitea } from './gitea.ts';
 import { github } from './github.ts';
 import { gitlab } from './gitlab.ts';
+import { paypal } from './paypal.ts';
 import type { Provider } from './provider.ts';
 import { shopify } from './shopify.ts';
 import { slack } from './slack.ts';
 import { standardWebhooks } from './standard-webhooks.ts';
 import { stripe } from './stripe.ts';
 import { svix } from './svix.ts';
+import { twilio } from './twilio.ts';
 
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
 
@@ -18,11 +20,13 @@ export const PROVIDERS: readonly Provider[] = [
   gitea,
   github,
   gitlab,
+  paypal,
   shopify,
   slack,
   standardWebhooks,
   stripe,
   svix,
+  twilio,
 ];
 
 const BY_ID = new Map(PROVIDERS.map((provider) => [provider.id, provider]));
