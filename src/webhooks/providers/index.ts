@@ -1,8 +1,10 @@
 import type { ProviderId } from '../../contracts/index.ts';
 import { bitbucket } from './bitbucket.ts';
+import { discord } from './discord.ts';
 import { gitea } from './gitea.ts';
 import { github } from './github.ts';
 import { gitlab } from './gitlab.ts';
+import { line } from './line.ts';
 import { paypal } from './paypal.ts';
 import type { Provider } from './provider.ts';
 import { shopify } from './shopify.ts';
@@ -10,23 +12,29 @@ import { slack } from './slack.ts';
 import { standardWebhooks } from './standard-webhooks.ts';
 import { stripe } from './stripe.ts';
 import { svix } from './svix.ts';
+import { telegram } from './telegram.ts';
 import { twilio } from './twilio.ts';
+import { zoom } from './zoom.ts';
 
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
 
 /** Catalogue of providers, in the order of their ids. */
 export const PROVIDERS: readonly Provider[] = [
   bitbucket,
+  discord,
   gitea,
   github,
   gitlab,
+  line,
   paypal,
   shopify,
   slack,
   standardWebhooks,
   stripe,
   svix,
+  telegram,
   twilio,
+  zoom,
 ];
 
 const BY_ID = new Map(PROVIDERS.map((provider) => [provider.id, provider]));
