@@ -1,10 +1,12 @@
 import type { ProviderId } from '../../contracts/index.ts';
 import { bitbucket } from './bitbucket.ts';
 import { discord } from './discord.ts';
+import { dropbox } from './dropbox.ts';
 import { gitea } from './gitea.ts';
 import { github } from './github.ts';
 import { gitlab } from './gitlab.ts';
 import { line } from './line.ts';
+import { meta } from './meta.ts';
 import { paypal } from './paypal.ts';
 import type { Provider } from './provider.ts';
 import { shopify } from './shopify.ts';
@@ -14,6 +16,9 @@ import { stripe } from './stripe.ts';
 import { svix } from './svix.ts';
 import { telegram } from './telegram.ts';
 import { twilio } from './twilio.ts';
+import { whatsapp } from './whatsapp.ts';
+import { woocommerce } from './woocommerce.ts';
+import { x } from './x.ts';
 import { zoom } from './zoom.ts';
 
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
@@ -22,10 +27,12 @@ export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from 
 export const PROVIDERS: readonly Provider[] = [
   bitbucket,
   discord,
+  dropbox,
   gitea,
   github,
   gitlab,
   line,
+  meta,
   paypal,
   shopify,
   slack,
@@ -34,6 +41,9 @@ export const PROVIDERS: readonly Provider[] = [
   svix,
   telegram,
   twilio,
+  whatsapp,
+  woocommerce,
+  x,
   zoom,
 ];
 
