@@ -8,13 +8,13 @@ export const vectors: Vectors = async () => [
   {
     provider: 'dropbox',
     source: SOURCE,
-    secret: 'ABC123',
+    secret: '0123456789abcde',
     request: {
       headers: {
         'content-type': 'application/json',
-        'x-dropbox-signature': '772da143563a8aaaab3dd9f09b62cb9985fb017dfa30ad7d277ea42ea8d12252',
+        'x-dropbox-signature': 'f17f1bd33fbdb84342d3b40a8a043b5e76086a9801b4aea00c4efa798567ac07',
       },
-      body: '{"list_folder": {"accounts": ["12345"]}}',
+      body: '{"list_folder": {"accounts": ["dbid:AAH4f99T0taONIb-OurWxbNQ6ywGRopQngc"]}}',
     },
   },
   {

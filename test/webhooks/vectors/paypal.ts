@@ -56,7 +56,7 @@ export const vectors: Vectors = async () => [
       'https://github.com/paypal/PayPal-Ruby-SDK: spec/webhooks_examples_spec.rb; the certificate is of the recorded responses in the tests of PayPal-node-SDK',
     secret: '4JH86294D6297924G',
     at: Date.UTC(2015, 4, 18, 15, 45, 20),
-    fetched: { [CERTIFICATE_URL]: CERTIFICATE },
+    fetches: { [CERTIFICATE_URL]: CERTIFICATE },
     request: {
       headers: {
         'content-type': 'application/json',

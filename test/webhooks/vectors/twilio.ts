@@ -49,7 +49,7 @@ function json(): Vector {
   };
 }
 
-export const vectors: Vectors = async () => {
+export const vectors: Vectors = async (target) => {
   const documented = 'RSOYDt4T1cUTdK1PDd93/VVr8B8=';
   expect(validateRequest('12345', documented, DOCUMENTED_URL, CALL)).toBe(true);
   return [
@@ -63,6 +63,7 @@ export const vectors: Vectors = async () => {
         body: formOf(CALL),
       },
     },
+    form(target.url, CALL),
     form('https://hooks.example.com/webhooks/sms', { Body: 'Grüße & = ?', From: '+491511', NumMedia: '0' }),
     form('https://hooks.example.com/webhooks/sms', { MessagingBinding: ['b', 'a', 'b'], Empty: '' }),
     // Twilio signs the URL with a port, and calls it without one.

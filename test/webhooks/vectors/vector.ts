@@ -9,8 +9,6 @@ export interface Vector {
   secret: string;
   /** Time of receipt in epoch ms. Only schemes with a signed time need a certain one. */
   at?: number;
-  /** Texts that the scheme downloads, by URL. */
-  fetched?: Readonly<Record<string, string>>;
   request: {
     method?: 'POST' | 'GET' | 'PUT';
     /** Absolute URL as the sender called it. Default: a URL of the tests. */
@@ -18,7 +16,14 @@ export interface Vector {
     headers: Readonly<Record<string, string>>;
     body: string | Buffer;
   };
+  /** Texts that the check fetches from the sender's servers, by URL: key sets and certificates. */
+  fetches?: Readonly<Record<string, string>>;
+}
+
+/** URL of the webhook on the gateway under test. Senders that sign the URL must sign this one. */
+export interface VectorTarget {
+  url: string;
 }
 
 /** Vectors of one provider. A function, because the libraries that make them are loaded only by their test. */
-export type Vectors = () => Promise<readonly Vector[]>;
+export type Vectors = (target: VectorTarget) => Promise<readonly Vector[]>;

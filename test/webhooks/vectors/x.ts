@@ -1,12 +1,14 @@
 import type { Vectors } from './vector.ts';
 
 const SOURCE = 'twitter-autohook@1.7.2: test/signature.js';
+/** The secret of that test is too short to be provisioned. HMAC pads its key with zero bytes, so this key is the same one. */
+const SECRET = 'test'.padEnd(8, '\0');
 
 export const vectors: Vectors = async () => [
   {
     provider: 'x',
     source: SOURCE,
-    secret: 'test',
+    secret: SECRET,
     request: {
       headers: {
         'content-type': 'application/json',
@@ -18,7 +20,7 @@ export const vectors: Vectors = async () => [
   {
     provider: 'x',
     source: SOURCE,
-    secret: 'test',
+    secret: SECRET,
     request: {
       headers: {
         'content-type': 'application/x-www-form-urlencoded',
