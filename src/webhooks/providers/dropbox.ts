@@ -39,6 +39,4 @@ export const dropbox: Provider = {
     headers: { 'content-type': 'application/json', 'user-agent': 'DropboxWebhooks/1.0' },
     body: '{"list_folder":{"accounts":["dbid:AAH4f99T0taONIb-OurWxbNQ6ywGRopQngc"]},"delta":{"users":[12345678]}}',
   },
-  unverified:
-    "Dropbox's documentation has no signed delivery, and its libraries neither sign nor verify deliveries.",
 };

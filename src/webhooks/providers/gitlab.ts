@@ -27,8 +27,8 @@ export const gitlab: Provider = {
   ],
   secretFrom: 'either',
   secretHelp: 'Copy the signing token, or paste the secret token, under Settings > Webhooks.',
-  // The secret token protects the sender only. A signing token also protects body and time.
   protects: { body: false, url: false, time: false, sender: true },
+  firstSchemeProtects: { body: true, url: false, time: true, sender: true },
   deliveryId: { header: 'idempotency-key' },
   eventType: { header: 'x-gitlab-event' },
   events: [
