@@ -3,12 +3,10 @@ import { RequestPlace } from './webhook-auth.ts';
 
 const Name = z.string().min(1).max(256);
 
-/** A condition on a request: a place with a value. Without `equals` and `pattern`, the place must have some value. */
+/** A condition on a request: a place with a value. Without `equals`, the place must have some value. */
 const Condition = z.strictObject({
   at: RequestPlace,
   equals: z.union([z.string(), z.number(), z.boolean()]).optional(),
-  /** Regular expression that the text of the whole value must match. */
-  pattern: z.string().max(256).optional(),
 });
 
 /**

@@ -20,7 +20,6 @@ export const gitea: Provider = {
   secretFrom: 'platform',
   secretHelp: 'Paste the secret under Settings > Webhooks > Secret.',
   protects: { body: true, url: false, time: false, sender: true },
-  contentTypes: ['application/json', 'application/x-www-form-urlencoded'],
   jsonField: 'payload',
   deliveryId: { header: 'x-gitea-delivery' },
   eventType: { header: 'x-gitea-event' },
@@ -54,6 +53,7 @@ export const gitea: Provider = {
   ],
   ackAfterMs: 4500,
   pitfalls: [
+    'For the content type application/x-www-form-urlencoded, declare "body": "form".',
     'Gitea delivers to loopback and private addresses only if webhook.ALLOWED_HOST_LIST contains them.',
     'Choose the method POST: a webhook with the method GET signs the body, but sends it in the query.',
     'Gitea also sends X-GitHub-Event and X-Hub-Signature-256, so provision it as gitea and not as github.',

@@ -20,7 +20,6 @@ export const github: Provider = {
   secretFrom: 'platform',
   secretHelp: 'Paste the secret under Settings > Webhooks > Secret.',
   protects: { body: true, url: false, time: false, sender: true },
-  contentTypes: ['application/json', 'application/x-www-form-urlencoded'],
   jsonField: 'payload',
   deliveryId: { header: 'x-github-delivery' },
   eventType: { header: 'x-github-event' },
@@ -54,7 +53,7 @@ export const github: Provider = {
   ],
   ackAfterMs: 9000,
   pitfalls: [
-    'A new webhook sends a form by default. Both content types are accepted, but application/json is smaller.',
+    'Choose the content type application/json: GitHub sends a form by default. For a form, declare "body": "form" and "jsonField": "payload".',
     'The header X-Hub-Signature (SHA-1) is obsolete and is not checked.',
     'The first delivery is a ping, so handle or ignore that event.',
   ],

@@ -13,7 +13,6 @@ export const twilio: Provider = {
   secretHelp: 'Copy the primary auth token of the account in the Twilio console.',
   protects: { body: true, url: true, time: false, sender: true },
   body: 'form',
-  contentTypes: ['application/x-www-form-urlencoded', 'application/json'],
   accepted: {
     status: 200,
     contentType: 'text/xml',
@@ -25,6 +24,7 @@ export const twilio: Provider = {
     'The primary auth token signs. A secondary token signs only after its promotion.',
     'The signature covers names and values of a form without separators. It does not tell "ab=c" from "a=bc".',
     'Twilio repeats no id in a header: use MessageSid or CallSid with the status for idempotency.',
+    'For products that post JSON, such as Event Streams, declare "body": "json".',
     'To answer a call or a message with TwiML, use reply "handler".',
   ],
   sample: {

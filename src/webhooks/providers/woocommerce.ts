@@ -39,15 +39,15 @@ export const woocommerce: Provider = {
     'coupon.deleted',
     'coupon.restored',
   ],
-  handshakes: [
-    // WooCommerce posts the unsigned form `webhook_id=<n>` when the webhook is saved, and expects 200.
-    {
+  // WooCommerce posts the unsigned form `webhook_id=<n>` when the webhook is saved, and expects 200. Deliveries are JSON.
+  handshakes: ['application/x-www-form-urlencoded', 'application/x-www-form-urlencoded; charset=UTF-8'].map(
+    (type) => ({
       method: 'POST',
-      when: [{ at: { field: 'webhook_id' }, pattern: '[0-9]{1,12}' }, { at: { header: 'user-agent' } }],
+      when: [{ at: { header: 'content-type' }, equals: type }],
       isAuthenticated: false,
       reply: { status: 200, headers: {}, text: '' },
-    },
-  ],
+    }),
+  ),
   pitfalls: [
     'WooCommerce decodes HTML entities in the secret before it signs, so use letters and digits only.',
     'WooCommerce disables a webhook after five failed deliveries in a row, and does not repeat failed ones.',
