@@ -12,7 +12,7 @@ export const paypal: Provider = {
   secretFrom: 'sender',
   secretHelp:
     'Copy the webhook id of Apps & Credentials > (your app) > Webhooks. PayPal has no other secret.',
-  protects: { body: true, url: false, time: false, sender: true },
+  protects: { body: false, url: false, time: false, sender: true },
   deliveryId: { field: 'id' },
   eventType: { field: 'event_type' },
   events: [
@@ -43,6 +43,7 @@ export const paypal: Provider = {
     'VAULT.PAYMENT-TOKEN.CREATED',
   ],
   pitfalls: [
+    'PayPal signs only the CRC-32 of the body. With one delivery, an attacker can make another body that passes, so fetch the resource from the API before you act on it.',
     'Sandbox and live webhooks have different ids; provision the id of the environment that sends.',
     'Events of the webhook simulator are not signed for your webhook id, so they are refused.',
     "The gateway downloads PayPal's certificate, so it must be able to reach api.paypal.com or api.sandbox.paypal.com.",
