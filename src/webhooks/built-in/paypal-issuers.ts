@@ -1,6 +1,6 @@
 /**
  * Issuers of PayPal's signing certificates. PayPal does not always send them with the certificate, and trust stores have
- * roots only. Valid until 2028-10-22 and 2030-07-02. @spec https://www.digicert.com/kb/digicert-root-certificates.htm
+ * roots only. Valid until 2028-10-22 and 2030-07-02.
  */
 export const PAYPAL_ISSUERS: readonly string[] = [
   // DigiCert SHA2 Extended Validation Server CA

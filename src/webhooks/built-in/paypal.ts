@@ -29,7 +29,7 @@ type Sent = Record<keyof typeof PLACES, string>;
 
 /**
  * Verifies a delivery of PayPal: RSA-SHA256 over id, time, webhook id and CRC-32 of the body, with the key of a
- * certificate that PayPal serves. The secret is the webhook id. @spec https://developer.paypal.com/api/rest/webhooks/rest/
+ * certificate that PayPal serves. The secret is the webhook id. https://developer.paypal.com/api/rest/webhooks/rest/
  */
 export const verifyPayPal: BuiltInVerifier = async (request, secret, { nowMs, fetchText }) => {
   const sent = read(request);

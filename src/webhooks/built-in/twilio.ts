@@ -10,7 +10,7 @@ const BODY_HASH = 'bodySHA256';
 
 /**
  * Verifies a delivery of Twilio: HMAC-SHA1 of the URL and the sorted form. For a body of another type, the URL contains
- * the SHA-256 of the body as `bodySHA256`. @spec https://www.twilio.com/docs/usage/security#validating-requests
+ * the SHA-256 of the body as `bodySHA256`. https://www.twilio.com/docs/usage/security#validating-requests
  */
 export const verifyTwilio: BuiltInVerifier = async (request, secret) => {
   const signature = SIGNATURE.read(request);

@@ -13,6 +13,7 @@ export const twilio: Provider = {
   secretHelp: 'Copy the primary auth token of the account in the Twilio console.',
   protects: { body: true, url: true, time: false, sender: true },
   body: 'form',
+  deliveryId: { header: 'i-twilio-idempotency-token' },
   accepted: {
     status: 200,
     contentType: 'text/xml',
@@ -22,8 +23,7 @@ export const twilio: Provider = {
   pitfalls: [
     'The URL is signed: set gateway.publicUrl to the address that Twilio calls.',
     'The primary auth token signs. A secondary token signs only after its promotion.',
-    'The signature covers names and values of a form without separators. It does not tell "ab=c" from "a=bc".',
-    'Twilio repeats no id in a header: use MessageSid or CallSid with the status for idempotency.',
+    'The signature covers the names and values of a form without separators, so "ab=c" and "a=bc" have the same one.',
     'For products that post JSON, such as Event Streams, declare "body": "json".',
     'To answer a call or a message with TwiML, use reply "handler".',
   ],
