@@ -1,5 +1,10 @@
 import type { BuiltInAuth } from '../providers/provider.ts';
 import type { BuiltInVerifier } from '../schemes/built-in.ts';
+import { verifyPayPal } from './paypal.ts';
+import { verifyTwilio } from './twilio.ts';
 
 /** Checks of schemes that data cannot express, by name. */
-export const BUILT_IN_VERIFIERS: Partial<Record<BuiltInAuth['verifier'], BuiltInVerifier>> = {};
+export const BUILT_IN_VERIFIERS: Partial<Record<BuiltInAuth['verifier'], BuiltInVerifier>> = {
+  paypal: verifyPayPal,
+  twilio: verifyTwilio,
+};

@@ -60,7 +60,10 @@ export interface Provider {
   secretFrom: 'platform' | 'sender' | 'either' | 'url';
   /** Where the user finds or enters the secret at the provider. */
   secretHelp: string;
+  /** What all schemes of `auth` protect. */
   protects: Protection;
+  /** What the first scheme of `auth` protects, if that is more. */
+  firstSchemeProtects?: Protection;
   body?: BodyFormat;
   contentTypes?: readonly string[];
   /** Field of a form that contains JSON, such as Slack's `payload`. */

@@ -10,7 +10,7 @@ import { protectionOf } from '../../../../../webhooks/schemes/index.ts';
 import { describeEndpoint } from '../receive/endpoint-name.ts';
 import type { ExpectedSecrets } from '../receive/expected-secrets.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
-import { urlTokenOf, withUrlToken } from '../receive/url-token.ts';
+import { withUrlToken } from '../receive/url-token.ts';
 import type { WebhookUrl } from '../receive/webhook-url.ts';
 import { checkedSecret, makeSecret } from '../verify/new-secret.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
