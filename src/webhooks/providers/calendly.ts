@@ -3,7 +3,10 @@ import type { Provider } from './provider.ts';
 export const calendly: Provider = {
   id: 'calendly',
   name: 'Calendly',
-  sources: ['https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures'],
+  sources: [
+    'https://developer.calendly.com/api-docs/overview/webhooks/webhook-signatures',
+    'https://developer.calendly.com/api-docs/overview/webhooks/webhook-timeouts',
+  ],
   checkedOn: '2026-11-23',
   auth: [
     {
@@ -31,8 +34,11 @@ export const calendly: Provider = {
     'invitee_no_show.created',
     'invitee_no_show.deleted',
     'routing_form_submission.created',
+    'event_type.created',
+    'event_type.updated',
+    'event_type.deleted',
   ],
-  ackAfterMs: 8000,
+  ackAfterMs: 12_000,
   pitfalls: [
     'A subscription that was created without signing_key is not signed and is refused.',
     'Webhooks need a paid plan of Calendly and are created with its API only.',

@@ -30,6 +30,7 @@ export const resend: Provider = {
   deliveryId: { header: 'svix-id' },
   eventType: { field: 'type' },
   events: [
+    'email.scheduled',
     'email.sent',
     'email.delivered',
     'email.delivery_delayed',
@@ -38,6 +39,7 @@ export const resend: Provider = {
     'email.opened',
     'email.clicked',
     'email.failed',
+    'email.suppressed',
     'email.received',
     'contact.created',
     'contact.updated',
@@ -45,6 +47,8 @@ export const resend: Provider = {
     'domain.created',
     'domain.updated',
     'domain.deleted',
+    'suppression.added',
+    'suppression.removed',
   ],
   pitfalls: ['Each webhook has its own secret; the API key does not sign.'],
   sample: {
