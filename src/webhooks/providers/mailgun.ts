@@ -25,6 +25,7 @@ export const mailgun: Provider = {
     'Mailgun signs only a timestamp and a token: a third party with one signature can send any body with it.',
     'The age of the timestamp is not checked, because Mailgun repeats failed deliveries for eight hours.',
     'The signing key of webhooks is not the API key.',
+    'Events of a subaccount are checked with the key of the subaccount: parent-signature is ignored.',
     'Routes forward messages as forms with other fields; this entry covers event webhooks only.',
   ],
   sample: {

@@ -6,7 +6,7 @@ import type { Vectors } from './vector.ts';
 export const vectors: Vectors = async () => {
   const { LinearWebhookClient } = await import('@linear/sdk/webhooks');
   const { sign } = await import('@octokit/webhooks-methods');
-  const secret = 'SECRET';
+  const secret = 'lin_wh_example_secret';
   const at = Date.now();
   const body = JSON.stringify({ ...JSON.parse(linear.sample.body), webhookTimestamp: at });
   const signature = (await sign(secret, body)).replace('sha256=', '');
