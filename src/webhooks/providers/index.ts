@@ -15,6 +15,11 @@ import type { Provider } from './provider.ts';
 import { resend } from './resend.ts';
 import { salesforce } from './salesforce.ts';
 import { sendgrid } from './sendgrid.ts';
+import { shopify } from './shopify.ts';
+import { slack } from './slack.ts';
+import { standardWebhooks } from './standard-webhooks.ts';
+import { stripe } from './stripe.ts';
+import { svix } from './svix.ts';
 import { trello } from './trello.ts';
 import { typeform } from './typeform.ts';
 import { zendesk } from './zendesk.ts';
@@ -38,6 +43,11 @@ export const PROVIDERS: readonly Provider[] = [
   resend,
   salesforce,
   sendgrid,
+  shopify,
+  slack,
+  standardWebhooks,
+  stripe,
+  svix,
   trello,
   typeform,
   zendesk,
