@@ -29,6 +29,7 @@ export const airtable: Provider = {
   accepted: { status: 200, body: '' },
   pitfalls: [
     'A notification has no data: read the changes with GET /v0/bases/{baseId}/webhooks/{webhookId}/payloads.',
+    'The first notification comes before the secret can be stored and is refused; Airtable repeats it.',
     'A webhook expires after seven days unless it is refreshed or its payloads are read.',
   ],
   sample: {

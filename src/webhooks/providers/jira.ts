@@ -36,7 +36,10 @@ export const jira: Provider = {
     'A webhook without a secret is not signed and is refused.',
   ],
   sample: {
-    headers: { 'content-type': 'application/json' },
+    headers: {
+      'content-type': 'application/json',
+      'x-atlassian-webhook-identifier': '2f7c1c8e-6c0f-4b5a-9d5e-0d1f3c1f7a11',
+    },
     body: '{"timestamp":1606480436302,"webhookEvent":"jira:issue_created","issue_event_type_name":"issue_created","user":{"accountId":"99:27935d01-92a7-4687-8272-a9b8d3b2ae2e"},"issue":{"id":"99291","self":"https://jira.example.com/rest/api/2/issue/99291","key":"JRA-20002","fields":{"summary":"I feel the need for speed"}}}',
   },
 };

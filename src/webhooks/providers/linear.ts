@@ -41,7 +41,11 @@ export const linear: Provider = {
     'A clock that is wrong by more than a minute refuses all deliveries.',
   ],
   sample: {
-    headers: { 'content-type': 'application/json; charset=utf-8', 'linear-event': 'Comment' },
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'linear-delivery': '234d1a4e-b617-4388-90fe-adc3633d6b72',
+      'linear-event': 'Comment',
+    },
     body: '{"action":"create","data":{"id":"2174add1-f7c8-44e3-bbf3-2d60b5ea8bc9","createdAt":"2020-01-23T12:53:18.084Z","body":"Indeed, I think this is definitely an improvement over the previous version.","issueId":"539068e2-ae88-4d09-bd75-22eb4a59612f"},"type":"Comment","url":"https://linear.app/issue/LIN-1778/foo-bar#comment-77217de3","createdAt":"2020-01-23T12:53:18.084Z","webhookTimestamp":1676056940508}',
   },
 };

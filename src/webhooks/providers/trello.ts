@@ -30,6 +30,7 @@ export const trello: Provider = {
     'createList',
     'updateList',
     'updateBoard',
+    'voteOnCard',
   ],
   handshakes: [{ method: 'HEAD', when: [], isAuthenticated: false, reply: { status: 200, headers: {} } }],
   pitfalls: [
