@@ -31,6 +31,7 @@ export const asana: Provider = {
       reply: { status: 200, headers: { 'x-hook-secret': { from: { header: 'x-hook-secret' } } } },
     },
   ],
+  accepted: { status: 200, body: '' },
   ackAfterMs: 8000,
   pitfalls: [
     'The request that creates a webhook waits for the answer to the handover, so the gateway must be reachable.',

@@ -35,6 +35,7 @@ export const linear: Provider = {
     'IssueSLA',
     'OAuthApp',
   ],
+  accepted: { status: 200, body: '' },
   ackAfterMs: 4000,
   pitfalls: [
     'The action (create, update or remove) is the field action of the body, not part of the event type.',

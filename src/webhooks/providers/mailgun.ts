@@ -21,6 +21,7 @@ export const mailgun: Provider = {
   deliveryId: { field: 'signature.token' },
   eventType: { field: 'event-data.event' },
   events: ['accepted', 'delivered', 'failed', 'opened', 'clicked', 'unsubscribed', 'complained', 'stored'],
+  accepted: { status: 200, body: '' },
   pitfalls: [
     'Mailgun signs only a timestamp and a token: a third party with one signature can send any body with it.',
     'The age of the timestamp is not checked, because Mailgun repeats failed deliveries for eight hours.',

@@ -12,6 +12,7 @@ export const postmark: Provider = {
   protects: { body: false, url: false, time: false, sender: true },
   eventType: { field: 'RecordType' },
   events: ['Delivery', 'Bounce', 'SpamComplaint', 'Open', 'Click', 'SubscriptionChange', 'Inbound'],
+  accepted: { status: 200, body: '' },
   sendsHeaders: true,
   pitfalls: [
     'Postmark signs nothing: Basic authentication is the only proof of the sender.',

@@ -50,6 +50,7 @@ export const resend: Provider = {
     'suppression.added',
     'suppression.removed',
   ],
+  accepted: { status: 200, body: '' },
   pitfalls: ['Each webhook has its own secret; the API key does not sign.'],
   sample: {
     headers: { 'content-type': 'application/json', 'svix-id': 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W' },

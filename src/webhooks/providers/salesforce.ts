@@ -15,6 +15,7 @@ export const salesforce: Provider = {
   protects: { body: false, url: false, time: false, sender: true },
   body: 'xml',
   contentTypes: ['text/xml', 'application/xml', 'application/soap+xml'],
+  deliveryId: { field: 'soapenv:Envelope.soapenv:Body.notifications.Notification.Id' },
   accepted: {
     status: 200,
     contentType: 'text/xml; charset=utf-8',

@@ -33,6 +33,7 @@ export const trello: Provider = {
     'voteOnCard',
   ],
   handshakes: [{ method: 'HEAD', when: [], isAuthenticated: false, reply: { status: 200, headers: {} } }],
+  accepted: { status: 200, body: '' },
   pitfalls: [
     'Trello signs the callback URL as registered, so gateway.publicUrl must be the start of that URL.',
     'The key of the signature is the secret of the Power-Up, not a token of a user.',
