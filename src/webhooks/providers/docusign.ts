@@ -6,6 +6,7 @@ export const docusign: Provider = {
   sources: [
     'https://developers.docusign.com/platform/webhooks/connect/hmac',
     'https://developers.docusign.com/platform/webhooks/connect/validate',
+    'https://developers.docusign.com/platform/webhooks/connect/implement',
   ],
   checkedOn: '2026-11-23',
   auth: [
@@ -32,6 +33,7 @@ export const docusign: Provider = {
     'recipient-completed',
     'recipient-declined',
   ],
+  ackAfterMs: 4000,
   pitfalls: [
     'With several Connect keys, only the signature of the first one is checked (X-DocuSign-Signature-1).',
     'Choose the data format JSON (REST v2.1): the older configurations send XML.',

@@ -4,7 +4,10 @@ import type { Provider } from './provider.ts';
 export const mailgun: Provider = {
   id: 'mailgun',
   name: 'Mailgun',
-  sources: ['https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks'],
+  sources: [
+    'https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/securing-webhooks',
+    'https://documentation.mailgun.com/docs/mailgun/user-manual/webhooks/webhook-retries',
+  ],
   checkedOn: '2026-11-23',
   auth: [
     {
