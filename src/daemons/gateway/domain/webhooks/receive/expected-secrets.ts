@@ -2,7 +2,7 @@ import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { KeyValueStore, SecretKey } from '../../../../../store/ports/index.ts';
-import { checkGivenSecret } from '../verify/new-secret.ts';
+import { checkedSecret } from '../verify/new-secret.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { DeliveryContext } from './delivery-context.ts';
 import { describeEndpoint, endpointName } from './endpoint-name.ts';
@@ -48,7 +48,7 @@ export class ExpectedSecrets {
     const expiresAt = (await cache.get(SCOPE, name))?.value;
     if (typeof expiresAt !== 'number' || expiresAt <= clock.now()) throw notExpected(context);
     if (typeof secret !== 'string') throw new PlatformError('VALIDATION_ERROR', 'The secret must be a text.');
-    checkGivenSecret(webhook.auth, secret);
+    checkedSecret(webhook.auth, secret);
     // Of several requests, only one deletes the entry.
     if (!(await cache.delete(SCOPE, name))) throw notExpected(context);
     try {

@@ -1,0 +1,17 @@
+import type { Vectors } from './vector.ts';
+
+// The documented payload is not JSON.
+export const vectors: Vectors = async () => [
+  {
+    provider: 'jira',
+    source: 'https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks',
+    secret: "It's a Secret to Everybody",
+    request: {
+      headers: {
+        'content-type': 'application/json',
+        'x-hub-signature': 'sha256=a4771c39fbe90f317c7824e83ddef3caae9cb3d976c214ace1f2937e133263c9',
+      },
+      body: 'Hello World!',
+    },
+  },
+];
