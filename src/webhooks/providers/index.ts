@@ -1,11 +1,16 @@
 import type { ProviderId } from '../../contracts/index.ts';
+import { alertmanager } from './alertmanager.ts';
+import { auth0 } from './auth0.ts';
+import { cloudflare } from './cloudflare.ts';
+import { datadog } from './datadog.ts';
+import { dockerHub } from './docker-hub.ts';
 import { github } from './github.ts';
 import type { Provider } from './provider.ts';
 
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
 
 /** Catalogue of providers, in the order of their ids. */
-export const PROVIDERS: readonly Provider[] = [github];
+export const PROVIDERS: readonly Provider[] = [alertmanager, auth0, cloudflare, datadog, dockerHub, github];
 
 const BY_ID = new Map(PROVIDERS.map((provider) => [provider.id, provider]));
 
