@@ -1,16 +1,29 @@
 import type { ProviderId } from '../../contracts/index.ts';
 import { alertmanager } from './alertmanager.ts';
 import { auth0 } from './auth0.ts';
+import { azureEventgrid } from './azure-eventgrid.ts';
+import { cloudevents } from './cloudevents.ts';
 import { cloudflare } from './cloudflare.ts';
 import { datadog } from './datadog.ts';
 import { dockerHub } from './docker-hub.ts';
 import { github } from './github.ts';
+import { microsoftGraph } from './microsoft-graph.ts';
 import type { Provider } from './provider.ts';
 
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
 
 /** Catalogue of providers, in the order of their ids. */
-export const PROVIDERS: readonly Provider[] = [alertmanager, auth0, cloudflare, datadog, dockerHub, github];
+export const PROVIDERS: readonly Provider[] = [
+  alertmanager,
+  auth0,
+  azureEventgrid,
+  cloudevents,
+  cloudflare,
+  datadog,
+  dockerHub,
+  github,
+  microsoftGraph,
+];
 
 const BY_ID = new Map(PROVIDERS.map((provider) => [provider.id, provider]));
 

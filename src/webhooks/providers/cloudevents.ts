@@ -1,0 +1,54 @@
+import type { Provider } from './provider.ts';
+
+export const cloudevents: Provider = {
+  id: 'cloudevents',
+  name: 'CloudEvents',
+  sources: [
+    'https://github.com/cloudevents/spec/blob/main/cloudevents/http-webhook.md',
+    'https://github.com/cloudevents/spec/blob/main/cloudevents/bindings/http-protocol-binding.md',
+  ],
+  checkedOn: '2026-11-23',
+  auth: [
+    { type: 'token', at: { header: 'authorization' }, prefix: 'Bearer ' },
+    { type: 'token', at: { query: 'access_token' } },
+  ],
+  secretFrom: 'platform',
+  secretHelp:
+    'Give the secret to the sender as its bearer token, or append it to the URL as the parameter access_token.',
+  protects: { body: false, url: false, time: false, sender: true },
+  body: 'json',
+  contentTypes: ['application/cloudevents+json', 'application/cloudevents-batch+json', 'application/json'],
+  deliveryId: { header: 'ce-id' },
+  eventType: { header: 'ce-type' },
+  handshakes: [
+    {
+      method: 'OPTIONS',
+      when: [{ at: { header: 'webhook-request-origin' } }],
+      isAuthenticated: false,
+      reply: {
+        status: 200,
+        headers: {
+          allow: 'POST',
+          'webhook-allowed-origin': { from: { header: 'webhook-request-origin' } },
+          'webhook-allowed-rate': '*',
+        },
+      },
+    },
+  ],
+  pitfalls: [
+    'The id of a CloudEvent is unique only together with its source.',
+    'In structured mode the attributes are fields of the body. Only binary mode has ce- headers.',
+    'For data other than JSON in binary mode, declare body "raw" and the content types.',
+  ],
+  sample: {
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'ce-specversion': '1.0',
+      'ce-type': 'com.example.someevent',
+      'ce-time': '2018-04-05T03:56:24Z',
+      'ce-id': '1234-1234-1234',
+      'ce-source': '/mycontext/subcontext',
+    },
+    body: '{"appinfoA":"abc","appinfoB":123,"appinfoC":true}',
+  },
+};
