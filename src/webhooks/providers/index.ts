@@ -2,13 +2,18 @@ import type { ProviderId } from '../../contracts/index.ts';
 import { alertmanager } from './alertmanager.ts';
 import { auth0 } from './auth0.ts';
 import { azureEventgrid } from './azure-eventgrid.ts';
+import { circleci } from './circleci.ts';
 import { cloudevents } from './cloudevents.ts';
 import { cloudflare } from './cloudflare.ts';
 import { datadog } from './datadog.ts';
 import { dockerHub } from './docker-hub.ts';
 import { github } from './github.ts';
+import { grafana } from './grafana.ts';
 import { microsoftGraph } from './microsoft-graph.ts';
+import { pagerduty } from './pagerduty.ts';
 import type { Provider } from './provider.ts';
+import { sentry } from './sentry.ts';
+import { vercel } from './vercel.ts';
 
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
 
@@ -17,12 +22,17 @@ export const PROVIDERS: readonly Provider[] = [
   alertmanager,
   auth0,
   azureEventgrid,
+  circleci,
   cloudevents,
   cloudflare,
   datadog,
   dockerHub,
   github,
+  grafana,
   microsoftGraph,
+  pagerduty,
+  sentry,
+  vercel,
 ];
 
 const BY_ID = new Map(PROVIDERS.map((provider) => [provider.id, provider]));
