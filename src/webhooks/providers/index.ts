@@ -3,6 +3,7 @@ import { alertmanager } from './alertmanager.ts';
 import { auth0 } from './auth0.ts';
 import { azureEventgrid } from './azure-eventgrid.ts';
 import { circleci } from './circleci.ts';
+import { clerk } from './clerk.ts';
 import { cloudevents } from './cloudevents.ts';
 import { cloudflare } from './cloudflare.ts';
 import { datadog } from './datadog.ts';
@@ -13,6 +14,7 @@ import { microsoftGraph } from './microsoft-graph.ts';
 import { pagerduty } from './pagerduty.ts';
 import type { Provider } from './provider.ts';
 import { sentry } from './sentry.ts';
+import { supabase } from './supabase.ts';
 import { vercel } from './vercel.ts';
 
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
@@ -23,6 +25,7 @@ export const PROVIDERS: readonly Provider[] = [
   auth0,
   azureEventgrid,
   circleci,
+  clerk,
   cloudevents,
   cloudflare,
   datadog,
@@ -32,6 +35,7 @@ export const PROVIDERS: readonly Provider[] = [
   microsoftGraph,
   pagerduty,
   sentry,
+  supabase,
   vercel,
 ];
 
