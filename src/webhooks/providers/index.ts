@@ -9,6 +9,7 @@ import { cloudflare } from './cloudflare.ts';
 import { datadog } from './datadog.ts';
 import { dockerHub } from './docker-hub.ts';
 import { github } from './github.ts';
+import { googlePubsub } from './google-pubsub.ts';
 import { grafana } from './grafana.ts';
 import { microsoftGraph } from './microsoft-graph.ts';
 import { pagerduty } from './pagerduty.ts';
@@ -16,6 +17,7 @@ import type { Provider } from './provider.ts';
 import { sentry } from './sentry.ts';
 import { supabase } from './supabase.ts';
 import { vercel } from './vercel.ts';
+import { workos } from './workos.ts';
 
 export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from './provider.ts';
 
@@ -31,12 +33,14 @@ export const PROVIDERS: readonly Provider[] = [
   datadog,
   dockerHub,
   github,
+  googlePubsub,
   grafana,
   microsoftGraph,
   pagerduty,
   sentry,
   supabase,
   vercel,
+  workos,
 ];
 
 const BY_ID = new Map(PROVIDERS.map((provider) => [provider.id, provider]));
