@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { HandlerRef } from './handler-ref.ts';
 import { LIMITS } from './limits.ts';
 import { PROVIDER_IDS } from './provider-ids.ts';
+import { jwtFaults, signatureFaults } from './signature-template.ts';
 
 const Name = z.string().min(1).max(256);
 const ToleranceSeconds = z.number().int().positive().max(3600);
@@ -54,49 +55,54 @@ export const SignatureFormat = z.union([
 /**
  * Scheme of a signature. @spec docs/webhooks.md "Signatures"
  */
-export const SignatureAuth = z.strictObject({
-  type: z.literal('signature'),
-  algorithm: SignatureAlgorithm,
-  signature: z.strictObject({
-    header: Name.optional(),
-    query: Name.optional(),
-    field: Name.optional(),
-    prefix: z.string().max(64).default(''),
-    encoding: SignatureEncoding.default('hex'),
-    format: SignatureFormat.default('plain'),
-  }),
-  /**
-   * Template of the signed bytes: `{body} {timestamp} {id} {method} {url} {path} {query} {sortedForm} {header:<name>}
-   * {field:<path>} {param:<name>}`. `{{` and `}}` are literal braces.
-   */
-  signed: z.string().min(1).max(1024).default('{body}'),
-  timestamp: z
-    .strictObject({
+export const SignatureAuth = z
+  .strictObject({
+    type: z.literal('signature'),
+    algorithm: SignatureAlgorithm,
+    signature: z.strictObject({
       header: Name.optional(),
       query: Name.optional(),
       field: Name.optional(),
-      /** Name of an item in a list that contains the signature, such as `t` in `t=1,v1=…`. */
-      param: Name.optional(),
-      unit: z.enum(['s', 'ms', 'iso']).default('s'),
-      toleranceSeconds: ToleranceSeconds.default(LIMITS.webhookToleranceSeconds),
-    })
-    .optional(),
-  /** Place of the value of `{id}`. */
-  id: RequestPlace.optional(),
-  /** Conversion of the secret's text to the bytes of the HMAC key. `prefix` is removed first, if present. */
-  secret: z
-    .strictObject({
-      encoding: z.enum(['text', 'hex', 'base64']).default('text'),
       prefix: z.string().max(64).default(''),
-    })
-    .prefault({}),
-  /**
-   * Format of the public key of an asymmetric algorithm. The key is provisioned in place of the secret: `pem`, the
-   * base64 of an SPKI structure, or the raw bytes of an Ed25519 key in hex or base64.
-   */
-  key: z.enum(['pem', 'spki-base64', 'raw-hex', 'raw-base64']).optional(),
-  ipAllow,
-});
+      encoding: SignatureEncoding.default('hex'),
+      format: SignatureFormat.default('plain'),
+    }),
+    /**
+     * Template of the signed bytes: `{body} {timestamp} {id} {method} {url} {path} {query} {sortedForm} {header:<name>}
+     * {field:<path>} {param:<name>}`. `{{` and `}}` are literal braces.
+     */
+    signed: z.string().min(1).max(1024).default('{body}'),
+    timestamp: z
+      .strictObject({
+        header: Name.optional(),
+        query: Name.optional(),
+        field: Name.optional(),
+        /** Name of an item in a list that contains the signature, such as `t` in `t=1,v1=…`. */
+        param: Name.optional(),
+        unit: z.enum(['s', 'ms', 'iso']).default('s'),
+        toleranceSeconds: ToleranceSeconds.default(LIMITS.webhookToleranceSeconds),
+      })
+      .optional(),
+    /** Place of the value of `{id}`. */
+    id: RequestPlace.optional(),
+    /** Conversion of the secret's text to the bytes of the HMAC key. `prefix` is removed first, if present. */
+    secret: z
+      .strictObject({
+        encoding: z.enum(['text', 'hex', 'base64']).default('text'),
+        prefix: z.string().max(64).default(''),
+      })
+      .prefault({}),
+    /**
+     * Format of the public key of an asymmetric algorithm. The key is provisioned in place of the secret: `pem`, the
+     * base64 of an SPKI structure, or the raw bytes of an Ed25519 key in hex or base64.
+     */
+    key: z.enum(['pem', 'spki-base64', 'raw-hex', 'raw-base64']).optional(),
+    ipAllow,
+  })
+  .superRefine((auth, context) => {
+    for (const { path, message } of signatureFaults(auth))
+      context.addIssue({ code: 'custom', path, message });
+  });
 export type SignatureAuth = z.infer<typeof SignatureAuth>;
 
 /** HTTP Basic authentication. The secret is `<user>:<password>`. */
@@ -104,32 +110,38 @@ export const BasicAuth = z.strictObject({ type: z.literal('basic'), ipAllow });
 export type BasicAuth = z.infer<typeof BasicAuth>;
 
 /** A JSON Web Token of the sender, signed with a key of `jwksUrl`, or by HMAC with the secret. */
-export const JwtAuth = z.strictObject({
-  type: z.literal('jwt'),
-  header: Name.default('authorization'),
-  prefix: z.string().max(64).default('Bearer '),
-  algorithms: z
-    .array(z.enum(['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'EdDSA']))
-    .min(1)
-    .default(['RS256']),
-  /** URL of the issuer's public keys. Required for algorithms other than `HS…`. HTTPS, except on loopback. */
-  jwksUrl: z.url({ protocol: /^https?$/ }).optional(),
-  issuer: z.union([Name, z.array(Name).min(1)]).optional(),
-  /** Expected audience. `secret` means that the audience is the provisioned secret. */
-  audience: z.string().min(1).max(1024).optional(),
-  /** Claims with the value that they must have. */
-  claims: z.record(Name, z.union([z.string(), z.number(), z.boolean()])).default({}),
-  /** Claim with a digest of the body, which extends the protection of the token to the body. */
-  bodyDigest: z
-    .strictObject({
-      claim: Name,
-      algorithm: z.enum(['sha256', 'sha512']).default('sha256'),
-      encoding: SignatureEncoding,
-    })
-    .optional(),
-  toleranceSeconds: ToleranceSeconds.default(60),
-  ipAllow,
-});
+export const JwtAuth = z
+  .strictObject({
+    type: z.literal('jwt'),
+    header: Name.default('authorization'),
+    prefix: z.string().max(64).default('Bearer '),
+    algorithms: z
+      .array(z.enum(['HS256', 'HS384', 'HS512', 'RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'EdDSA']))
+      .min(1)
+      .default(['RS256']),
+    /** URL of the issuer's public keys. Required for algorithms other than `HS…`. HTTPS, except on loopback. */
+    jwksUrl: z.url({ protocol: /^https?$/ }).optional(),
+    issuer: z.union([Name, z.array(Name).min(1)]).optional(),
+    /** Expected audience. `secret` means that the audience is the provisioned secret. */
+    audience: z.string().min(1).max(1024).optional(),
+    /** Claims with the value that they must have. */
+    claims: z.record(Name, z.union([z.string(), z.number(), z.boolean()])).default({}),
+    /** Claim with a digest of the body, which extends the protection of the token to the body. */
+    bodyDigest: z
+      .strictObject({
+        claim: Name,
+        algorithm: z.enum(['sha256', 'sha512']).default('sha256'),
+        encoding: SignatureEncoding,
+      })
+      .optional(),
+    toleranceSeconds: ToleranceSeconds.default(60),
+    /** Whether a token without expiry time (`exp`) is refused. Default: true. */
+    requireExpiry: z.boolean().optional(),
+    ipAllow,
+  })
+  .superRefine((auth, context) => {
+    for (const { path, message } of jwtFaults(auth)) context.addIssue({ code: 'custom', path, message });
+  });
 export type JwtAuth = z.infer<typeof JwtAuth>;
 
 /** Method by which a webhook authenticates its sender. @spec Webhook declaration: WebhookAuthConfig */

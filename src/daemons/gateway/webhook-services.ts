@@ -37,6 +37,7 @@ export async function webhookServices(
   stack: AsyncDisposableStack,
 ) {
   const { clock, random, logger, metrics, createLimiter } = resources;
+  const { publicUrl } = resources.config.gateway;
   const { inbox, cache } = store;
   const { targets, secrets, pauses, services, refusals, urlOf, listing } = state;
   refuseUnauthenticatedWebhooks(plugins);
@@ -71,8 +72,11 @@ export async function webhookServices(
       ends,
       fence: membership,
     },
-    ...{ clock, logger, observe, samples: refusals },
-    verifier: createWebhookVerifier(sideCalls.runValidator, clock, logger),
+    ...{ clock, logger, observe, samples: refusals, publicUrl },
+    verifier: createWebhookVerifier({
+      ...{ clock, logger, publicUrl },
+      runValidator: sideCalls.runValidator,
+    }),
   });
   return {
     rereadHere,
@@ -86,7 +90,7 @@ export async function webhookServices(
     resign: createResigning(targets, secrets, clock),
     deliveries: new WebhookDeliveries(inbox, clock),
     replays: new Replays({ inbox, cache, targets, dispatcher, clock, random }),
-    samples: new WebhookSamples({ targets, secrets, delivery, clock, random }),
+    samples: new WebhookSamples({ targets, secrets, delivery, clock, random, publicUrl }),
     webhookListing: listing,
     webhookRotations: new WebhookRotations({ inbox, secrets, targets }),
     webhookAdmin: new WebhookAdmin({

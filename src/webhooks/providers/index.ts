@@ -15,7 +15,12 @@ import { microsoftGraph } from './microsoft-graph.ts';
 import { pagerduty } from './pagerduty.ts';
 import type { Provider } from './provider.ts';
 import { sentry } from './sentry.ts';
+import { shopify } from './shopify.ts';
+import { slack } from './slack.ts';
+import { standardWebhooks } from './standard-webhooks.ts';
+import { stripe } from './stripe.ts';
 import { supabase } from './supabase.ts';
+import { svix } from './svix.ts';
 import { vercel } from './vercel.ts';
 import { workos } from './workos.ts';
 
@@ -38,7 +43,12 @@ export const PROVIDERS: readonly Provider[] = [
   microsoftGraph,
   pagerduty,
   sentry,
+  shopify,
+  slack,
+  standardWebhooks,
+  stripe,
   supabase,
+  svix,
   vercel,
   workos,
 ];

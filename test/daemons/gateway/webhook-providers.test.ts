@@ -7,14 +7,10 @@ import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, test } from 'vitest';
 import { provisionWebhook, WebhookAuthConfig } from '../../../src/contracts/index.ts';
 import { makeSecret } from '../../../src/daemons/gateway/domain/webhooks/verify/new-secret.ts';
-import {
-  type SharedSecretAuth,
-  schemeOf,
-} from '../../../src/daemons/gateway/domain/webhooks/verify/schemes.ts';
-import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhooks/verify/signature.ts';
-import { verificationKey } from '../../../src/daemons/gateway/domain/webhooks/verify/verification-key.ts';
 import { systemRandom } from '../../../src/kit/security/random.ts';
+import { type DeclaredAuth, verificationKey } from '../../../src/webhooks/schemes/index.ts';
 import { deliver, startGateway } from '../../support/gateway.ts';
+import { keysOf, signDeclared, verifyDeclared } from '../../support/signed-request.ts';
 
 const SENDERS = new URL('../../fixtures/projects/senders', import.meta.url).pathname;
 const NOW = Date.UTC(2030, 0, 1);
@@ -22,22 +18,15 @@ const SECONDS = NOW / 1000;
 const PROVIDERS = ['github', 'stripe', 'slack', 'shopify', 'standard-webhooks'] as const;
 type Provider = (typeof PROVIDERS)[number];
 
-const authOf = (provider: Provider): SharedSecretAuth =>
-  WebhookAuthConfig.parse({ type: 'provider', provider }) as SharedSecretAuth;
-const keysOf = (current: string, previous?: string) => ({
-  current: verificationKey(current),
-  previous: previous === undefined ? null : verificationKey(previous),
-  previousExpiresAt: null,
-  lapsed: null,
-  namespaceInUrl: false,
-});
+const authOf = (provider: Provider): DeclaredAuth =>
+  WebhookAuthConfig.parse({ type: 'provider', provider }) as DeclaredAuth;
 const verify = (
   provider: Provider,
   headers: Record<string, string>,
   body: string | Buffer,
   keys = keysOf('unused'),
   now = NOW,
-) => verifySharedSecret(authOf(provider), Object.entries(headers).flat(), Buffer.from(body), keys, now);
+) => verifyDeclared(authOf(provider), Object.entries(headers).flat(), Buffer.from(body), keys, now);
 const faultOf = (...args: Parameters<typeof verify>): string => {
   const verdict = verify(...args);
   return verdict.valid ? `valid (${verdict.secret})` : verdict.fault;
@@ -123,13 +112,13 @@ describe("signed by the senders' own libraries", () => {
   test('their libraries accept our signatures', async () => {
     const body = '{"a":1}';
     const key = verificationKey(secretFor('standard-webhooks'));
-    const standard = schemeOf(authOf('standard-webhooks')).sign(key, Buffer.from(body), {
+    const standard = signDeclared(authOf('standard-webhooks'), key, Buffer.from(body), {
       nowMs: Date.now(),
       id: 'msg_1',
     });
     expect(new StandardWebhook(key.text).verify(body, standard)).toEqual({ a: 1 });
     expect(() => new SvixWebhook(key.text).verify(body, standard)).not.toThrow();
-    const signed = schemeOf(authOf('stripe')).sign(key, Buffer.from(body), { nowMs: Date.now(), id: '' });
+    const signed = signDeclared(authOf('stripe'), key, Buffer.from(body), { nowMs: Date.now(), id: '' });
     expect(stripe.webhooks.constructEvent(body, signed['stripe-signature']!, key.text)).toMatchObject({
       a: 1,
     });
@@ -141,7 +130,7 @@ test.each(PROVIDERS)('%s: our signature is valid; a changed byte or another secr
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 200 }), fc.nat(), (bytes, at) => {
       const body = Buffer.from(bytes);
       const secret = secretFor(provider);
-      const headers = schemeOf(authOf(provider)).sign(verificationKey(secret), body, {
+      const headers = signDeclared(authOf(provider), verificationKey(secret), body, {
         nowMs: NOW,
         id: 'msg_1',
       });
@@ -160,7 +149,7 @@ test.each(['stripe', 'slack', 'standard-webhooks'] as const)(
   '%s: 300 s both ways and no second more',
   (provider) => {
     const secret = secretFor(provider);
-    const headers = schemeOf(authOf(provider)).sign(verificationKey(secret), Buffer.from('{}'), {
+    const headers = signDeclared(authOf(provider), verificationKey(secret), Buffer.from('{}'), {
       nowMs: NOW,
       id: 'msg_1',
     });
@@ -254,7 +243,7 @@ test('no random input passes the check or crashes it', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.constantFrom(...names), value), { maxLength: 12 }), (headers) => {
       for (const provider of PROVIDERS) {
-        const verdict = verifySharedSecret(
+        const verdict = verifyDeclared(
           authOf(provider),
           headers.flat(),
           Buffer.from('{}'),

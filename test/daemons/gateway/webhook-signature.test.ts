@@ -3,14 +3,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { WebhookAuthConfig } from '../../../src/contracts/index.ts';
 import type { DeclaredWebhook } from '../../../src/daemons/gateway/domain/webhooks/receive/targets.ts';
-import { verifySharedSecret } from '../../../src/daemons/gateway/domain/webhooks/verify/signature.ts';
-import { verificationKey } from '../../../src/daemons/gateway/domain/webhooks/verify/verification-key.ts';
 import { createWebhookVerifier } from '../../../src/daemons/gateway/domain/webhooks/verify/verifier.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { systemClock } from '../../../src/kit/time/clock.ts';
+import { keysOf, verifyDeclared } from '../../support/signed-request.ts';
 
-type SharedAuth = Extract<Parameters<typeof verifySharedSecret>[0], { header: string }>;
+type SharedAuth = Extract<Parameters<typeof verifyDeclared>[0], { header: string }>;
 
 const github = WebhookAuthConfig.parse({
   type: 'hmac',
@@ -20,13 +19,6 @@ const github = WebhookAuthConfig.parse({
 const base64 = WebhookAuthConfig.parse({ type: 'hmac', header: 'x-sig', encoding: 'base64' }) as SharedAuth;
 const plain = WebhookAuthConfig.parse({ type: 'secret', header: 'x-token' }) as SharedAuth;
 
-const keysOf = (current: string, previous?: string) => ({
-  current: verificationKey(current),
-  previous: previous === undefined ? null : verificationKey(previous),
-  previousExpiresAt: null,
-  lapsed: null,
-  namespaceInUrl: false,
-});
 const NOW = Date.UTC(2030, 0, 1);
 const hmac = (secret: string, body: Buffer | string, encoding: 'hex' | 'base64' = 'hex'): string =>
   createHmac('sha256', secret).update(body).digest(encoding);
@@ -36,12 +28,12 @@ test('an HMAC over the exact bytes is valid, whatever the bytes and the secret',
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.string({ minLength: 1 }), (bytes, secret) => {
       const body = Buffer.from(bytes);
       const hex = ['x-hub-signature-256', `sha256=${hmac(secret, body)}`];
-      expect(verifySharedSecret(github, hex, body, keysOf(secret), NOW)).toEqual({
+      expect(verifyDeclared(github, hex, body, keysOf(secret), NOW)).toEqual({
         valid: true,
         secret: 'current',
       });
       const b64 = ['X-Sig', hmac(secret, body, 'base64')];
-      expect(verifySharedSecret(base64, b64, body, keysOf(secret), NOW)).toEqual({
+      expect(verifyDeclared(base64, b64, body, keysOf(secret), NOW)).toEqual({
         valid: true,
         secret: 'current',
       });
@@ -60,7 +52,7 @@ test('one changed byte of the body or of the signature is refused', () => {
         const header = ['x-hub-signature-256', `sha256=${hmac('s', body)}`];
         const tampered = Buffer.from(body);
         tampered[at % body.length] = tampered[at % body.length]! ^ by;
-        expect(verifySharedSecret(github, header, tampered, keysOf('s'), NOW)).toEqual({
+        expect(verifyDeclared(github, header, tampered, keysOf('s'), NOW)).toEqual({
           valid: false,
           fault: 'mismatch',
         });
@@ -78,7 +70,7 @@ test('no random header value passes the check or crashes it', () => {
       ),
       (value) => {
         for (const auth of [github, base64, plain]) {
-          const verdict = verifySharedSecret(
+          const verdict = verifyDeclared(
             auth,
             [auth.header, value],
             Buffer.from('body'),
@@ -109,11 +101,11 @@ test.each<[string, string[], string]>([
   ['trailing text', ['x-hub-signature-256', `sha256=${good}zz`], 'encoding'],
   ['another secret', ['x-hub-signature-256', `sha256=${hmac('other', body)}`], 'mismatch'],
 ])('%s is refused', (_name, rawHeaders, fault) => {
-  expect(verifySharedSecret(github, rawHeaders, body, keysOf('now'), NOW)).toEqual({ valid: false, fault });
+  expect(verifyDeclared(github, rawHeaders, body, keysOf('now'), NOW)).toEqual({ valid: false, fault });
 });
 
 test('a header whose value is the word "repeated" is an ordinary value', () => {
-  expect(verifySharedSecret(plain, ['x-token', 'repeated'], body, keysOf('repeated'), NOW)).toEqual({
+  expect(verifyDeclared(plain, ['x-token', 'repeated'], body, keysOf('repeated'), NOW)).toEqual({
     valid: true,
     secret: 'current',
   });
@@ -127,40 +119,45 @@ test('base64 must be canonical', () => {
     signature.replaceAll('+', '-').replaceAll('/', '_').replace(/=$/, ''),
     ` ${signature}`,
   ]) {
-    expect(verifySharedSecret(base64, ['x-sig', other], body, keysOf('now'), NOW).valid).toBe(false);
+    expect(verifyDeclared(base64, ['x-sig', other], body, keysOf('now'), NOW).valid).toBe(false);
   }
 });
 
 test('the previous secret is accepted until it expires, and none is accepted without any secret', () => {
   const header = ['x-hub-signature-256', `sha256=${hmac('before', body)}`];
-  expect(verifySharedSecret(github, header, body, keysOf('now', 'before'), NOW)).toEqual({
+  expect(verifyDeclared(github, header, body, keysOf('now', 'before'), NOW)).toEqual({
     valid: true,
     secret: 'previous',
   });
-  expect(verifySharedSecret(github, header, body, keysOf('now'), NOW)).toEqual({
+  expect(verifyDeclared(github, header, body, keysOf('now'), NOW)).toEqual({
     valid: false,
     fault: 'mismatch',
   });
-  expect(verifySharedSecret(github, header, body, undefined, NOW)).toEqual({
+  expect(verifyDeclared(github, header, body, undefined, NOW)).toEqual({
     valid: false,
     fault: 'unprovisioned',
   });
   const nobody = ['x-hub-signature-256', `sha256=${hmac('nobody', body)}`];
-  expect(verifySharedSecret(github, nobody, body, undefined, NOW).valid).toBe(false);
-  expect(verifySharedSecret(github, nobody, body, keysOf('now'), NOW).valid).toBe(false);
+  expect(verifyDeclared(github, nobody, body, undefined, NOW).valid).toBe(false);
+  expect(verifyDeclared(github, nobody, body, keysOf('now'), NOW).valid).toBe(false);
 });
 
 test.each(['SERVICE_UNAVAILABLE', 'HOST_UNAVAILABLE'] as const)(
   'a validator that could not run (%s) makes the delivery unavailable, not unauthentic',
   async (code) => {
     const unavailable = new PlatformError(code, 'no room');
-    const { verify } = createWebhookVerifier(() => Promise.reject(unavailable), systemClock, silentLogger);
+    const { verify } = createWebhookVerifier({
+      runValidator: () => Promise.reject(unavailable),
+      publicUrl: null,
+      clock: systemClock,
+      logger: silentLogger,
+    });
     const target = {
       plugin: { id: 'p' },
       webhook: { event: 'e', auth: { type: 'custom', validator: 'h.js#v' } },
     } as unknown as DeclaredWebhook;
-    const incoming = { requestId: 'r', traceId: 't', source: '::1', url: '/' };
+    const incoming = { requestId: 'r', traceId: 't', source: '::1', url: '/', rawHeaders: [] };
     const context = { webhookId: 'w', namespaceId: 'n', instanceId: '', incoming };
-    await expect(verify(target, [], body, keysOf('now'), context)).rejects.toBe(unavailable);
+    await expect(verify(target, body, keysOf('now'), context)).rejects.toBe(unavailable);
   },
 );

@@ -100,6 +100,7 @@ export class Deliveries {
     const { random } = this.#kit;
     const { headers } = request;
     const webhookId = random.uuid();
+    const client = this.#clientSideOf(request);
     const hasTrace = headers[HEADERS.traceId] !== undefined || headers.traceparent !== undefined;
     return {
       webhookId,
@@ -109,7 +110,8 @@ export class Deliveries {
       namespaceInUrl: namespaceIn(request.url!),
       url: request.url!,
       rawHeaders: request.rawHeaders,
-      source: this.#clientSideOf(request).ip,
+      source: client.ip,
+      calledAs: client,
       requestId:
         headers[HEADERS.requestId] === undefined ? webhookId : saneId(headers[HEADERS.requestId], random),
       traceId: hasTrace ? traceIdOf(headers, random) : webhookId.replaceAll('-', ''),

@@ -1,12 +1,12 @@
 import { type Caller, type CallerAccess, LIMITS } from '../../../../contracts/index.ts';
 import { createBoundedCache } from '../../../../kit/data/bounded-cache.ts';
+import { REPEATED } from '../../../../kit/data/raw-headers.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { minutes, seconds } from '../../../../kit/time/duration.ts';
 import { OAuthRefusal, type VerifyOAuth } from '../../../oauth/verifier.ts';
 import type { AccessSubject } from '../access/access-rights.ts';
-import { REPEATED } from '../raw-headers.ts';
 import { type AuthFault, authorizationOf, bearerToken, isCanonicalJwt } from './bearer.ts';
 import type { Claims, Jwts } from './jwt.ts';
 import type { SessionCookie } from './session-cookie.ts';

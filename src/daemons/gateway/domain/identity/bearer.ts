@@ -1,5 +1,5 @@
 import { LIMITS } from '../../../../contracts/index.ts';
-import { type REPEATED, singleHeader } from '../raw-headers.ts';
+import { type REPEATED, singleHeader } from '../../../../kit/data/raw-headers.ts';
 
 /** Reason for a failed authentication, logged as the `reasonCode` of a diagnostic event. @spec Authentication 13 */
 export type AuthFault =

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { HEADERS } from '../../../../contracts/index.ts';
+import { REPEATED, singleHeader } from '../../../../kit/data/raw-headers.ts';
 import { deriveKey, safeEqual } from '../../../../kit/security/keys.ts';
-import { REPEATED, singleHeader } from '../raw-headers.ts';
 
 const SESSION_COOKIE_PREFIX = 'svc-session-';
 /** Browsers accept this prefix only over HTTPS and from this very host, so no subdomain can plant the cookie. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { REPEATED, singleHeader } from '../../../../../kit/data/raw-headers.ts';
 import { createSeal, deriveKey, type Seal } from '../../../../../kit/security/keys.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
-import { REPEATED, singleHeader } from '../../raw-headers.ts';
 import { sessionCookieName } from '../session-cookie.ts';
 
 /** Time for a person to sign in at the provider. */

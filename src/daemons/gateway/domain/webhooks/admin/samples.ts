@@ -1,16 +1,17 @@
 import { readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HEADERS } from '../../../../../contracts/index.ts';
+import { HEADERS, type WebhookAuthConfig } from '../../../../../contracts/index.ts';
 import { messageOf, PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { isInside } from '../../../../../plugins/inside.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
+import { type Draft, verificationOf, withSigned } from '../../../../../webhooks/schemes/index.ts';
 import type { WebhookDelivery } from '../receive/delivery.ts';
 import { deliveryPath } from '../receive/delivery-path.ts';
 import { describeEndpoint } from '../receive/endpoint-name.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
-import { schemeOf } from '../verify/schemes.ts';
+import { draftOf } from '../verify/draft.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 
 export interface Sample extends SecretKey {
@@ -27,6 +28,7 @@ export interface WebhookSamplesDeps {
   targets: WebhookTargets;
   secrets: WebhookSecrets;
   delivery: WebhookDelivery;
+  publicUrl: string | null;
   clock: Clock;
   random: Random;
 }
@@ -61,15 +63,22 @@ export class WebhookSamples {
     const instanceId = key.instanceId === '' ? undefined : key.instanceId;
     const target = this.#deps.targets.require(pluginId, event, instanceId);
     const payload = data === undefined ? await declaredSample(target) : JSON.stringify(data);
-    const body = Buffer.from(payload);
     // Header names are converted to lower case. The generated signature header then replaces a signature header of the
     // caller.
     const given = Object.entries(headers)
       .map(([name, value]) => [name.toLowerCase(), value] as const)
       .filter(([name]) => !NOT_SENT.has(name));
-    const isSignedByHand = target.webhook.auth.type === 'custom' && given.length > 0;
-    const signature = isSignedByHand ? {} : await this.#signatureOf(target, key, body);
-    const sent = { 'content-type': 'application/json', ...Object.fromEntries(given), ...signature };
+    const unsigned = { 'content-type': 'application/json', ...Object.fromEntries(given) };
+    const draft = draftOf({
+      rawHeaders: Object.entries(unsigned).flat(),
+      body: Buffer.from(payload),
+      nowMs: this.#deps.clock.now(),
+      id: `msg_${this.#deps.random.uuid()}`,
+      target: deliveryPath(key),
+      publicUrl: this.#deps.publicUrl,
+    });
+    const isSignedByHand = isSignedElsewhere(target) && given.length > 0;
+    const { body, target: url, rawHeaders } = isSignedByHand ? draft : await this.#signed(target, key, draft);
     const {
       status,
       body: answer,
@@ -80,8 +89,8 @@ export class WebhookSamples {
       pluginId,
       event,
       instanceId,
-      url: deliveryPath(key),
-      rawHeaders: [...Object.entries(sent).flat(), HEADERS.namespace, namespaceId],
+      url,
+      rawHeaders: [...rawHeaders, HEADERS.namespace, namespaceId],
       namespaceInUrl: undefined,
       source,
       requestId,
@@ -99,24 +108,30 @@ export class WebhookSamples {
     return { webhookId, status, body: answer };
   }
 
-  async #signatureOf(target: DeclaredWebhook, key: SecretKey, body: Buffer): Promise<Record<string, string>> {
+  async #signed(target: DeclaredWebhook, key: SecretKey, draft: Draft): Promise<Draft> {
     const { auth } = target.webhook;
-    if (auth.type === 'custom')
-      throw new PlatformError(
-        'VALIDATION_ERROR',
-        `Webhook ${describeEndpoint(key)} is authenticated by its plugin's validator, so the gateway cannot sign the sample: pass the headers that it expects.`,
-      );
+    const scheme = auth.type === 'custom' ? undefined : verificationOf(auth).schemes.find(({ sign }) => sign);
+    if (!scheme) throw new PlatformError('VALIDATION_ERROR', whyUnsigned(auth, key));
     const keys = await this.#deps.secrets.find(key);
     if (!keys)
       throw new PlatformError(
         'CONFLICT',
         `Webhook ${describeEndpoint(key)} has no secret to sign with: create one with \`svc webhooks provision\`.`,
       );
-    return schemeOf(auth).sign(keys.current, body, {
-      nowMs: this.#deps.clock.now(),
-      id: `msg_${this.#deps.random.uuid()}`,
-    });
+    return withSigned(draft, await scheme.sign!(keys.current, draft));
   }
+}
+
+/** Returns whether only somebody else can sign: a plugin's validator decides, or the sender has the private key. */
+function isSignedElsewhere({ webhook: { auth } }: DeclaredWebhook): boolean {
+  return auth.type === 'custom' || verificationOf(auth).schemes.every(({ sign }) => !sign);
+}
+
+function whyUnsigned(auth: WebhookAuthConfig, key: SecretKey): string {
+  const webhook = `Webhook ${describeEndpoint(key)}`;
+  return auth.type === 'custom'
+    ? `${webhook} is authenticated by its plugin's validator, so the gateway cannot sign the sample: pass the headers that it expects.`
+    : `${webhook} is signed with a private key that only the sender has, so the gateway cannot sign the sample: let the sender deliver a test event, or pass the headers of a signed delivery.`;
 }
 
 /** Reads the sample file that the manifest declares. The file must be inside the plugin's folder. */

@@ -1,10 +1,10 @@
 import { HEADERS, NamespaceId, type WebhookHandlerDecl } from '../../../../../contracts/index.ts';
 import { createBoundedCache } from '../../../../../kit/data/bounded-cache.ts';
 import { type MaybePromise, onceKnown } from '../../../../../kit/data/maybe-promise.ts';
+import { REPEATED, singleHeader } from '../../../../../kit/data/raw-headers.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../../../kit/limits/rate-limiter.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
-import { REPEATED, singleHeader } from '../../raw-headers.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { VerificationKeys } from '../verify/verification-key.ts';
 import type { DeliveryContext } from './delivery-context.ts';

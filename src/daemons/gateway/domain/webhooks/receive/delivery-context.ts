@@ -20,6 +20,8 @@ export interface IncomingDelivery {
   namespaceInUrl: string | undefined;
   /** IP address of the client. */
   source: string;
+  /** Host and protocol that the sender used, even behind a trusted proxy. */
+  calledAs?: { host: string; proto: 'http' | 'https' };
   /** `sample` marks a test delivery that an operator sends. Default: `sender`. */
   origin?: 'sender' | 'sample';
   requestId: string;

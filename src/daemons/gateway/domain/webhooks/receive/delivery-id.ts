@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readDotPath } from '../../../../../kit/data/json.ts';
+import { singleHeader } from '../../../../../kit/data/raw-headers.ts';
 import type { SecretKey } from '../../../../../store/ports/index.ts';
-import { singleHeader } from '../../raw-headers.ts';
 import { endpointName } from './endpoint-name.ts';
 import type { ParsedBody } from './payload.ts';
 

@@ -1,13 +1,13 @@
 import type { Caller, WebhookHandlerDecl } from '../../../../../contracts/index.ts';
 import { HEADERS } from '../../../../../contracts/index.ts';
 import type { MaybePromise } from '../../../../../kit/data/maybe-promise.ts';
+import { REPEATED, singleHeader } from '../../../../../kit/data/raw-headers.ts';
 import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../../../kit/errors/errors.ts';
 import type { CreateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
 import type { Fence } from '../../../../membership/membership.ts';
-import { REPEATED, singleHeader } from '../../raw-headers.ts';
 import type { WebhookPauses } from '../admin/pauses.ts';
 import type { DeliveryEnds } from '../dispatch/delivery-ends.ts';
 import type { CallHandler } from '../dispatch/handler-call.ts';
@@ -51,6 +51,8 @@ export interface WebhookDeliveryDeps {
   targets: WebhookTargets;
   secrets: WebhookSecrets;
   verifier: WebhookVerifier;
+  /** `gateway.publicUrl`, which senders call. */
+  publicUrl: string | null;
   dispatcher: WebhookDispatcher;
   call: CallHandler;
   /** Availability of the services that plugins call. If undefined, all services count as available. */

@@ -94,6 +94,13 @@ export function shownHeaders(recorded: string): Array<[string, string]> {
   return (JSON.parse(recorded) as Array<[string, string]>).filter(([name]) => !name.startsWith(':'));
 }
 
+/** Returns the recorded headers that are not masked, in the flat array format of Node's `rawHeaders`. */
+export function sentHeaders(recorded: string): string[] {
+  return shownHeaders(recorded)
+    .filter(([, value]) => value !== MASK)
+    .flat();
+}
+
 /** Builds the request for a handler from the record, because the handler might run after a restart. */
 export function requestOf(recorded: string): WebhookRequest {
   const pairs = JSON.parse(recorded) as Array<[string, string]>;

@@ -8,22 +8,25 @@ import {
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
+import type { SignatureVerdict } from '../../../../../webhooks/schemes/index.ts';
 import type { Admitted } from '../receive/admission.ts';
 import type { DeliveryContext } from '../receive/delivery-context.ts';
 import { describeEndpoint, endpointName } from '../receive/endpoint-name.ts';
 import { authenticHeaders } from '../receive/request-head.ts';
 import { senderNetwork } from '../receive/sender-network.ts';
 import { mark } from '../receive/step-log.ts';
+import { DeliveryRequest, senderUrl } from './delivery-request.ts';
 import { explainRefusal } from './explanation.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
+import { HINTS } from './refusal-hints.ts';
 import type { WebhookSecrets } from './secrets.ts';
 import { SenderBudget } from './sender-budget.ts';
-import type { SignatureVerdict } from './signature.ts';
 import type { WebhookVerifier } from './verifier.ts';
 
 export interface AuthenticationDeps {
   verifier: WebhookVerifier;
   secrets: WebhookSecrets;
+  publicUrl: string | null;
   createLimiter: CreateLimiter;
   clock: Clock;
   logger: Logger;
@@ -98,8 +101,7 @@ export class Authentication {
    * because each call runs plugin code.
    */
   #verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
-    const run = () =>
-      this.#deps.verifier.verify(target, context.incoming.rawHeaders, context.body!, keys, context);
+    const run = () => this.#deps.verifier.verify(target, context.body!, keys, context);
     const refusal = target.webhook.auth.type === 'custom' && keys ? this.#budget.refusal(context) : undefined;
     return refusal
       ? this.#untrustedCalls.run(
@@ -116,11 +118,14 @@ export class Authentication {
    */
   #explain({ incoming, body }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
     const { auth } = target.webhook;
-    if (auth.type === 'custom')
+    if (auth.type === 'custom' && refusal.fault === 'validator_refused')
       return { reason: refusal.fault, hint: "The plugin's validator rejected it; see its log." };
     if (!this.#explanations.take('', EXPLANATIONS_PER_MINUTE).allowed) return null;
-    const { rawHeaders } = incoming;
-    return explainRefusal({ auth, ...refusal, rawHeaders, body: body!, keys, nowMs: this.#deps.clock.now() });
+    if (auth.type === 'custom')
+      return { reason: refusal.fault, hint: HINTS[refusal.fault as keyof typeof HINTS] };
+    const request = new DeliveryRequest(incoming, body!, this.#deps.publicUrl);
+    const directUrl = senderUrl(incoming, null);
+    return explainRefusal({ auth, ...refusal, request, directUrl, keys, nowMs: this.#deps.clock.now() });
   }
 
   #refused(context: DeliveryContext, admitted: Admitted, refusal: Refusal): PlatformError {

@@ -35,7 +35,7 @@ export function standardKey(secret: string): Buffer | undefined {
 }
 
 function isStandard(auth: WebhookAuthConfig): boolean {
-  return auth.type === 'provider' && auth.provider === 'standard-webhooks';
+  return auth.type === 'provider' && (auth.provider === 'standard-webhooks' || auth.provider === 'svix');
 }
 
 function refuse(message: string): never {

@@ -3,10 +3,16 @@ import type { MaybePromise } from '../../../../../kit/data/maybe-promise.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
+import {
+  isAllowedAddress,
+  type SignatureVerdict,
+  TextCache,
+  type VerificationKeys,
+  verificationOf,
+} from '../../../../../webhooks/schemes/index.ts';
 import { wholeRequestOf } from '../receive/request-head.ts';
 import type { DeclaredWebhook } from '../receive/targets.ts';
-import { type SignatureVerdict, verifySharedSecret } from './signature.ts';
-import type { VerificationKeys } from './verification-key.ts';
+import { DeliveryRequest, type ReceivedRequest } from './delivery-request.ts';
 
 /** Error codes of a validator that did not run. Such an error does not mean that the delivery is invalid. */
 const NEVER_RAN: ReadonlySet<PlatformCode> = new Set(['HOST_UNAVAILABLE', 'SERVICE_UNAVAILABLE']);
@@ -16,7 +22,7 @@ export interface VerificationContext {
   webhookId: string;
   namespaceId: string;
   instanceId: string;
-  incoming: { requestId: string; traceId: string; source: string; url: string };
+  incoming: ReceivedRequest & { requestId: string; traceId: string };
 }
 
 /**
@@ -33,19 +39,28 @@ export type RunValidator = (
 export interface WebhookVerifier {
   verify(
     target: DeclaredWebhook,
-    rawHeaders: readonly string[],
     body: Buffer,
     keys: VerificationKeys | undefined,
     context: VerificationContext,
   ): MaybePromise<SignatureVerdict>;
 }
 
+export interface WebhookVerifierDeps {
+  runValidator: RunValidator;
+  publicUrl: string | null;
+  clock: Clock;
+  logger: Logger;
+}
+
 /** Creates the verifier for all types of `auth` (delivery step 6). @spec Webhook declaration: WebhookAuthConfig */
-export function createWebhookVerifier(
-  runValidator: RunValidator,
-  clock: Clock,
-  logger: Logger,
-): WebhookVerifier {
+export function createWebhookVerifier({
+  runValidator,
+  publicUrl,
+  clock,
+  logger,
+}: WebhookVerifierDeps): WebhookVerifier {
+  const texts = new TextCache();
+
   async function isValid(...[target, validator, input, context]: Parameters<RunValidator>): Promise<boolean> {
     try {
       const verdict = await runValidator(target, validator, input, context);
@@ -72,12 +87,12 @@ export function createWebhookVerifier(
 
   async function askValidator(
     validator: string,
-    ...[target, rawHeaders, body, keys, context]: Parameters<WebhookVerifier['verify']>
+    ...[target, body, keys, context]: Parameters<WebhookVerifier['verify']>
   ): Promise<SignatureVerdict> {
     // Without a secret, every delivery is rejected before the validator runs. Otherwise, unauthenticated clients could
     // run plugin code.
     if (!keys) return { valid: false, fault: 'unprovisioned' };
-    const request = wholeRequestOf(rawHeaders, context.incoming.url);
+    const request = wholeRequestOf(context.incoming.rawHeaders, context.incoming.url);
     const input = { headers: request.headers, rawBody: body.toString('base64') };
     for (const which of ['current', 'previous'] as const) {
       const key = keys[which];
@@ -92,11 +107,18 @@ export function createWebhookVerifier(
   }
 
   return {
-    verify(target, rawHeaders, body, keys, context) {
+    verify(target, body, keys, context) {
       const { auth } = target.webhook;
-      return auth.type === 'custom'
-        ? askValidator(auth.validator, target, rawHeaders, body, keys, context)
-        : verifySharedSecret(auth, rawHeaders, body, keys, clock.now());
+      if (auth.type === 'custom') {
+        if (!isAllowedAddress(auth.ipAllow, context.incoming.source))
+          return { valid: false, fault: 'address_not_allowed' };
+        return askValidator(auth.validator, target, body, keys, context);
+      }
+      const request = new DeliveryRequest(context.incoming, body, publicUrl);
+      const verification = verificationOf(auth);
+      if (context.incoming.origin !== 'sample' && !verification.allows(context.incoming.source))
+        return { valid: false, fault: 'address_not_allowed' };
+      return verification.verify(request, keys, clock.now(), texts);
     },
   };
 }

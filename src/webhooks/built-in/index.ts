@@ -1,0 +1,5 @@
+import type { BuiltInAuth } from '../providers/provider.ts';
+import type { BuiltInVerifier } from '../schemes/built-in.ts';
+
+/** Checks of schemes that data cannot express, by name. */
+export const BUILT_IN_VERIFIERS: Partial<Record<BuiltInAuth['verifier'], BuiltInVerifier>> = {};

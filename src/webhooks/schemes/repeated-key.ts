@@ -1,0 +1,62 @@
+const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},:]/gsy;
+const SKIPPED = /[^"[\]{},:]+/gy;
+
+interface Level {
+  /** Whether the object is on the path, so that its keys count. */
+  isOnPath: boolean;
+  isArray: boolean;
+  key: string | undefined;
+  /** Number of keys of this object that equal the path's next name. */
+  found: number;
+}
+
+/**
+ * Returns whether a JSON text has a key of the path more than once in one object. `JSON.parse` keeps the last value, and
+ * another parser the first, so that the sender and the handler could read different values. Bodies of other formats
+ * never repeat a key here.
+ */
+export function repeatsKey(body: Buffer, path: readonly string[]): boolean {
+  const text = body.toString('utf8');
+  if (!/^\s*\{/.test(text)) return false;
+  const levels: Level[] = [];
+  let pending: string | undefined;
+  for (const token of tokens(text)) {
+    const level = levels.at(-1);
+    if (token === '{' || token === '[') {
+      const isOnPath = level
+        ? !level.isArray && level.isOnPath && level.key === path[levels.length - 1]
+        : true;
+      levels.push({ isOnPath, isArray: token === '[', key: undefined, found: 0 });
+    } else if (token === '}' || token === ']') {
+      levels.pop();
+    } else if (token === ':' && level && pending !== undefined) {
+      level.key = pending;
+      if (level.isOnPath && pending === path[levels.length - 1] && ++level.found > 1) return true;
+    } else if (token === ',' && level) {
+      level.key = undefined;
+    }
+    pending = token.startsWith('"') ? unquoted(token) : undefined;
+  }
+  return false;
+}
+
+function* tokens(text: string): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    SKIPPED.lastIndex = at;
+    at += SKIPPED.exec(text)?.[0].length ?? 0;
+    TOKEN.lastIndex = at;
+    const token = TOKEN.exec(text)?.[0];
+    if (token === undefined) return;
+    at += token.length;
+    yield token;
+  }
+}
+
+/** Returns the text of a JSON string, whose escapes could hide that two keys are equal. */
+function unquoted(token: string): string | undefined {
+  try {
+    return JSON.parse(token) as string;
+  } catch {
+    return undefined;
+  }
+}
