@@ -16,7 +16,14 @@ export interface Vector {
     headers: Readonly<Record<string, string>>;
     body: string | Buffer;
   };
+  /** Texts that the check fetches from the sender's servers, by URL: key sets and certificates. */
+  fetches?: Readonly<Record<string, string>>;
+}
+
+/** URL of the webhook on the gateway under test. Senders that sign the URL must sign this one. */
+export interface VectorTarget {
+  url: string;
 }
 
 /** Vectors of one provider. A function, because the libraries that make them are loaded only by their test. */
-export type Vectors = () => Promise<readonly Vector[]>;
+export type Vectors = (target: VectorTarget) => Promise<readonly Vector[]>;

@@ -9,8 +9,8 @@ import {
   type VerificationKeys,
 } from '../../../../../webhooks/schemes/index.ts';
 import { bodyVariants } from './body-variants.ts';
-import type { Explanation, RefusedDelivery } from './explanation.ts';
 import { HINTS } from './refusal-hints.ts';
+import type { Explanation, RefusedDelivery } from './refused-delivery.ts';
 import { urlVariants } from './url-variants.ts';
 
 type SignedScheme = HmacScheme | PublicKeyScheme;

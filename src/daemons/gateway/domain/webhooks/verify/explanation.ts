@@ -1,38 +1,15 @@
 import { singleHeader } from '../../../../../kit/data/raw-headers.ts';
 import { safeEqual } from '../../../../../kit/security/keys.ts';
 import {
-  type DeclaredAuth,
   HmacScheme,
   PublicKeyScheme,
-  type SignatureFault,
-  type SignedRequest,
   TokenScheme,
   type VerificationKeys,
   verificationOf,
 } from '../../../../../webhooks/schemes/index.ts';
 import { clockExplanation, explainSignature, previousExpired, unitExplanation } from './explain-signature.ts';
 import { HINTS, WRONG_KEY, WRONG_SECRET } from './refusal-hints.ts';
-
-/**
- * Explanation of a failed authentication. Only operators are allowed to see the explanation, because it describes a
- * valid request.
- */
-export interface Explanation {
-  reason: string;
-  hint: string;
-  skewSeconds?: number;
-}
-
-export interface RefusedDelivery {
-  auth: DeclaredAuth;
-  fault: SignatureFault;
-  skewSeconds?: number | undefined;
-  request: SignedRequest;
-  /** URL of the request without regard to `gateway.publicUrl`. */
-  directUrl: string;
-  keys: VerificationKeys | undefined;
-  nowMs: number;
-}
+import type { Explanation, RefusedDelivery } from './refused-delivery.ts';
 
 /**
  * Explains a failed authentication. A signature mismatch is explained by the first common mistake that matches. Callers

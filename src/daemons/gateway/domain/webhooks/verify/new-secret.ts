@@ -24,14 +24,14 @@ export function checkGivenSecret(auth: WebhookAuthConfig, secret: string): void 
   if (auth.type === 'secret' && !/^[\x20-\x7e]+$/.test(secret))
     refuse('must be printable ASCII, since it is sent as a header');
   if (isStandard(auth) && !standardKey(secret))
-    refuse('must be "whsec_" followed by 24 to 64 bytes in base64, as the sender shows it');
+    refuse('must be "whsec_" followed by 16 to 64 bytes in base64, as the sender shows it');
 }
 
 /** Returns the key of a Standard Webhooks secret, or undefined if the text is not such a secret. */
 export function standardKey(secret: string): Buffer | undefined {
   const text = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
   const key = Buffer.from(text, 'base64');
-  return key.length >= 24 && key.length <= 64 && key.toString('base64') === text ? key : undefined;
+  return key.length >= 16 && key.length <= 64 && key.toString('base64') === text ? key : undefined;
 }
 
 function isStandard(auth: WebhookAuthConfig): boolean {

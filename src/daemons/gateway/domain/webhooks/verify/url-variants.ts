@@ -1,4 +1,4 @@
-import type { RefusedDelivery } from './explanation.ts';
+import type { RefusedDelivery } from './refused-delivery.ts';
 
 /** Returns URLs that the sender may have signed instead of the one that the gateway checked. */
 export function urlVariants({ request, directUrl }: Pick<RefusedDelivery, 'request' | 'directUrl'>): Array<{
