@@ -29,7 +29,7 @@ export const vectors: Vectors = async () => [
         '"type":"team_reference"}],"priority":{"html_url":"https://acme.pagerduty.com/account/incident_priorities",' +
         '"id":"PSO75BM","self":"https://api.pagerduty.com/priorities/PSO75BM","summary":"P1",' +
         '"type":"priority_reference"},"urgency":"high","conference_bridge":{"conference_number":1000,' +
-        '"conference_url":"https://example.com"},"resolve_reason":null}}}\n',
+        '"conference_url":"https://example.com"},"resolve_reason":null}}}',
     },
   },
 ];
