@@ -1,6 +1,7 @@
 import type { ProviderId } from '../../contracts/index.ts';
 import { alertmanager } from './alertmanager.ts';
 import { auth0 } from './auth0.ts';
+import { awsSns } from './aws-sns.ts';
 import { azureEventgrid } from './azure-eventgrid.ts';
 import { circleci } from './circleci.ts';
 import { clerk } from './clerk.ts';
@@ -30,6 +31,7 @@ export type { BuiltInAuth, Protection, Provider, ProviderAuth, TokenAuth } from 
 export const PROVIDERS: readonly Provider[] = [
   alertmanager,
   auth0,
+  awsSns,
   azureEventgrid,
   circleci,
   clerk,

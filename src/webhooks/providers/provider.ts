@@ -61,6 +61,8 @@ export interface Provider {
   /** Where the user finds or enters the secret at the provider. */
   secretHelp: string;
   protects: Protection;
+  /** Fields of the body in which a change is refused, if `protects.body` is false because the others can be changed. */
+  protectedFields?: readonly string[];
   body?: BodyFormat;
   contentTypes?: readonly string[];
   /** Field of a form that contains JSON, such as Slack's `payload`. */
