@@ -13,6 +13,7 @@ import { github } from './github.ts';
 import { googlePubsub } from './google-pubsub.ts';
 import { grafana } from './grafana.ts';
 import { microsoftGraph } from './microsoft-graph.ts';
+import { netlify } from './netlify.ts';
 import { pagerduty } from './pagerduty.ts';
 import type { Provider } from './provider.ts';
 import { sentry } from './sentry.ts';
@@ -43,6 +44,7 @@ export const PROVIDERS: readonly Provider[] = [
   googlePubsub,
   grafana,
   microsoftGraph,
+  netlify,
   pagerduty,
   sentry,
   shopify,
