@@ -45,7 +45,6 @@ export const azureEventgrid: Provider = {
         headers: {
           allow: 'POST',
           'webhook-allowed-origin': { from: { header: 'webhook-request-origin' } },
-          'webhook-allowed-rate': '*',
         },
       },
     },

@@ -27,7 +27,7 @@ export const circleci: Provider = {
   protects: { body: true, url: false, time: false, sender: true },
   deliveryId: { field: 'id' },
   eventType: { header: 'circleci-event-type' },
-  events: ['workflow-completed', 'job-completed', 'ping'],
+  events: ['workflow-completed', 'job-completed'],
   ackAfterMs: 4000,
   pitfalls: [
     'A project has at most five webhooks.',

@@ -18,8 +18,7 @@ export const cloudevents: Provider = {
   protects: { body: false, url: false, time: false, sender: true },
   body: 'json',
   contentTypes: ['application/cloudevents+json', 'application/cloudevents-batch+json', 'application/json'],
-  deliveryId: { header: 'ce-id' },
-  eventType: { header: 'ce-type' },
+  eventType: { field: 'type' },
   handshakes: [
     {
       method: 'OPTIONS',
@@ -30,14 +29,12 @@ export const cloudevents: Provider = {
         headers: {
           allow: 'POST',
           'webhook-allowed-origin': { from: { header: 'webhook-request-origin' } },
-          'webhook-allowed-rate': '*',
         },
       },
     },
   ],
   pitfalls: [
-    'The id of a CloudEvent is unique only together with its source.',
-    'In structured mode the attributes are fields of the body. Only binary mode has ce- headers.',
+    'The id of an event is unique only together with its source. Declare idempotencyKey "id" only if the webhook has one source.',
     'For data other than JSON in binary mode, declare body "raw" and the content types.',
   ],
   sample: {

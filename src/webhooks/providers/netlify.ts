@@ -35,6 +35,7 @@ export const netlify: Provider = {
     'submission_created',
   ],
   pitfalls: [
+    'Netlify sends the event type in the header X-Netlify-Event, but does not document it.',
     'The JWS secret token is optional at Netlify. Deliveries without it are refused.',
     'The token has no time of issue, so an old delivery can be repeated.',
   ],
