@@ -38,14 +38,9 @@ export const cloudevents: Provider = {
     'For data other than JSON in binary mode, declare body "raw" and the content types.',
   ],
   sample: {
-    headers: {
-      'content-type': 'application/json; charset=utf-8',
-      'ce-specversion': '1.0',
-      'ce-type': 'com.example.someevent',
-      'ce-time': '2018-04-05T03:56:24Z',
-      'ce-id': '1234-1234-1234',
-      'ce-source': '/mycontext/subcontext',
-    },
-    body: '{"appinfoA":"abc","appinfoB":123,"appinfoC":true}',
+    headers: { 'content-type': 'application/cloudevents+json; charset=utf-8' },
+    body:
+      '{"specversion":"1.0","type":"com.example.someevent","source":"/mycontext/subcontext","id":"1234-1234-1234",' +
+      '"time":"2018-04-05T17:31:00Z","datacontenttype":"application/json","data":{"appinfoA":"abc","appinfoB":123}}',
   },
 };

@@ -57,7 +57,9 @@ export const cloudflare: Provider = {
   sample: {
     headers: { 'content-type': 'application/json' },
     body:
-      '{"text":"Hello World! This is a test message sent from https://cloudflare.com. If you can see this, your webhook is ' +
-      'configured properly."}',
+      '{"name":"Origin errors","text":"Your origin returned errors.","data":{},"ts":1136214245,' +
+      '"account_id":"023e105f4ecef8ad9ca31a8372d0c353","policy_id":"0da2b59e-f118-439d-8097-bdfb215203c9",' +
+      '"policy_name":"Origin errors","alert_type":"http_alert_origin_error",' +
+      '"alert_correlation_id":"7d8a3d5e-6b3f-4b0a-9b55-4f5f0a2f9c11","alert_event":"ALERT_STATE_EVENT_START"}',
   },
 };

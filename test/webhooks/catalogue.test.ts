@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest';
+import {
+  BasicAuth,
+  Handshake,
+  IpAllow,
+  JwtAuth,
+  MediaType,
+  SignatureAuth,
+} from '../../src/contracts/index.ts';
+import { readDotPath } from '../../src/kit/data/json.ts';
+import { PROVIDERS, type Provider, type ProviderAuth } from '../../src/webhooks/providers/index.ts';
+
+test('the catalogue is in the order of its ids, and each id occurs once', () => {
+  const ids = PROVIDERS.map(({ id }) => id);
+  expect(ids).toEqual([...new Set(ids)].sort());
+});
+
+describe.each(PROVIDERS)('$id', (provider) => {
+  test('declares schemes, handshakes and addresses of the contract', () => {
+    for (const auth of provider.auth) expect(declared(auth)).toEqual(auth);
+    for (const handshake of provider.handshakes ?? []) expect(Handshake.parse(handshake)).toBeDefined();
+    for (const type of provider.contentTypes ?? []) expect(MediaType.parse(type)).toBe(type);
+    if (provider.ipAllow) expect(IpAllow.parse(provider.ipAllow)).toHaveLength(provider.ipAllow.length);
+  });
+
+  test('has sources, and its sample has the fields that it names', () => {
+    expect(provider.sources.every((url) => URL.parse(url)?.protocol === 'https:')).toBe(true);
+    expect(provider.checkedOn).toMatch(/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/);
+    for (const field of [provider.deliveryId?.field, provider.eventType?.field])
+      if (field !== undefined) expect(readDotPath(sampleFields(provider), field)).toEqual(expect.anything());
+  });
+});
+
+/** Parses a scheme that a plugin could also declare. */
+function declared(auth: ProviderAuth): unknown {
+  if (auth.type === 'signature') return SignatureAuth.parse(auth);
+  if (auth.type === 'jwt') return JwtAuth.parse(auth);
+  return auth.type === 'basic' ? BasicAuth.parse(auth) : auth;
+}
+
+function sampleFields({ sample, jsonField }: Provider): unknown {
+  if (/^\s*[[{]/.test(sample.body)) return JSON.parse(sample.body);
+  const form = Object.fromEntries(new URLSearchParams(sample.body));
+  const json = jsonField === undefined ? undefined : form[jsonField];
+  return json === undefined ? form : JSON.parse(json);
+}
