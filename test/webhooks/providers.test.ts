@@ -21,7 +21,16 @@ const suites = await Promise.all(
     if (!provider) throw new Error(`There are vectors of ${id}, which has no entry in the catalogue.`);
     const { vectors } = (await import(new URL(`${id}.ts`, VECTORS).href)) as { vectors: Vectors };
     const example = await vectors({ url: `http://127.0.0.1/webhooks/catalogue/${id}/example` });
-    return { id, provider, vectors, names: example.map(({ source }, index) => ({ source, index })) };
+    return {
+      id,
+      provider,
+      vectors,
+      names: example.map((vector, index) => ({
+        source: vector.source,
+        index,
+        used: usedAuth(provider, vector),
+      })),
+    };
   }),
 );
 
@@ -32,7 +41,7 @@ const started = sharedByTests(() => CatalogueGateway.start());
 afterEach(() => void vi.restoreAllMocks());
 
 describe.each(suites)('$id', ({ provider, vectors, names }) => {
-  describe.each(names)('$source', ({ index }) => {
+  describe.each(names)('$source', ({ index, used }) => {
     /** Vectors are made once, unless they depend on the URL: their keys may be fetched only once. */
     let made: Promise<readonly Vector[]> | undefined;
     const vectorFor = async (url: string): Promise<Vector> => {
@@ -45,7 +54,6 @@ describe.each(suites)('$id', ({ provider, vectors, names }) => {
       expect(await attempt(provider, vectorFor, {})).toBe('accepted');
     });
 
-    const used = provider.auth[0];
     test.each(attacksOn(provider, used))('$name: refused is $isRefused', async (attack) => {
       expect(await attempt(provider, vectorFor, attack)).toBe(attack.isRefused ? 'refused' : 'accepted');
     });

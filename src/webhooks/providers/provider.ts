@@ -60,7 +60,10 @@ export interface Provider {
   secretFrom: 'platform' | 'sender' | 'either' | 'url';
   /** Where the user finds or enters the secret at the provider. */
   secretHelp: string;
+  /** What all schemes of `auth` protect. */
   protects: Protection;
+  /** What the first scheme of `auth` protects, if that is more. */
+  firstSchemeProtects?: Protection;
   /** Fields of the body in which a change is refused, if `protects.body` is false because the others can be changed. */
   protectedFields?: readonly string[];
   body?: BodyFormat;

@@ -23,21 +23,24 @@ export const supabase: Provider = {
       id: { header: 'webhook-id' },
       secret: { encoding: 'base64', prefix: 'v1,whsec_' },
     },
+    { type: 'token', at: { header: 'authorization' }, prefix: 'Bearer ' },
   ],
-  secretFrom: 'sender',
+  secretFrom: 'either',
   secretHelp:
-    'Generate the secret of the HTTP hook under Authentication > Hooks, and pipe all of "v1,whsec_…" into provision.',
-  protects: { body: true, url: false, time: true, sender: true },
+    'Auth Hooks: generate the secret under Authentication > Hooks, and pipe all of "v1,whsec_…" into provision. Database ' +
+    'Webhooks: add the HTTP header Authorization with the value "Bearer <secret>".',
+  protects: { body: false, url: false, time: false, sender: true },
+  firstSchemeProtects: { body: true, url: false, time: true, sender: true },
   deliveryId: { header: 'webhook-id' },
+  eventType: { field: 'type' },
+  events: ['INSERT', 'UPDATE', 'DELETE'],
   pitfalls: [
-    'This entry is for Auth Hooks. Database Webhooks are not signed: add a header with the secret to them and declare ' +
-      'auth.type "secret".',
+    'Only Auth Hooks are signed. Database Webhooks send the secret itself.',
     'Supabase uses the answer of an Auth Hook and waits five seconds for it, so declare reply "handler".',
+    'A Database Webhook has no id and is not repeated after a failure.',
   ],
   sample: {
     headers: { 'content-type': 'application/json' },
-    body:
-      '{"user":{"id":"8484b834-f29e-4af2-bf42-80644d154f76","aud":"authenticated","role":"authenticated",' +
-      '"email":"valid.email@supabase.io","phone":"1234567890"},"sms":{"otp":"561166"}}',
+    body: '{"type":"INSERT","table":"profiles","schema":"public","record":{"id":1,"name":"Ada"},"old_record":null}',
   },
 };

@@ -19,7 +19,8 @@ const MUCH_LATER_MS = 3 * 24 * 3600_000;
 
 /** Attacks on an entry, whose declared protection says whether each one is refused. */
 export function attacksOn(provider: Provider, used: ProviderAuth): Attack[] {
-  const { protects, auth } = provider;
+  const { auth, firstSchemeProtects } = provider;
+  const protects = (used === auth[0] && firstSchemeProtects) || provider.protects;
   const places = auth.flatMap(placesOf);
   const all = (wire: WireRequest, change: (text: string) => string[]) =>
     places.reduce((changed, place) => withTexts(changed, place, change), wire);
@@ -75,10 +76,19 @@ const BUILT_IN_PLACES = {
   'aws-sns': [{ field: 'Signature' }],
 };
 
-/** Changes a letter in the middle of the longest word, which is the signature or token. */
+/** Shortest text that can be a signature. */
+const SIGNATURE = /[A-Za-z0-9+/_-]{24,}/g;
+
+/** Changes a letter in the middle of each signature, or of the longest word of a text without signatures. */
 function otherText(text: string): string {
+  const changed = text.replace(SIGNATURE, withOtherLetter);
+  if (changed !== text) return changed;
   const longest = text.split(/[^A-Za-z0-9]/).reduce((a, b) => (b.length > a.length ? b : a));
-  const at = text.indexOf(longest) + Math.floor(longest.length / 2);
+  return text.replace(longest, withOtherLetter);
+}
+
+function withOtherLetter(text: string): string {
+  const at = Math.floor(text.length / 2);
   return text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
 }
 
