@@ -64,6 +64,8 @@ export interface Provider {
   protects: Protection;
   /** What the first scheme of `auth` protects, if that is more. */
   firstSchemeProtects?: Protection;
+  /** Fields of the body in which a change is refused, if `protects.body` is false because the others can be changed. */
+  protectedFields?: readonly string[];
   body?: BodyFormat;
   contentTypes?: readonly string[];
   /** Field of a form that contains JSON, such as Slack's `payload`. */

@@ -12,10 +12,8 @@ export class BuiltInScheme implements CheckScheme {
   readonly #verify: BuiltInVerifier;
 
   constructor(auth: BuiltInAuth) {
-    const verify = BUILT_IN_VERIFIERS[auth.verifier];
-    if (!verify) throw new Error(`There is no built-in verifier ${auth.verifier}.`);
     this.auth = auth;
-    this.#verify = verify;
+    this.#verify = BUILT_IN_VERIFIERS[auth.verifier];
   }
 
   /** A built-in verifier decides by itself what a request must have. */

@@ -5,6 +5,7 @@ interface Level {
   /** Whether the object is on the path, so that its keys count. */
   isOnPath: boolean;
   isArray: boolean;
+  /** Current key, or the index of an array as text. */
   key: string | undefined;
   /** Number of keys of this object that equal the path's next name. */
   found: number;
@@ -17,23 +18,22 @@ interface Level {
  */
 export function repeatsKey(body: Buffer, path: readonly string[]): boolean {
   const text = body.toString('utf8');
-  if (!/^\s*\{/.test(text)) return false;
+  if (!/^\s*[{[]/.test(text)) return false;
   const levels: Level[] = [];
   let pending: string | undefined;
   for (const token of tokens(text)) {
     const level = levels.at(-1);
     if (token === '{' || token === '[') {
-      const isOnPath = level
-        ? !level.isArray && level.isOnPath && level.key === path[levels.length - 1]
-        : true;
-      levels.push({ isOnPath, isArray: token === '[', key: undefined, found: 0 });
+      const isOnPath = level ? level.isOnPath && level.key === path[levels.length - 1] : true;
+      const isArray = token === '[';
+      levels.push({ isOnPath, isArray, key: isArray ? '0' : undefined, found: 0 });
     } else if (token === '}' || token === ']') {
       levels.pop();
     } else if (token === ':' && level && pending !== undefined) {
       level.key = pending;
       if (level.isOnPath && pending === path[levels.length - 1] && ++level.found > 1) return true;
     } else if (token === ',' && level) {
-      level.key = undefined;
+      level.key = level.isArray ? String(Number(level.key) + 1) : undefined;
     }
     pending = token.startsWith('"') ? unquoted(token) : undefined;
   }

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { repeatsKey } from '../../src/webhooks/schemes/repeated-key.ts';
+
+test.each([
+  ['value.0.state', '{"value":[{"state":"a"}]}', false],
+  ['value.0.state', '{"value":[{"state":"a","state":"b"}]}', true],
+  ['value.0.state', '{"value":[{"state":"a","st\\u0061te":"b"}]}', true],
+  ['value.0.state', '{"value":[{"state":"a"},{"state":"b"}]}', false],
+  ['value.0.state', '{"value":[{"state":"a"},{"state":"b","state":"c"}]}', false],
+  ['value.1.state', '{"value":[[1,{"state":0}],{"state":"b","state":"c"}]}', true],
+  ['value.0.state', '{"value":[],"value":[{"state":"a"}]}', true],
+  ['0.id', '[{"id":1,"data":{"id":1}}]', false],
+  ['0.id', '[{"id":1,"data":[1,2],"id":2}]', true],
+  ['1.id', '[{"id":1,"id":2},{"id":3}]', false],
+])('whether %s is repeated in %s: %s', (path, body, isRepeated) => {
+  expect(repeatsKey(Buffer.from(body), path.split('.'))).toBe(isRepeated);
+});
