@@ -6,7 +6,7 @@ export const salesforce: Provider = {
   name: 'Salesforce',
   sources: [
     'https://developer.salesforce.com/docs/atlas.en-us.api.meta/api/sforce_api_om_outboundmessaging_notifications.htm',
-    'http://www.salesforce.com/us/developer/docs/api/Content/sforce_api_om_outboundmessaging_wsdl.htm',
+    'https://www.salesforce.com/us/developer/docs/api/Content/sforce_api_om_outboundmessaging_wsdl.htm',
   ],
   checkedOn: '2026-11-23',
   auth: [{ type: 'token', at: { query: 'token' } }],

@@ -156,8 +156,15 @@ test.each(['SERVICE_UNAVAILABLE', 'HOST_UNAVAILABLE'] as const)(
       plugin: { id: 'p' },
       webhook: { event: 'e', auth: { type: 'custom', validator: 'h.js#v' } },
     } as unknown as DeclaredWebhook;
-    const incoming = { requestId: 'r', traceId: 't', source: '::1', url: '/', rawHeaders: [] };
-    const context = { webhookId: 'w', namespaceId: 'n', instanceId: '', incoming };
+    const incoming = {
+      method: 'POST',
+      requestId: 'r',
+      traceId: 't',
+      source: '::1',
+      url: '/',
+      rawHeaders: [],
+    };
+    const context = { webhookId: 'w', namespaceId: 'n', instanceId: '', incoming, fields: () => undefined };
     await expect(verify(target, body, keysOf('now'), context)).rejects.toBe(unavailable);
   },
 );

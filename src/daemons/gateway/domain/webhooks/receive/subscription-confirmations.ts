@@ -2,7 +2,7 @@ import { messageOf } from '../../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import { seconds } from '../../../../../kit/time/duration.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
-import { confirmationUrl } from '../../../../../webhooks/handshakes/sns.ts';
+import { confirmationUrlOf } from '../../../../../webhooks/built-in/aws-sns.ts';
 import type { DeliveryContext } from './delivery-context.ts';
 import { describeEndpoint } from './endpoint-name.ts';
 
@@ -77,8 +77,8 @@ export class SubscriptionConfirmations {
 
   /** Returns why the subscription was not confirmed, or undefined after a success. */
   async #attempt(message: unknown): Promise<string | undefined> {
-    const url = confirmationUrl(message);
-    if (url === undefined) return 'the message has no confirmation URL of Amazon';
+    const { url, fault } = confirmationUrlOf(message);
+    if (fault) return CONFIRMATION_FAULTS[fault];
     if (this.#running.size >= MAX_RUNNING) return 'too many confirmations are in flight';
     for (let attempt = 0; ; attempt++) {
       try {
@@ -110,6 +110,11 @@ export class SubscriptionConfirmations {
     });
   }
 }
+
+const CONFIRMATION_FAULTS = {
+  not_a_confirmation: 'the message is no confirmation of a subscription',
+  url_not_allowed: 'the confirmation URL of the message is not that of its topic at Amazon',
+} as const;
 
 /** Calls a URL over HTTPS. A redirect is a failure, because its target is not checked. */
 export async function callUrl(url: string, signal: AbortSignal): Promise<void> {

@@ -120,14 +120,14 @@ export class Authentication {
    * Returns the likely cause of a failed authentication. Returns null above the rate limit, which exists because an
    * explanation costs CPU time.
    */
-  #explain({ incoming, body }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
+  #explain({ incoming, body, fields }: DeliveryContext, { target, keys }: Admitted, refusal: Refusal) {
     const { auth } = target.webhook;
     if (auth.type === 'custom' && refusal.fault === 'validator_refused')
       return { reason: refusal.fault, hint: "The plugin's validator rejected it; see its log." };
     if (!this.#explanations.take('', EXPLANATIONS_PER_MINUTE).allowed) return null;
     if (auth.type === 'custom')
       return { reason: refusal.fault, hint: HINTS[refusal.fault as keyof typeof HINTS] };
-    const request = new DeliveryRequest(incoming, body!, this.#deps.publicUrl);
+    const request = new DeliveryRequest(incoming, body!, this.#deps.publicUrl, fields);
     const directUrl = senderUrl(incoming, null);
     return explainRefusal({ auth, ...refusal, request, directUrl, keys, nowMs: this.#deps.clock.now() });
   }

@@ -6,18 +6,23 @@ import type { SignedRequest } from '../../../../../webhooks/schemes/index.ts';
 import type { IncomingDelivery } from '../receive/delivery-context.ts';
 
 /** The parts of a received request that its verification needs. */
-export type ReceivedRequest = Pick<IncomingDelivery, 'url' | 'rawHeaders' | 'source' | 'calledAs' | 'origin'>;
+export type ReceivedRequest = Pick<
+  IncomingDelivery,
+  'method' | 'url' | 'rawHeaders' | 'source' | 'calledAs' | 'origin'
+>;
 
 /** A received delivery. The URL and the fields are built only for schemes that need them. */
 export class DeliveryRequest implements SignedRequest {
-  readonly method = 'POST';
   readonly body: Buffer;
   readonly #incoming: ReceivedRequest;
   readonly #publicUrl: string | null;
+  readonly #parse: () => unknown;
   #fields: { value: unknown } | undefined;
 
-  constructor(incoming: ReceivedRequest, body: Buffer, publicUrl: string | null) {
+  /** `fields` returns the parsed body. By default, a form or JSON is parsed by its content type. */
+  constructor(incoming: ReceivedRequest, body: Buffer, publicUrl: string | null, fields?: () => unknown) {
     this.#incoming = incoming;
+    this.#parse = fields ?? (() => parseFields(incoming.rawHeaders, body));
     this.body = body;
     this.#publicUrl = publicUrl;
   }
@@ -25,6 +30,10 @@ export class DeliveryRequest implements SignedRequest {
   /** URL as the sender called it. Behind a proxy that changes host or path, only `gateway.publicUrl` knows it. */
   get url(): string {
     return senderUrl(this.#incoming, this.#publicUrl);
+  }
+
+  get method(): string {
+    return this.#incoming.method;
   }
 
   get target(): string {
@@ -40,7 +49,7 @@ export class DeliveryRequest implements SignedRequest {
   }
 
   fields(): unknown {
-    this.#fields ??= { value: parseFields(this.rawHeaders, this.body) };
+    this.#fields ??= { value: this.#parse() };
     return this.#fields.value;
   }
 }

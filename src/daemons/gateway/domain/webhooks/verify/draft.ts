@@ -17,7 +17,7 @@ export function draftOf({
   target?: string;
   publicUrl?: string | null;
 }): Draft {
-  const received = { url: target, rawHeaders, source: '127.0.0.1' };
+  const received = { method: 'POST', url: target, rawHeaders, source: '127.0.0.1' };
   const request = new DeliveryRequest(received, body, publicUrl);
   return {
     ...{

@@ -23,6 +23,8 @@ export interface VerificationContext {
   namespaceId: string;
   instanceId: string;
   incoming: ReceivedRequest & { requestId: string; traceId: string };
+  /** Returns the body as the webhook's format is parsed. */
+  fields: () => unknown;
 }
 
 /**
@@ -114,7 +116,7 @@ export function createWebhookVerifier({
           return { valid: false, fault: 'address_not_allowed' };
         return askValidator(auth.validator, target, body, keys, context);
       }
-      const request = new DeliveryRequest(context.incoming, body, publicUrl);
+      const request = new DeliveryRequest(context.incoming, body, publicUrl, context.fields);
       const verification = verificationOf(auth);
       if (context.incoming.origin !== 'sample' && !verification.allows(context.incoming.source))
         return { valid: false, fault: 'address_not_allowed' };
