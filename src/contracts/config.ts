@@ -192,6 +192,7 @@ export const PlatformConfig = z.strictObject({
     dataDir: z.string().min(1).nullable().default(null),
   }),
   inbox: section({ whenStoreDown: z.enum(['refuse', 'spill']).default('refuse') }),
+  webhooks: section({ keepRefused: z.boolean().default(true) }),
   cluster: section({ enabled: z.boolean().default(false) }),
   /** Addresses of services that other nodes run. */
   services: z.partialRecord(ServiceName, z.strictObject({ url: ServiceUrl })).default({}),

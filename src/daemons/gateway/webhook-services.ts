@@ -11,6 +11,7 @@ import { WebhookRotations } from './domain/webhooks/admin/rotation.ts';
 import { WebhookSamples } from './domain/webhooks/admin/samples.ts';
 import { markInterrupted } from './domain/webhooks/dispatch/interrupted.ts';
 import { WebhookDelivery } from './domain/webhooks/receive/delivery.ts';
+import { RefusedReplays } from './domain/webhooks/refused/refused-replays.ts';
 import { createResigning } from './domain/webhooks/verify/resigning.ts';
 import { createWebhookVerifier } from './domain/webhooks/verify/verifier.ts';
 import { deliveryCounter } from './metrics.ts';
@@ -38,7 +39,7 @@ export async function webhookServices(
 ) {
   const { clock, random, logger, metrics, createLimiter } = resources;
   const { inbox, cache } = store;
-  const { targets, secrets, pauses, services, refusals, urlOf, listing } = state;
+  const { targets, secrets, pauses, services, refusals, refusedRequests, urlOf, listing } = state;
   refuseUnauthenticatedWebhooks(plugins);
   useDeclaredWebhooks(plugins, state);
   const observe = deliveryCounter(metrics);
@@ -71,9 +72,14 @@ export async function webhookServices(
       ends,
       fence: membership,
     },
-    ...{ clock, logger, observe, samples: refusals },
+    ...{ clock, logger, observe, samples: refusals, refusedRequests },
     verifier: createWebhookVerifier(sideCalls.runValidator, clock, logger),
   });
+  const refused = new RefusedReplays({
+    ...{ inbox, cache, requests: refusedRequests, targets, secrets, dispatcher, clock, random, logger },
+    runValidator: sideCalls.runValidator,
+  });
+  stack.defer(() => refusedRequests.flush());
   return {
     rereadHere,
     reread: async () => {
@@ -84,8 +90,9 @@ export async function webhookServices(
     delivery,
     tailedInbox: inbox,
     resign: createResigning(targets, secrets, clock),
-    deliveries: new WebhookDeliveries(inbox, clock),
-    replays: new Replays({ inbox, cache, targets, dispatcher, clock, random }),
+    deliveries: new WebhookDeliveries({ inbox, refusedRequests, clock }),
+    replays: new Replays({ inbox, cache, targets, dispatcher, refused, clock, random }),
+    refusedReplays: refused,
     samples: new WebhookSamples({ targets, secrets, delivery, clock, random }),
     webhookListing: listing,
     webhookRotations: new WebhookRotations({ inbox, secrets, targets }),

@@ -10,6 +10,7 @@ import { ServiceUse } from './domain/webhooks/dispatch/service-use.ts';
 import { RefusalSamples } from './domain/webhooks/receive/refusal-samples.ts';
 import { WebhookTargets } from './domain/webhooks/receive/targets.ts';
 import { createWebhookUrl } from './domain/webhooks/receive/webhook-url.ts';
+import { RefusedRequests } from './domain/webhooks/refused/refused-requests.ts';
 import { WebhookSecrets } from './domain/webhooks/verify/secrets.ts';
 import { unrecordedCounter } from './metrics.ts';
 
@@ -29,9 +30,10 @@ export async function openWebhookState(
   const targets = new WebhookTargets();
   const use = new ServiceUse();
   const backlog = new BacklogSignal();
+  const seal = createSeal(keys.masterKey, keys.previousMasterKeys);
   const secrets = new WebhookSecrets({
     store: store.secrets,
-    seal: createSeal(keys.masterKey, keys.previousMasterKeys),
+    seal,
     clock,
     logger,
     feed,
@@ -45,7 +47,12 @@ export async function openWebhookState(
     ...{ cache, clock, logger },
     observeUnrecorded: unrecordedCounter(metrics),
   });
+  const refusedRequests = new RefusedRequests({
+    ...{ store: store.refusedRequests, seal, clock, logger },
+    isOn: config.webhooks.keepRefused,
+    deliveriesMaxBytes: config.retention.deliveriesMaxBytes,
+  });
   const urlOf = createWebhookUrl(config.gateway.publicUrl, address);
   const listing = new WebhookListing({ targets, secrets, pauses, samples: refusals, urlOf });
-  return { targets, use, backlog, secrets, pauses, services, refusals, urlOf, listing };
+  return { targets, use, backlog, secrets, pauses, services, refusals, refusedRequests, urlOf, listing };
 }

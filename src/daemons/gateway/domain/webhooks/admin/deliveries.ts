@@ -9,15 +9,24 @@ import type {
   WebhookInbox,
 } from '../../../../../store/ports/index.ts';
 import { countedHours, hoursWith, openOf } from '../../../../hour-counts.ts';
+import { REFUSED_REQUEST_MS, type RefusedRequests } from '../refused/refused-requests.ts';
 import { detailsOf, viewOf } from './delivery-view.ts';
+
+export interface WebhookDeliveriesDeps {
+  inbox: WebhookInbox;
+  refusedRequests: Pick<RefusedRequests, 'find'>;
+  clock: Clock;
+}
 
 /** Lists and shows the records of deliveries. @spec docs/webhooks.md "Records" */
 export class WebhookDeliveries {
   readonly #inbox: WebhookInbox;
+  readonly #refusedRequests: Pick<RefusedRequests, 'find'>;
   readonly #clock: Clock;
 
-  constructor(inbox: WebhookInbox, clock: Clock) {
+  constructor({ inbox, refusedRequests, clock }: WebhookDeliveriesDeps) {
     this.#inbox = inbox;
+    this.#refusedRequests = refusedRequests;
     this.#clock = clock;
   }
 
@@ -44,7 +53,17 @@ export class WebhookDeliveries {
   }
 
   async get(namespaceId: string, webhookId: string) {
-    return detailsOf(await requireDelivery(this.#inbox, namespaceId, webhookId));
+    const record = await requireDelivery(this.#inbox, namespaceId, webhookId);
+    if (record.status !== 'refused' || record.httpStatus !== 401 || record.replayedBy !== null)
+      return detailsOf(record);
+    // Only the body is shown. The stored headers contain the signature.
+    const request = await this.#refusedRequests.find(webhookId);
+    return request
+      ? {
+          ...detailsOf({ ...record, body: request.body }),
+          replayableUntil: request.receivedAt + REFUSED_REQUEST_MS,
+        }
+      : detailsOf(record);
   }
 }
 

@@ -13,6 +13,7 @@ import type { DeliveryEnds } from '../dispatch/delivery-ends.ts';
 import type { CallHandler } from '../dispatch/handler-call.ts';
 import type { NeededServices } from '../dispatch/needed-services.ts';
 import type { WebhookDispatcher } from '../dispatch/webhook-dispatcher.ts';
+import type { RefusedRequests } from '../refused/refused-requests.ts';
 import { Authentication } from '../verify/authentication.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookVerifier } from '../verify/verifier.ts';
@@ -67,6 +68,8 @@ export interface WebhookDeliveryDeps {
   observe: (pluginId: string, event: string, status: string) => void;
   /** Limits how many requests that run no handler are recorded. */
   samples: RefusalSamples;
+  /** Stores the requests of deliveries with a wrong signature for a replay. */
+  refusedRequests: Pick<RefusedRequests, 'keep'>;
 }
 
 interface Answered {
@@ -234,7 +237,7 @@ export class WebhookDelivery {
     );
   }
 
-  /** Records a request that ran no handler. The body of the request is not stored. */
+  /** Records a request that ran no handler. The record has no body. */
   #note(context: DeliveryContext, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
     const { pluginId, event } = context;
     // Metric labels come only from manifests, because clients could otherwise create any number of labels.
@@ -252,6 +255,7 @@ export class WebhookDelivery {
         durationMs: this.#deps.clock.monotonic() - context.beganAt,
       },
     );
+    if (status === 'refused' && httpStatus === 401) this.#deps.refusedRequests.keep(context);
   }
 }
 
