@@ -12,6 +12,7 @@ import { Section } from '../../ui/section.tsx';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useAction } from '../../ui/use-action.ts';
+import { RefusedReplay } from '../deliveries/refused-replay.tsx';
 import { FirstDelivery } from './first-delivery.tsx';
 import { instructionsFor, urlWithNamespace } from './instructions.ts';
 
@@ -36,6 +37,7 @@ export function Setup() {
           key={`${chosen.pluginId}/${chosen.event}/${query.instanceId ?? ''}`}
           webhook={chosen}
           instanceId={query.instanceId ?? ''}
+          delivery={query.delivery}
         />
       )}
     </Page>
@@ -76,7 +78,14 @@ function Choice({ webhooks, chosen }: ChoiceProps) {
 
 type Provisioned = Reply<'provisionWebhook'>;
 
-function Steps({ webhook, instanceId }: { webhook: WebhookListItem; instanceId: string }) {
+interface StepsProps {
+  webhook: WebhookListItem;
+  instanceId: string;
+  /** Id of a refused delivery that led here. It can be replayed with the new secret. */
+  delivery: string | undefined;
+}
+
+function Steps({ webhook, instanceId, delivery }: StepsProps) {
   const [instance, setInstance] = useState(instanceId);
   const [provisioned, setProvisioned] = useState<Provisioned>();
   const { makesSecret } = instructionsFor(webhook);
@@ -105,12 +114,25 @@ function Steps({ webhook, instanceId }: { webhook: WebhookListItem; instanceId: 
   return (
     <>
       {makesSecret ? [sender, secret] : [secret, sender]}
+      {provisioned && delivery && <ReplayStep webhookId={delivery} />}
       {(provisioned || known) && (
         <Section title="4. First delivery">
           <FirstDelivery key={instance} {...{ webhook }} instanceId={webhook.multi ? instance : null} />
         </Section>
       )}
     </>
+  );
+}
+
+/** Leads back to the refused delivery for which the secret was changed. */
+function ReplayStep({ webhookId }: { webhookId: string }) {
+  const { data, error, reload } = useQuery('getDelivery', { params: { webhookId } });
+  return (
+    <Section title="Replay the refused delivery">
+      {error && <Failure error={error} onRetry={reload} />}
+      {!data && !error && <Loading what="the delivery" />}
+      {data && <RefusedReplay delivery={data} />}
+    </Section>
   );
 }
 
@@ -131,22 +153,25 @@ function SecretStep(props: SecretStepProps) {
   const { webhook, instance, onInstance, storedUrl, rotatedAt, provisioned, title, onProvisioned } = props;
   const { sender, makesSecret, setsHeaders } = instructionsFor(webhook);
   const [given, setGiven] = useState('');
+  const [hasSecret, setHasSecret] = useState(false);
+  const isGiven = makesSecret || hasSecret;
   // Undefined until a person changes it. Then a rotation keeps the stored value, on which the senders depend.
   const [chosenInUrl, setInUrl] = useState<boolean>();
   const isInUrl = chosenInUrl ?? storedUrl?.includes('?namespace=') ?? !setsHeaders;
   const action = useAction();
-  const isIncomplete = (makesSecret && given.trim() === '') || (webhook.multi && instance === '');
+  const isIncomplete = (isGiven && given.trim() === '') || (webhook.multi && instance === '');
   const provision = async (): Promise<string> => {
     const { pluginId, event } = webhook;
     const body = {
       ...{ pluginId, event },
       ...(storedUrl === undefined || chosenInUrl !== undefined ? { namespaceInUrl: isInUrl } : {}),
       ...(webhook.multi ? { instanceId: instance as never } : {}),
-      ...(makesSecret ? { secret: given.trim() } : {}),
+      ...(isGiven ? { secret: given.trim() } : {}),
     };
     onProvisioned(await call('provisionWebhook', { body }));
     setGiven('');
     setInUrl(undefined);
+    setHasSecret(false);
     outdate('listWebhooks');
     return '';
   };
@@ -172,7 +197,17 @@ function SecretStep(props: SecretStepProps) {
             />
           </label>
         )}
-        {makesSecret && (
+        {!makesSecret && (
+          <label>
+            <input
+              type="checkbox"
+              checked={hasSecret}
+              onChange={({ currentTarget }) => setHasSecret(currentTarget.checked)}
+            />{' '}
+            The sender has a secret already
+          </label>
+        )}
+        {isGiven && (
           <label>
             Secret of {sender}{' '}
             <input
@@ -197,7 +232,7 @@ function SecretStep(props: SecretStepProps) {
           disabled={isIncomplete || action.isBusy}
           onClick={() => action.run(provision)}
         >
-          {makesSecret ? 'Save the secret' : rotatedAt === null ? 'Create the secret' : 'Rotate the secret'}
+          {isGiven ? 'Save the secret' : rotatedAt === null ? 'Create the secret' : 'Rotate the secret'}
         </button>
       </div>
       <Notice action={action} />
