@@ -20,6 +20,7 @@ import {
   RUN_LABELS_AND_HOURS,
 } from './workflow/run-search-schema.ts';
 import { KILLED_BY, RETENTION_INDEXES, SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
+import { SIGNAL_SENDERS } from './workflow/sender-schema.ts';
 import { RUN_WRITE_FUNCTIONS } from './workflow/write-functions.ts';
 
 /**
@@ -69,6 +70,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: RUN_LABELS_AND_HOURS, minVersion: 1 },
   { batch: RUN_HOURS_OF_EARLIER, sql: RUN_HOURS_COUNTED, minVersion: 1 },
   { sql: REFUSED_REQUESTS, minVersion: 1 },
+  { sql: SIGNAL_SENDERS, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */
