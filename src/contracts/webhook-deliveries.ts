@@ -105,6 +105,10 @@ export const listDeliveries = endpoint({
   tags: ['webhooks'],
   query: z.strictObject({
     ...deliveryFilter,
+    status: z
+      .union([DeliveryStatus, z.array(DeliveryStatus).min(1)])
+      .optional()
+      .describe('Repeat it for deliveries of several statuses'),
     until: QueryTime.optional().describe('Only deliveries received before this time'),
     search: z
       .string()

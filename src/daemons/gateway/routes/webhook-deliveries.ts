@@ -33,7 +33,7 @@ export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesS
 
   mount(http, listDeliveries, reading, (call) => {
     const { status, ...query } = call.query;
-    return deliveries.list(call.caller.namespaceId, { ...query, status: status && [status] });
+    return deliveries.list(call.caller.namespaceId, { ...query, status: status && [status].flat() });
   });
   mount(http, countDeliveries, reading, (call) =>
     deliveries.countByHour(call.caller.namespaceId, call.query),

@@ -1,4 +1,10 @@
-import type { CountsQuery, countDeliveries, ReplyOf } from '../../../../../contracts/index.ts';
+import {
+  type CountsQuery,
+  type countDeliveries,
+  HOUR_MS,
+  MAX_COUNTED_HOURS,
+  type ReplyOf,
+} from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type {
@@ -6,6 +12,7 @@ import type {
   DeliveryFilter,
   DeliveryHourCounts,
   DeliveryRecord,
+  HourRange,
   WebhookInbox,
 } from '../../../../../store/ports/index.ts';
 import { countedHours, hoursWith, openOf } from '../../../../hour-counts.ts';
@@ -47,9 +54,17 @@ export class WebhookDeliveries {
 
   /** Counts deliveries per hour of their receipt. Throws VALIDATION_ERROR for an invalid range. */
   async countByHour(namespaceId: string, query: CountsQuery): Promise<ReplyOf<typeof countDeliveries>> {
-    const range = countedHours(query, this.#clock.now());
-    const counted = await this.#inbox.countByHour(namespaceId, range);
-    return hoursWith(range, counted.map(viewHour), NONE);
+    const now = this.#clock.now();
+    const range = countedHours(query, now);
+    const count = async (hours: HourRange) =>
+      (await this.#inbox.countByHour(namespaceId, hours)).map(viewHour);
+    // Sums of hours cost the same however many deliveries there are.
+    const [counted, all] = await Promise.all([
+      count(range),
+      count({ from: now - MAX_COUNTED_HOURS * HOUR_MS, to: now + HOUR_MS }),
+    ]);
+    const unfinished = all.reduce((sum, { open }) => sum + open, 0);
+    return { ...hoursWith(range, counted, NONE), unfinished };
   }
 
   async get(namespaceId: string, webhookId: string) {
