@@ -40,6 +40,7 @@ const upstream = (prefix: string | string[], websocket = false) =>
     url: HttpUrl.nullable().default(null),
     prefix: z.union([z.string().startsWith('/'), z.array(z.string().startsWith('/'))]).default(prefix),
     websocket: z.boolean().default(websocket),
+    sandbox: z.boolean().default(true),
   });
 
 /** Base URL of a service on other nodes, to which the paths of internal calls are appended. */

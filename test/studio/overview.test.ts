@@ -83,7 +83,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'overview of the studio', ()
     await failures.click();
     await page.waitForURL(/status=failures/);
     await expect.poll(() => page.locator('.row .status').allTextContents()).toEqual(['✕ failed']);
-    expect(await page.getByLabel('Status').inputValue()).toBe('failures');
+    expect(await page.getByLabel('Status', { exact: true }).inputValue()).toBe('failures');
     expect(problems).toEqual([]);
     await context.close();
   });

@@ -10,6 +10,8 @@ const upstream: Descriptions = {
   url: 'Base URL; null: the service of this platform.',
   prefix: 'Forwarded path prefixes.',
   websocket: 'Forward WebSocket upgrades.',
+  sandbox:
+    'Answers get `Content-Security-Policy: sandbox`, so that their HTML cannot act for a person who uses the studio.',
 };
 
 const oauth: Descriptions = {
