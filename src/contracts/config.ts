@@ -40,6 +40,7 @@ const upstream = (prefix: string | string[], websocket = false) =>
     url: HttpUrl.nullable().default(null),
     prefix: z.union([z.string().startsWith('/'), z.array(z.string().startsWith('/'))]).default(prefix),
     websocket: z.boolean().default(websocket),
+    sandbox: z.boolean().default(true),
   });
 
 /** Base URL of a service on other nodes, to which the paths of internal calls are appended. */
@@ -192,6 +193,7 @@ export const PlatformConfig = z.strictObject({
     dataDir: z.string().min(1).nullable().default(null),
   }),
   inbox: section({ whenStoreDown: z.enum(['refuse', 'spill']).default('refuse') }),
+  webhooks: section({ keepRefused: z.boolean().default(true) }),
   cluster: section({ enabled: z.boolean().default(false) }),
   /** Addresses of services that other nodes run. */
   services: z.partialRecord(ServiceName, z.strictObject({ url: ServiceUrl })).default({}),

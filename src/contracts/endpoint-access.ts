@@ -112,6 +112,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'GET /api/v1/webhooks/deliveries/stream': DELIVERIES,
   'POST /api/v1/webhooks/deliveries/replay': { ...edits('delivery.replay', 'deliveries'), hasDryRun: true },
   'POST /api/v1/webhooks/deliveries/:webhookId/replay': edits('delivery.replay', 'delivery:{webhookId}'),
+  'POST /api/v1/webhooks/deliveries/:webhookId/trust': administers('delivery.trust', 'delivery:{webhookId}'),
 
   'GET /api/v1/workflows': VIEWER,
   'GET /api/v1/workflows/runs': VIEWER,

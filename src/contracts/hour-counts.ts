@@ -38,6 +38,7 @@ export const DeliveryCounts = z.object({
   ...range,
   items: z.array(z.object({ hour, ...deliveries })),
   totals: z.object(deliveries),
+  unfinished: count.describe('Accepted, running or retrying now, of the last 31 days, whatever the range'),
 });
 
 const runs = {

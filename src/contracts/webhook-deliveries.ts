@@ -71,13 +71,17 @@ export const WebhookDeliveryDetails = WebhookDelivery.extend({
   headers: z
     .array(z.tuple([z.string(), z.string()]))
     .describe('As received; possibly secret values are masked'),
-  body: z.string().nullable().describe('Null if it was not stored (refused) or was pruned'),
+  body: z.string().nullable().describe('Null if it was not stored or was pruned'),
   bodyEncoding: z.enum(['utf8', 'base64']),
   outcome: z.unknown().describe('Result or failure of the handler; null until it ends'),
   explanation: z
     .object({ reason: z.string(), hint: z.string(), skewSeconds: z.number().optional() })
     .nullable()
     .describe('For a 401: what is wrong with the signature. Never sent to the sender'),
+  replayableUntil: z
+    .number()
+    .nullable()
+    .describe('For a 401: until when its stored request can be replayed; null if it is not stored'),
 }).meta({ id: 'WebhookDeliveryDetails' });
 export type WebhookDeliveryDetails = z.infer<typeof WebhookDeliveryDetails>;
 
@@ -101,6 +105,10 @@ export const listDeliveries = endpoint({
   tags: ['webhooks'],
   query: z.strictObject({
     ...deliveryFilter,
+    status: z
+      .union([DeliveryStatus, z.array(DeliveryStatus).min(1)])
+      .optional()
+      .describe('Repeat it for deliveries of several statuses'),
     until: QueryTime.optional().describe('Only deliveries received before this time'),
     search: z
       .string()
@@ -142,11 +150,26 @@ export const getDelivery = endpoint({
 
 const Replayed = z.object({ webhookId: z.string(), replayOf: z.string() });
 
-/** Creates a new delivery that runs the handler again with the stored request. */
+/**
+ * Creates a new delivery that runs the handler again with the stored request. A delivery that was refused with 401 is
+ * verified again first.
+ */
 export const replayDelivery = endpoint({
   method: 'POST',
   path: '/api/v1/webhooks/deliveries/:webhookId/replay',
-  summary: 'Run the handler again with an authenticated delivery',
+  summary: 'Run the handler again; a refused delivery only if its signature is valid now',
+  tags: ['webhooks'],
+  status: 202,
+  params: deliveryParams,
+  reply: Replayed,
+  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'DELIVERY_NOT_FOUND', 'CONFLICT', 'WEBHOOK_NOT_FOUND'],
+});
+
+/** Runs the handler with a delivery that was refused with 401, even if its signature is not valid now either. */
+export const trustDelivery = endpoint({
+  method: 'POST',
+  path: '/api/v1/webhooks/deliveries/:webhookId/trust',
+  summary: 'Run the handler with a refused delivery although its signature is not valid',
   tags: ['webhooks'],
   status: 202,
   params: deliveryParams,

@@ -169,6 +169,12 @@ export const RunStep = z
     jobId: z.string(),
     name: z.string(),
     uses: z.string(),
+    branch: z
+      .string()
+      .optional()
+      .describe(
+        'Of workflow code: calls of `ctx.all` that contain the step, as `<call>-<item>`, outermost first, separated by dots',
+      ),
     status: PartStatus,
     attempts: z.number().int(),
     output: AnyJson.nullable(),

@@ -120,7 +120,19 @@ export const cancelRun = endpoint({
   errors: cancelErrors,
 });
 
-const logQuery = { cursor: Cursor, limit: Limit, stepId: z.string().max(256).optional() };
+const logQuery = {
+  cursor: Cursor,
+  limit: Limit,
+  stepId: z
+    .string()
+    .max(256)
+    .optional()
+    .describe('Only lines of this step; a page can then be short or empty'),
+  order: z
+    .enum(['asc', 'desc'])
+    .default('asc')
+    .describe('desc: newest first. A stream is always oldest first'),
+};
 
 /**
  * Lists log lines of a run. With `Accept: text/event-stream`, the log lines are streamed, and `Last-Event-ID` or
@@ -129,7 +141,7 @@ const logQuery = { cursor: Cursor, limit: Limit, stepId: z.string().max(256).opt
 export const listRunLogs = endpoint({
   method: 'GET',
   path: '/api/v1/workflows/runs/:runId/logs',
-  summary: 'Log lines of a run, oldest first; live as server-sent events',
+  summary: 'Log lines of a run, oldest first or newest first; live as server-sent events',
   tags,
   params,
   query: z.strictObject(logQuery),

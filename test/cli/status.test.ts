@@ -71,6 +71,9 @@ test('status reports the gateway of --url or SVC_GATEWAY_URL instead of the plat
   expect((await runSvc(folder, ['status', '--json'], env)).json.result).toMatchObject(expected);
   const { stdout } = await runSvc(folder, ['status', '--token', 'test-admin-token'], env);
   expect(stdout).toContain(`the gateway at ${gateway.url} is ok`);
+  expect(stdout).toMatch(/disk: [\d.]+ of [\d.]+ GB are free/);
+  const member = await runSvc(folder, ['status', '--token', 'test-member-token', '--json'], env);
+  expect(member.json.result).toMatchObject({ running: true, node: null });
 
   const silent = await runSvc(folder, ['status', '--url', 'http://127.0.0.1:1', '--json']);
   expect(silent.json.error).toMatchObject({ code: 'UPSTREAM_UNAVAILABLE' });

@@ -56,6 +56,39 @@ test('a child run follows the step that started it, also after a retry with anot
   ]);
 });
 
+test('steps of ctx.all stand side by side, and what comes after it follows all of them', () => {
+  const at = (id: string, branch: string) => ({ ...step(`main.${id}`), branch });
+  const steps = [
+    at('first', ''),
+    at('a1', '1-0'),
+    at('b1', '1-1'),
+    at('a2', '1-0'),
+    at('c1', '1-2.1-0'),
+    at('c2', '1-2.1-1'),
+    at('after', ''),
+    at('d', '2-0'),
+    at('e', '2-1'),
+    at('f', '3-0'),
+  ];
+  expect(edgesOf({ jobs: [job('main'), job('next', 'main')], children: [] }, steps)).toEqual([
+    'job main > step main.first',
+    'step main.first > step main.a1',
+    'step main.first > step main.b1',
+    'step main.a1 > step main.a2',
+    'step main.first > step main.c1',
+    'step main.first > step main.c2',
+    'step main.a2 > step main.after',
+    'step main.b1 > step main.after',
+    'step main.c1 > step main.after',
+    'step main.c2 > step main.after',
+    'step main.after > step main.d',
+    'step main.after > step main.e',
+    'step main.d > step main.f',
+    'step main.e > step main.f',
+    'step main.f > job next',
+  ]);
+});
+
 test('a run without jobs has an empty graph', () => {
   expect(graphOf({ jobs: [], children: [] }, [])).toEqual({ nodes: [], edges: [] });
 });

@@ -13,7 +13,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'overview of the studio', ()
     const { svc, platform } = studio;
     await svc('webhooks', 'provision', '@acme/orders', 'created');
     await svc('webhooks', 'send', '@acme/orders', 'created', '--data', '{"id":1}');
-    await platform.svc('webhooks', 'send', '@acme/orders', 'created', '--data', '{"id":"bad"}');
+    await platform.svc('webhooks', 'send', '@acme/orders', 'created', '--data', '{"do":"fail"}');
     const labels = ['--label', 'customer=acme', '--label', 'env=test'];
     runId = (await svc('workflows', 'run', 'ship', '--input', '{"order":"A-17"}', ...labels)).id;
     await svc('workflows', 'run', 'ship', '--input', '{"order":"B-2"}');
@@ -60,26 +60,30 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'overview of the studio', ()
     await context.close();
   });
 
-  test('a bar of the chart and a row of its table lead to the log lines of that hour', async () => {
+  test('a bar of the chart leads to the failures of its hour, and a row of its table also to its log', async () => {
     const { page, problems, context } = await studio.open('/studio/');
     const plot = page.locator('.plot').first();
     await plot.locator('canvas').waitFor();
     const over = plot.locator('.u-over');
     const box = (await over.boundingBox())!;
     await over.click({ position: { x: box.width - 4, y: box.height - 4 } });
-    await page.waitForURL(/\/studio\/logs\?from=.*&to=/);
-    const clicked = new URL(page.url()).searchParams.get('from')!;
+    await page.waitForURL(/\/studio\/deliveries\?since=.*&until=/);
+    const { searchParams } = new URL(page.url());
+    const clicked = searchParams.get('since')!;
     expect(new Date(clicked).getTime() % 3600_000).toBe(0);
-    await page.locator('ol.log li').first().waitFor();
     await page.goBack();
     await page.getByText('Show as a table').first().click();
-    // A new hour can begin after the click, so the row is found by its address.
-    await page
-      .locator(`td a[href*="from=${encodeURIComponent(clicked)}&"]`)
-      .first()
-      .click();
-    await page.waitForURL(/\/studio\/logs\?from=.*&to=/);
-    await page.locator('ol.log li').first().waitFor();
+    const failures = page.getByRole('link', { name: 'Failures' }).first();
+    const of = new URL((await failures.getAttribute('href'))!, studio.url).searchParams;
+    expect(of.get('status')).toBe('failures');
+    const logs = page
+      .locator(`td a[href*="/studio/logs?from=${encodeURIComponent(of.get('since')!)}&"]`)
+      .first();
+    expect(await logs.getAttribute('href')).toContain('level=error');
+    await failures.click();
+    await page.waitForURL(/status=failures/);
+    await expect.poll(() => page.locator('.row .status').allTextContents()).toEqual(['✕ failed']);
+    expect(await page.getByLabel('Status', { exact: true }).inputValue()).toBe('failures');
     expect(problems).toEqual([]);
     await context.close();
   });

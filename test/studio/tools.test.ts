@@ -173,7 +173,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
     await deliver(studio, { event: 'plain', secret: 'another' });
     await page.getByText('at the step “authentication”').waitFor();
     await page.getByText('wrong_secret').waitFor();
-    await page.getByRole('link', { name: 'Create or rotate the secret' }).waitFor();
+    await page.getByRole('link', { name: 'Enter, create or rotate the secret' }).waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await deliver(studio, { event: 'plain', secret: secret! });
     await page.getByText('A delivery of the sender arrived. The webhook is set up.').waitFor();

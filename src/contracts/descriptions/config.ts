@@ -10,6 +10,8 @@ const upstream: Descriptions = {
   url: 'Base URL; null: the service of this platform.',
   prefix: 'Forwarded path prefixes.',
   websocket: 'Forward WebSocket upgrades.',
+  sandbox:
+    'Answers get `Content-Security-Policy: sandbox`, so that their HTML cannot act for a person who uses the studio.',
 };
 
 const oauth: Descriptions = {
@@ -177,6 +179,9 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   inbox: 'Accepted webhook deliveries.',
   'inbox.whenStoreDown':
     'While PostgreSQL is away: "refuse" async deliveries with 503, or "spill" them to this machine\'s disk.',
+  webhooks: 'Deliveries from senders.',
+  'webhooks.keepRefused':
+    'Stores the requests of deliveries refused with 401 for 24 hours, encrypted, so that they can be replayed.',
   cluster: 'Several nodes on one PostgreSQL database.',
   'cluster.enabled': 'Refuses a start without the settings that nodes share.',
   services: 'Services on other nodes, by name.',

@@ -16,6 +16,7 @@ import { markInterrupted } from './domain/webhooks/dispatch/interrupted.ts';
 import { WebhookDelivery } from './domain/webhooks/receive/delivery.ts';
 import { callUrl, SubscriptionConfirmations } from './domain/webhooks/receive/subscription-confirmations.ts';
 import { DeliveryUploads } from './domain/webhooks/receive/uploads.ts';
+import { RefusedReplays } from './domain/webhooks/refused/refused-replays.ts';
 import { createResigning } from './domain/webhooks/verify/resigning.ts';
 import { createWebhookVerifier } from './domain/webhooks/verify/verifier.ts';
 import { deliveryCounter } from './metrics.ts';
@@ -44,7 +45,7 @@ export async function webhookServices(
   const { clock, random, logger, metrics, createLimiter } = resources;
   const { publicUrl } = resources.config.gateway;
   const { inbox, cache } = store;
-  const { targets, secrets, expected, pauses, services, refusals, urlOf, listing } = state;
+  const { targets, secrets, expected, pauses, services, refusals, refusedRequests, urlOf, listing } = state;
   refuseUnauthenticatedWebhooks(plugins);
   useDeclaredWebhooks(plugins, state);
   const observe = deliveryCounter(metrics);
@@ -68,6 +69,10 @@ export async function webhookServices(
   const confirmations = stack.adopt(new SubscriptionConfirmations({ inbox, logger, callUrl }), (opened) =>
     opened.close(),
   );
+  const verifier = createWebhookVerifier({
+    ...{ clock, logger, publicUrl },
+    runValidator: sideCalls.runValidator,
+  });
   const delivery = stack.adopt(
     new WebhookDelivery({
       ...{
@@ -82,15 +87,18 @@ export async function webhookServices(
         ends,
         fence: membership,
       },
-      ...{ clock, logger, observe, samples: refusals, publicUrl },
-      verifier: createWebhookVerifier({
-        ...{ clock, logger, publicUrl },
-        runValidator: sideCalls.runValidator,
-      }),
+      ...{ clock, logger, observe, samples: refusals, refusedRequests, publicUrl },
+      verifier,
       ...{ expected, confirmations, uploads },
     }),
     (opened) => opened.close(),
   );
+  const refused = new RefusedReplays({
+    ...{ inbox, cache, requests: refusedRequests, targets, secrets, dispatcher, uploads, publicUrl },
+    ...{ clock, random, logger },
+    runValidator: sideCalls.runValidator,
+  });
+  stack.defer(() => refusedRequests.flush());
   return {
     rereadHere,
     reread: async () => {
@@ -101,8 +109,9 @@ export async function webhookServices(
     delivery,
     tailedInbox: inbox,
     resign: createResigning(targets, secrets, clock),
-    deliveries: new WebhookDeliveries(inbox, clock),
-    replays: new Replays({ inbox, cache, targets, dispatcher, uploads, clock, random }),
+    deliveries: new WebhookDeliveries({ inbox, refusedRequests, clock }),
+    replays: new Replays({ inbox, cache, targets, dispatcher, uploads, refused, clock, random }),
+    refusedReplays: refused,
     samples: new WebhookSamples({ targets, secrets, delivery, clock, random, publicUrl }),
     webhookListing: listing,
     webhookRotations: new WebhookRotations({ inbox, secrets, targets }),

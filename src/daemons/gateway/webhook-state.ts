@@ -11,6 +11,7 @@ import { ExpectedSecrets } from './domain/webhooks/receive/expected-secrets.ts';
 import { RefusalSamples } from './domain/webhooks/receive/refusal-samples.ts';
 import { WebhookTargets } from './domain/webhooks/receive/targets.ts';
 import { createWebhookUrl } from './domain/webhooks/receive/webhook-url.ts';
+import { RefusedRequests } from './domain/webhooks/refused/refused-requests.ts';
 import { WebhookSecrets } from './domain/webhooks/verify/secrets.ts';
 import { unrecordedCounter } from './metrics.ts';
 
@@ -30,9 +31,10 @@ export async function openWebhookState(
   const targets = new WebhookTargets();
   const use = new ServiceUse();
   const backlog = new BacklogSignal();
+  const seal = createSeal(keys.masterKey, keys.previousMasterKeys);
   const secrets = new WebhookSecrets({
     store: store.secrets,
-    seal: createSeal(keys.masterKey, keys.previousMasterKeys),
+    seal,
     clock,
     logger,
     feed,
@@ -47,7 +49,15 @@ export async function openWebhookState(
     ...{ cache, clock, logger },
     observeUnrecorded: unrecordedCounter(metrics),
   });
+  const refusedRequests = new RefusedRequests({
+    ...{ store: store.refusedRequests, seal, clock, logger },
+    isOn: config.webhooks.keepRefused,
+    deliveriesMaxBytes: config.retention.deliveriesMaxBytes,
+  });
   const urlOf = createWebhookUrl(config.gateway.publicUrl, address);
   const listing = new WebhookListing({ targets, secrets, pauses, samples: refusals, urlOf });
-  return { targets, use, backlog, secrets, expected, pauses, services, refusals, urlOf, listing };
+  return {
+    ...{ targets, use, backlog, secrets, expected, pauses, services },
+    ...{ refusals, refusedRequests, urlOf, listing },
+  };
 }

@@ -92,11 +92,12 @@ export const PLUGIN_TABLES = ['plugin_lock'] as const;
 export const RECORD_TABLES = ['log', 'event'] as const;
 
 /**
- * Tables that are not copied. Each of these tables holds totals that are computed again, or data about running
- * processes.
+ * Tables that are not copied. Each of these tables holds totals that are computed again, data about running processes,
+ * or data that expires within a day.
  */
 export const OTHER_TABLES = [
   'delivery_usage',
+  'refused_request',
   'delivery_hour',
   'delivery_hour_change',
   'run_hour',

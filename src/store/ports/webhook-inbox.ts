@@ -117,7 +117,8 @@ export interface WebhookInbox {
   begin(delivery: NewDelivery, marker: MarkerClaim | undefined, owner?: number): Promise<ClaimResult>;
   /**
    * Claims the marker of an async delivery as `done` and stores the delivery as `accepted`. For `spilled` deliveries,
-   * the caller must not start the handler, because only this machine has the delivery.
+   * the caller must not start the handler, because only this machine has the delivery. The original of `replayOf`
+   * records the id of the delivery.
    */
   accept(
     delivery: NewDelivery,

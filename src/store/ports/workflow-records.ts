@@ -164,6 +164,8 @@ export interface InboxRecord {
   name: string;
   payload: string;
   at: number;
+  /** Host id of the caller that sent a signal. Null for other kinds, and for signals of earlier versions. */
+  sentBy?: string | null;
   /** Id of the step that consumed the input, or null while the input is unused. */
   takenBy: string | null;
 }

@@ -149,6 +149,8 @@ export interface RunStore {
   attempts(seq: number): Promise<AttemptRecord[]>;
   events(seq: number, after: number, limit: number): Promise<Array<Numbered<EventRecord>>>;
   logs(seq: number, after: number, limit: number, step?: string): Promise<Array<Numbered<LogLineRecord>>>;
+  /** Returns the log lines before the id `before`, newest first. */
+  latestLogs(seq: number, before: number, limit: number): Promise<Array<Numbered<LogLineRecord>>>;
   /** Returns child runs by the ids of the steps that started them. Child runs that have ended are included. */
   children(id: string, limit: number): Promise<ChildHead[]>;
   /** Returns the ids of child runs that have not ended. */

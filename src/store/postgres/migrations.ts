@@ -4,6 +4,7 @@ import { AUDIT } from './gateway/audit.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
 import { DELIVERY_HOURS } from './gateway/inbox/hour-schema.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
+import { REFUSED_REQUESTS } from './gateway/refused-requests.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { DATABASE_IDENTITY } from './identity.ts';
 import { DRAINING_MEMBERS, MEMBER_SCHEMA, MEMBERS } from './member-schema.ts';
@@ -19,6 +20,7 @@ import {
   RUN_LABELS_AND_HOURS,
 } from './workflow/run-search-schema.ts';
 import { KILLED_BY, RETENTION_INDEXES, SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
+import { SIGNAL_SENDERS } from './workflow/sender-schema.ts';
 import { RUN_WRITE_FUNCTIONS } from './workflow/write-functions.ts';
 
 /**
@@ -67,6 +69,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: DELIVERY_HOURS, minVersion: 1 },
   { sql: RUN_LABELS_AND_HOURS, minVersion: 1 },
   { batch: RUN_HOURS_OF_EARLIER, sql: RUN_HOURS_COUNTED, minVersion: 1 },
+  { sql: REFUSED_REQUESTS, minVersion: 1 },
+  { sql: SIGNAL_SENDERS, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

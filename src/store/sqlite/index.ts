@@ -22,6 +22,7 @@ import { type AddToFeed, feedWriter, sqliteFeed } from './svc/feed.ts';
 import { sqliteHosts } from './svc/hosts.ts';
 import { sqliteMintedTokens } from './svc/minted-tokens.ts';
 import { sqliteRefreshTokens } from './svc/refresh-tokens.ts';
+import { sqliteRefusedRequests } from './svc/refused-requests.ts';
 import { sqliteRevocations } from './svc/revocations.ts';
 import { GATEWAY_MIGRATIONS } from './svc/schema.ts';
 import { type SqliteInboxDeps, sqliteWebhookInbox } from './svc/webhook-inbox.ts';
@@ -95,6 +96,7 @@ export async function sqliteGatewayStore({
     cache: sqliteKeyValue(db, clock, { onChange: announceScopes(addToFeed) }),
     secrets: sqliteWebhookSecrets(db, clock, addToFeed),
     inbox,
+    refusedRequests: sqliteRefusedRequests(db),
     clients: sqliteClients(db),
     refreshTokens: sqliteRefreshTokens(db, clock),
     hosts: sqliteHosts(db, addToFeed),

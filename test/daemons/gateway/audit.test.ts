@@ -109,6 +109,8 @@ async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
   const delivered = await deliver(gateway, { event: 'created', secret, payload: { delivery: { id: '1' } } });
   expect(delivered.status).toBe(200);
   const { items } = await gateway.call(listDeliveries);
+  const refused = await deliver(gateway, { event: 'created', secret: 'wrong', payload: {} });
+  const refusedId = refused.headers.get('x-webhook-id')!;
   const { webhookId } = items[0]!;
   const { clientId } = client;
   const { hostId } = host as { hostId: string };
@@ -128,6 +130,7 @@ async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
     'POST /api/v1/webhooks/send': { body: { ...HOOK, data: '{}' } },
     'POST /api/v1/webhooks/deliveries/replay': { body: { since: 0 } },
     'POST /api/v1/webhooks/deliveries/:webhookId/replay': { params: { webhookId } },
+    'POST /api/v1/webhooks/deliveries/:webhookId/trust': { params: { webhookId: refusedId } },
     'DELETE /api/v1/webhooks/:pluginId/:event': { params: HOOK },
     'DELETE /api/v1/webhooks/:pluginId/:event/:instanceId': { params: MULTI },
   };

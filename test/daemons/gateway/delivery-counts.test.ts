@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { countDeliveries, listDeliveries } from '../../../src/contracts/index.ts';
-import { hours } from '../../../src/kit/time/duration.ts';
+import { countDeliveries, listDeliveries, pauseWebhook } from '../../../src/contracts/index.ts';
+import { days, hours } from '../../../src/kit/time/duration.ts';
 import { describeOnStores } from '../../support/stores.ts';
 import { secretOf, send, startSenders } from '../../support/webhook-senders.ts';
 
@@ -26,5 +26,17 @@ describeOnStores('counts of deliveries', (config) => {
     await expect(
       gateway.call(countDeliveries, { query: { from: last, to: last - HOUR } }),
     ).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+    const ended = await gateway.call(listDeliveries, { query: { status: ['succeeded', 'failed'] } });
+    expect(ended.items.map(({ status }) => status)).toEqual(['failed', 'succeeded']);
+  });
+
+  test('deliveries that wait for days are unfinished, whatever range is counted', async () => {
+    const gateway = await startSenders({ config: await config() });
+    const secret = await secretOf(gateway, 'queued');
+    await gateway.call(pauseWebhook, { body: { pluginId: 'senders', event: 'queued' } as never });
+    for (const id of [1, 2]) await send(gateway, 'queued', secret, { id });
+    gateway.clock.jump(gateway.clock.now() + days(3));
+    const { totals, unfinished } = await gateway.call(countDeliveries, {});
+    expect([totals.open, unfinished]).toEqual([0, 2]);
   });
 });

@@ -244,7 +244,7 @@ async function proxyOf(origin: string, maxOpen: number) {
     maxOpen,
   });
   const upstream: Upstream = {
-    ...{ name: 'rest', prefixes: ['/'], websocket: true, basePath: '' },
+    ...{ name: 'rest', prefixes: ['/'], websocket: true, sandbox: true, basePath: '' },
     origin: () => origin,
   };
   const server = createServer();

@@ -46,6 +46,22 @@ test('a plugin route cannot set a session cookie, and its HTML runs in a sandbox
   expect(response.headers.get('x-content-type-options')).toBe('nosniff');
 });
 
+test('HTML of an own upstream runs in a sandbox too, unless the config says otherwise', async () => {
+  const upstream = await startUpstream((_request, response) => {
+    response.setHeader('content-type', 'text/html').end(HOSTILE_PAGE);
+  });
+  for (const [sandbox, expected] of [
+    [undefined, 'sandbox'],
+    [false, null],
+  ] as const) {
+    const workflow = { url: upstream.url, ...(sandbox === undefined ? {} : { sandbox }) };
+    const gateway = await startGateway({ upstream, gateway: { upstreams: { workflow } } });
+    const response = await gateway.fetch('/workflows/page', { headers: CI_HEADERS });
+    expect(await response.text()).toBe(HOSTILE_PAGE);
+    expect(response.headers.get('content-security-policy')).toBe(expected);
+  }
+});
+
 test.skipIf(!existsSync(join(packageRoot, 'dist/studio')))(
   'the pages of the studio load nothing from elsewhere, are framed by nobody, and are compressed',
   async () => {

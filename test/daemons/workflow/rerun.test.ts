@@ -221,6 +221,44 @@ describe('with another input', () => {
       await it.until(anew.id, 'waiting');
     });
 
+    test('a child run of a reused step, at any depth', async () => {
+      const it = await startWorkflow();
+      const child = (id: string, steps: object[]) => ({
+        source: 'test',
+        definition: { id, jobs: { main: { steps } } },
+      });
+      it.services.definitions.register([
+        child('asks', [ASK]),
+        child('calls', [{ id: 'inner', uses: 'workflow', with: { id: 'asks' } }]),
+        child('quiet', [{ id: 'note', uses: 'set', with: { done: true } }]),
+      ]);
+      const started = async (workflowId: string) => {
+        const outer = { id: 'outer', uses: 'workflow', with: { id: workflowId } };
+        return it.start({ steps: [outer, FAIL] }, { input: { order: 1 } });
+      };
+      const id = await started('calls');
+      let asking: { id: string } | undefined;
+      await expect
+        .poll(async () => {
+          const { items } = await it.call(listRuns, { query: { workflowId: 'asks' } as never });
+          asking = items.find(({ waitingReason }) => waitingReason === 'approval');
+          return asking;
+        })
+        .toBeDefined();
+      const answer = { approved: true, by: 'ada', comment: null };
+      await it.services.runs.approve('default', asking!.id, 'main.ask', answer, 'admin');
+      await it.until(id, 'failed');
+      await expectRefused(it, id, 'main.refund', 'main.outer');
+      const same = await it.services.reruns.rerun('default', id, { fromStep: 'main.refund' }, who);
+      await it.until(same.id, 'failed');
+
+      const quiet = await started('quiet');
+      await it.until(quiet, 'failed');
+      const request = { fromStep: 'main.refund', input: { order: 2 } };
+      const preview = await it.services.reruns.preview('default', quiet, request, who);
+      expect(preview.reused.map((step) => step.id)).toEqual(['main.outer']);
+    });
+
     test('a workflow in code', async () => {
       const body = `await ctx.approval('ask'); await ctx.step('refund', () => { throw new Error('no'); });`;
       const it = await startCode(

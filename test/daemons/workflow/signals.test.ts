@@ -31,7 +31,7 @@ describe('a payload that a step could not hand on', () => {
     });
     expect((await it.run(id)).status).toBe('waiting');
     // Its quotes, its name and its time are handed on with it.
-    const room = MIB - JSON.stringify({ payload: '', receivedAt: it.clock.now() }).length;
+    const room = MIB - JSON.stringify({ payload: '', receivedAt: it.clock.now(), by: 'anonymous' }).length;
     expect(await send(it, id, { payload: 'x'.repeat(room + 1) })).toMatchObject({ status: 413 });
     expect(await send(it, id, { payload: 'x'.repeat(room) })).toBeUndefined();
     await it.until(id, 'succeeded');

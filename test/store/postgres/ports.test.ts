@@ -28,6 +28,7 @@ import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
 import { describeObjects } from '../suites/objects.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
+import { describeRefusedReplays, describeRefusedRequests } from '../suites/refused-requests.ts';
 import { describeRunSearch } from '../suites/run-search.ts';
 import { describeSharedRuns } from '../suites/shared-runs.ts';
 import { describeVectors } from '../suites/vectors.ts';
@@ -95,6 +96,8 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   );
   describeAccessAndAudit('postgres', opened(gateway));
   describeWebhookSecrets('postgres', gatewayPart('secrets'));
+  describeRefusedRequests('postgres', gatewayPart('refusedRequests'));
+  describeRefusedReplays('postgres', gatewayPart('inbox'));
   describeWebhookInbox('postgres', gatewayPart('inbox'), { shared: true });
   describeDeliveryHours('postgres', gatewayPart('inbox'));
   describeWorkflow('postgres', opened(postgresWorkflowStore));

@@ -14,6 +14,7 @@ import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
+import { describeRefusedReplays, describeRefusedRequests } from '../suites/refused-requests.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
 
@@ -38,6 +39,9 @@ describeWebhookInbox('sqlite', gatewayPart('inbox'), { shared: true });
 describeWebhookInbox('sqlite, journalled', gatewayPart('inbox', false), { shared: false });
 describeDeliveryHours('sqlite', gatewayPart('inbox'));
 describeDeliveryHours('sqlite, journalled', gatewayPart('inbox', false));
+describeRefusedRequests('sqlite', gatewayPart('refusedRequests'));
+describeRefusedReplays('sqlite', gatewayPart('inbox'));
+describeRefusedReplays('sqlite, journalled', gatewayPart('inbox', false));
 describeClients('sqlite', gatewayPart('clients'));
 describeMembers('sqlite', gatewayPart('members'));
 describeRefreshTokens('sqlite', gatewayPart('refreshTokens'));

@@ -1,3 +1,4 @@
+import type { getNodeStatus, ReplyOf } from '../../../contracts/index.ts';
 import type { BrokenPlugin, SupervisorStatus } from '../../../supervisor/control-protocol.ts';
 import type { MemberView } from '../../members.ts';
 import type { GatewayStatus, ServiceDegradation } from './services.ts';
@@ -22,7 +23,9 @@ export interface StatusResult extends Omit<SupervisorStatus, 'pid' | 'uptimeMs'>
   members?: MemberView[];
 }
 
-/** Status of a remote gateway. The processes of a remote platform are not included. */
+/** Status of a remote gateway. */
 export interface RemoteStatus extends GatewayStatus, Counted {
   running: true;
+  /** Disk and services of the node that answered. Null if the caller is no administrator of all namespaces. */
+  node: ReplyOf<typeof getNodeStatus> | null;
 }

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { listHosts, listPlugins, type PluginRecord, SERVICE_NAMES } from '../../../contracts/index.ts';
+import {
+  getNodeStatus,
+  listHosts,
+  listPlugins,
+  type PluginRecord,
+  SERVICE_NAMES,
+} from '../../../contracts/index.ts';
 import type { Client } from '../../../http/client.ts';
 import { version } from '../../../kit/files/paths.ts';
 import { brokenOf } from '../../../supervisor/broken-plugins.ts';
@@ -48,8 +54,12 @@ export const status = defineCommand({
       ]);
       return ok<AnyStatus>({ ...current, ...counts, ...(members.length > 0 ? { members } : {}) });
     }
-    const [gateway, counts] = await Promise.all([gatewayStatus(remote), countsOf(context.client)]);
-    return ok<AnyStatus>({ running: true, ...gateway, ...counts });
+    const [gateway, counts, node] = await Promise.all([
+      gatewayStatus(remote),
+      countsOf(context.client),
+      nodeOf(context.client),
+    ]);
+    return ok<AnyStatus>({ running: true, ...gateway, ...counts, node });
   },
   text(result: AnyStatus, style) {
     if ('env' in result)
@@ -135,6 +145,12 @@ async function countsOf(client: Client): Promise<Counts> {
     hosts: hosts.status === 'fulfilled' ? hosts.value : null,
     plugins: plugins.status === 'fulfilled' ? plugins.value : null,
   };
+}
+
+/** Returns the node that answers, or null if the caller may not see it. */
+async function nodeOf(client: Client): Promise<RemoteStatus['node']> {
+  const signal = AbortSignal.timeout(COUNT_TIMEOUT_MS);
+  return client.call(getNodeStatus, {}, { signal }).catch(() => null);
 }
 
 async function countHosts(client: Client): Promise<StatusResult['hosts']> {

@@ -6,6 +6,8 @@ import type { Style } from '../../style.ts';
 import type { Counted, RemoteStatus, StatusResult } from './result.ts';
 import { statusText } from './service-table.ts';
 
+const GB = 1e9;
+
 export function platformText(result: StatusResult, style: Style): string {
   const where = style.dim(`${result.projectDir} (data: ${result.dataDir})`);
   const members = result.members ? ['', membersText(result.members, style)] : [];
@@ -29,7 +31,23 @@ export function gatewayText(result: RemoteStatus, style: Style): string {
     `the gateway at ${gateway} is ${state}`,
     `svc ${version}, up ${formatDuration(uptimeMs)}`,
     ...detailLines(result, style),
+    ...nodeLines(result.node, style),
   ].join('\n');
+}
+
+function nodeLines(node: RemoteStatus['node'], style: Style): string[] {
+  if (!node) return [];
+  const { freeBytes, totalBytes } = node.disk;
+  const services = node.services.map(({ name, isRunning, restarts, lastExit }) => {
+    const state = isRunning ? 'runs' : style.red('does not run');
+    const times = restarts === 0 ? '' : `, ${restarts} restarts after crashes`;
+    const exit = lastExit ? `; last exit ${new Date(lastExit.at).toISOString()}: ${lastExit.reason}` : '';
+    return `  ${name} ${state}${times}${exit}`;
+  });
+  return [
+    `disk: ${(freeBytes / GB).toFixed(1)} of ${(totalBytes / GB).toFixed(1)} GB are free`,
+    ...(services.length > 0 ? ['services of the node that answered:', ...services] : []),
+  ];
 }
 
 function detailLines({ hosts, plugins, degraded }: Counted, style: Style): string[] {

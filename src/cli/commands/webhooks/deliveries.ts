@@ -21,7 +21,10 @@ export const deliveries = defineCommand({
   example: 'svc webhooks deliveries --status failed --since 1h',
   idField: 'webhookId',
   args: z.object({
-    status: DeliveryStatus.optional().describe(`one of ${DeliveryStatus.options.join(', ')}`),
+    status: z
+      .array(DeliveryStatus)
+      .default([])
+      .describe(`repeatable; one of ${DeliveryStatus.options.join(', ')}`),
     plugin: PluginId.optional().describe('only deliveries to this plugin'),
     event: EventName.optional().describe('only deliveries of this event'),
     since: z.string().optional().describe('start: 30s, 10m, 2h, 1d ago, or a time'),
@@ -36,7 +39,7 @@ export const deliveries = defineCommand({
   short: { limit: 'n' },
   async run({ status, plugin, event, since, until, search, limit, cursor }, { client, clock }) {
     const filter = {
-      ...(status ? { status } : {}),
+      ...(status.length > 0 ? { status } : {}),
       ...(plugin ? { pluginId: plugin } : {}),
       ...(event ? { event } : {}),
       ...(since ? { since: parseSince(since, clock.now()) } : {}),

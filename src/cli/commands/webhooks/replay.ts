@@ -5,6 +5,7 @@ import {
   type ReplyOf,
   replayDeliveries,
   replayDelivery,
+  trustDelivery,
 } from '../../../contracts/index.ts';
 import { type BulkResult, bulkFlags, countText, refuseBulkFlags, runBulk } from '../../bulk-action.ts';
 import { defineCommand, ok } from '../../define-command.ts';
@@ -36,10 +37,11 @@ export const replay = defineCommand({
     plugin: PluginId.optional().describe('only deliveries to this plugin'),
     event: EventName.optional().describe('only deliveries of this event'),
     search: z.string().min(1).optional().describe('only deliveries with this text'),
+    trust: z.boolean().default(false).describe('run a refused delivery although its signature is not valid'),
     ...bulkFlags,
   }),
   positionals: ['id'],
-  async run({ id, all, since, plugin, event, search, dryRun, cursor, ...flags }, context) {
+  async run({ id, all, since, plugin, event, search, trust, dryRun, cursor, ...flags }, context) {
     const { client, clock } = context;
     const chosen = STATUSES.filter((status) => flags[status]);
     const status = chosen.length === 0 && all ? [...FAILURES] : chosen;
@@ -49,9 +51,10 @@ export const replay = defineCommand({
       );
     if (id !== undefined) {
       refuseBulkFlags({ dryRun, cursor });
-      const item = await client.call(replayDelivery, { params: { webhookId: id } });
+      const item = await client.call(trust ? trustDelivery : replayDelivery, { params: { webhookId: id } });
       return ok<Replayed>({ items: [item], skipped: 0 });
     }
+    if (trust) throw new UsageError('--trust needs a delivery id: each delivery must be judged by itself.');
     if (since === undefined && !all)
       throw new UsageError('--since is required, for example --since 1h. --all replays those of any time.');
     const from = since === undefined ? undefined : parseSince(since, clock.now());

@@ -17,7 +17,7 @@ export const show = defineCommand({
   args: z.object({ id: z.uuid().describe('delivery id, from X-Webhook-Id') }),
   run: async ({ id }, { client }) => ok(await client.call(getDelivery, { params: { webhookId: id } })),
   text(delivery: WebhookDeliveryDetails, style) {
-    const { explanation, outcome, body, bodyBytes, replayOf, replayedBy } = delivery;
+    const { explanation, outcome, body, bodyBytes, replayOf, replayedBy, replayableUntil } = delivery;
     const facts = pairs(
       [
         ['id', delivery.webhookId],
@@ -50,6 +50,15 @@ export const show = defineCommand({
             ),
           ]
         : []),
+      ...(replayableUntil === null
+        ? []
+        : [
+            section(
+              'next',
+              `Correct the cause, then replay it until ${timeText(replayableUntil)}: svc webhooks replay ${delivery.webhookId}`,
+              style,
+            ),
+          ]),
       section('steps', stepsText(delivery, style), style),
       ...(delivery.attemptHistory.length > 0
         ? [section('attempts', attemptsText(delivery, style), style)]

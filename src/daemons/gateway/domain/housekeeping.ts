@@ -3,6 +3,7 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import { every } from '../../../kit/time/clock.ts';
 import { days, hours, minutes } from '../../../kit/time/duration.ts';
 import type { GatewayStore } from '../../../store/ports/index.ts';
+import { REFUSED_REQUEST_MS } from './webhooks/refused/refused-requests.ts';
 
 const EVERY_MS = minutes(1);
 /**
@@ -49,6 +50,7 @@ export function startHousekeeping({
     try {
       await drain(() => store.cache.sweep(CHUNK));
       await drain(() => store.inbox.prune({ receivedBefore: now - days(deliveriesDays), now, limit: CHUNK }));
+      await drain(() => store.refusedRequests.prune(now - REFUSED_REQUEST_MS, CHUNK));
       await drain(() => store.inbox.shrink({ maxBytes: deliveriesMaxBytes, limit: CHUNK }), 1);
       await drain(() => store.refreshTokens.prune(now, CHUNK));
       await drain(() => store.mintedTokens.prune(now, CHUNK));

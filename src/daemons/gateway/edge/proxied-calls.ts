@@ -30,7 +30,7 @@ export interface ProxiedCallsServices {
   clientSideOf: ClientSideOf;
 }
 
-/** Keeps HTML of plugin routes from running on the origin of the studio. @spec docs/studio.md */
+/** Keeps HTML of upstreams, such as plugin routes, from running on the origin of the studio. @spec docs/studio.md */
 const SANDBOX = ['content-security-policy', 'sandbox'];
 
 /** Caller identity for requests without a token to public routes. @spec docs/gateway.md "Routes without a token" */
@@ -125,7 +125,7 @@ export class ProxiedCalls {
     if (found) requireAccess(acting, found.rule, { ...call, method: call.request.method! }, this.#kit.logger);
     const record = found?.rule.audit ? this.#recorderOf(call, acting, found) : undefined;
     const extra = joined(call.corsHeaders, limits);
-    forward(call, acting, call.upstream.name === 'rest' ? joined(extra, SANDBOX) : extra, record);
+    forward(call, acting, call.upstream.sandbox ? joined(extra, SANDBOX) : extra, record);
   }
 
   /** Returns the rule of a call. Reads by callers without restrictions need none. */

@@ -8,6 +8,8 @@ export interface Upstream {
   /** Path prefixes that the upstream serves. If prefixes of several upstreams match, the longest prefix decides. */
   prefixes: readonly string[];
   websocket: boolean;
+  /** Whether answers get `Content-Security-Policy: sandbox`. */
+  sandbox: boolean;
   /**
    * Returns the origin of the configured URL, or else of the address from the supervisor, such as
    * `http://127.0.0.1:5050`. Throws UPSTREAM_UNAVAILABLE if neither is set.
@@ -21,11 +23,11 @@ const NAMES: readonly UpstreamName[] = ['rest', 'workflow'];
 
 export function createUpstreams(config: PlatformConfig['gateway']['upstreams'], peers: Peers): Upstream[] {
   return NAMES.map((name) => {
-    const { url, prefix, websocket } = config[name];
+    const { url, prefix, websocket, sandbox } = config[name];
     const fixed = url ? new URL(url) : null;
     const prefixes = [prefix].flat().map((path) => path.replace(/\/+$/, ''));
     const basePath = fixed ? fixed.pathname.replace(/\/+$/, '') : '';
-    return { name, prefixes, websocket, basePath, origin: () => fixed?.origin ?? peers.urlOf(name) };
+    return { name, prefixes, websocket, sandbox, basePath, origin: () => fixed?.origin ?? peers.urlOf(name) };
   });
 }
 

@@ -5,15 +5,18 @@ import {
   replayDeliveries,
   replayDelivery,
   sendSample,
+  trustDelivery,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
 import type { WebhookDeliveries } from '../domain/webhooks/admin/deliveries.ts';
 import type { Replays } from '../domain/webhooks/admin/replays.ts';
 import type { WebhookSamples } from '../domain/webhooks/admin/samples.ts';
+import type { RefusedReplays } from '../domain/webhooks/refused/refused-replays.ts';
 
 export interface WebhookDeliveriesServices {
   deliveries: WebhookDeliveries;
   replays: Replays;
+  refusedReplays: RefusedReplays;
   samples: WebhookSamples;
 }
 
@@ -24,13 +27,13 @@ const SAMPLES_PER_MINUTE = 60;
 
 /** @spec docs/webhooks.md "Records" */
 export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesServices): void {
-  const { deliveries, replays, samples } = services;
+  const { deliveries, replays, refusedReplays, samples } = services;
   const reading = { auth: 'caller', perMinute: LISTS_PER_MINUTE } as const;
   const changing = { auth: 'caller' } as const;
 
   mount(http, listDeliveries, reading, (call) => {
     const { status, ...query } = call.query;
-    return deliveries.list(call.caller.namespaceId, { ...query, status: status && [status] });
+    return deliveries.list(call.caller.namespaceId, { ...query, status: status && [status].flat() });
   });
   mount(http, countDeliveries, reading, (call) =>
     deliveries.countByHour(call.caller.namespaceId, call.query),
@@ -38,6 +41,9 @@ export function webhookDeliveriesRoutes(http: Http, services: WebhookDeliveriesS
   mount(http, getDelivery, reading, (call) => deliveries.get(call.caller.namespaceId, call.params.webhookId));
   mount(http, replayDelivery, changing, (call) =>
     replays.replay(call.caller.namespaceId, call.params.webhookId, idsOf(call.request)),
+  );
+  mount(http, trustDelivery, changing, ({ caller, params, request }) =>
+    refusedReplays.replay(caller.namespaceId, params.webhookId, idsOf(request), { trust: true }),
   );
   mount(http, replayDeliveries, changing, ({ body, caller, request }) =>
     replays.replayMany(

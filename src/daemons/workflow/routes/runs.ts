@@ -84,8 +84,8 @@ export function answerRoutes(http: Http, { runs, decisions }: WorkflowServices):
   );
   mount(http, sendSignal, { auth }, async ({ params: { runId, name }, body, caller, request }) => {
     const key = idempotencyKeyOf(body, request);
-    const { namespaceId, role } = caller;
-    await runs.signal(namespaceId, runId, name, body.payload, { key, role });
+    const { namespaceId, role, hostId: by } = caller;
+    await runs.signal(namespaceId, runId, name, body.payload, { key, role, by });
     return accepted;
   });
 }
@@ -110,8 +110,9 @@ export function streamRoutes(http: Http, { runs, watch, clock }: WorkflowService
 
   mount(http, listRunLogs, { auth }, (call) => {
     const { params, query, caller, request } = call;
-    const page = (asked: PageRequest) => runs.logs(caller.namespaceId, params.runId, { ...query, ...asked });
-    return wantsStream(request) ? follow(call, page) : page(query);
+    const page = (asked: PageRequest & { order?: 'asc' | 'desc' }) =>
+      runs.logs(caller.namespaceId, params.runId, { ...query, ...asked });
+    return wantsStream(request) ? follow(call, (asked) => page({ ...asked, order: 'asc' })) : page(query);
   });
   mount(http, listRunEvents, { auth }, (call) => {
     const { params, query, caller, request } = call;

@@ -13,6 +13,7 @@ import { postgresHosts } from './hosts.ts';
 import { PostgresWebhookInbox } from './inbox/inbox.ts';
 import { SpillingInbox, type SpillOptions } from './inbox/spilling-inbox.ts';
 import { postgresRefreshTokens } from './refresh-tokens.ts';
+import { postgresRefusedRequests } from './refused-requests.ts';
 import { postgresMintedTokens, postgresRevocations } from './revocations.ts';
 import { postgresWebhookSecrets } from './webhook-secrets.ts';
 
@@ -38,6 +39,7 @@ export function postgresGatewayStore(
     cache: postgresCache(database, { feed, leaseClock }),
     secrets: postgresWebhookSecrets(database, clock, feed),
     inbox,
+    refusedRequests: postgresRefusedRequests(database),
     clients: postgresClients(database),
     refreshTokens: postgresRefreshTokens(database, clock),
     hosts: postgresHosts(database, feed),

@@ -5,6 +5,8 @@ import type { Sql } from '../named-sql.ts';
 const ITEMS_PER_ROW = 1000;
 /** Number of rows that one query reads. */
 const ROWS = 200;
+/** Number of rows that one query of the latest lines reads, which usually fill a page. */
+const LATEST_ROWS = 20;
 
 const ADD = {
   run_event: 'insert into svc.run_event (run_seq, body) values (:seq, :body)',
@@ -69,3 +71,30 @@ export const readLogs = (sql: Sql, seq: number, after: number, limit: number, st
     { seq, after, limit },
     (line) => step === undefined || line.step === step,
   );
+
+/** Returns the log lines before the id `before`, newest first. */
+export async function readLatestLogs(
+  sql: Sql,
+  seq: number,
+  before: number,
+  limit: number,
+): Promise<Array<Numbered<LogLineRecord>>> {
+  const found: Array<Numbered<LogLineRecord>> = [];
+  for (let to = Math.floor(before / ITEMS_PER_ROW); ; ) {
+    const rows = await sql<{ id: number; body: string }>(
+      'select id, body from svc.run_log where run_seq = :seq and id <= :to order by id desc limit :rows',
+      { seq, to, rows: LATEST_ROWS },
+    );
+    for (const { id: row, body } of rows) {
+      const items = JSON.parse(body) as LogLineRecord[];
+      for (let index = items.length - 1; index >= 0; index--) {
+        const id = row * ITEMS_PER_ROW + index;
+        if (id < before) found.push({ id, item: items[index]! });
+      }
+      if (found.length >= limit) return found.slice(0, limit);
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < LATEST_ROWS) return found;
+    to = last.id - 1;
+  }
+}

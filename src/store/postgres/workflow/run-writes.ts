@@ -64,7 +64,7 @@ export async function deliver(
   const before = repeat && (await deliveredDigest(sql, seq, repeat.key));
   if (before !== undefined) return { outcome: before === repeat?.digest ? 'repeated' : 'different' };
   if (!holder || FINAL.has(holder.status)) return { outcome: 'ended' };
-  const { kind, name, payload, at } = entry;
+  const { kind, name, payload, at, sentBy = null } = entry;
   const isTaken = once && (await isInInbox(sql, seq, kind, name));
   if (isTaken) return { outcome: 'taken' };
   if (kind === 'signal') {
@@ -72,11 +72,11 @@ export async function deliver(
     if (count >= most || bytes + Buffer.byteLength(payload) > mostBytes) return { outcome: 'full' };
   }
   const [row] = await sql<{ n: number }>(
-    `insert into svc.run_inbox (run_seq, n, kind, name, payload, at, key, digest)
+    `insert into svc.run_inbox (run_seq, n, kind, name, payload, at, sent_by, key, digest)
      values (:seq, coalesce((select max(n) from svc.run_inbox where run_seq = :seq), 0) + 1, :kind, :name, :payload, :at,
-       :key, :digest)
+       :sentBy, :key, :digest)
      returning n`,
-    { seq, kind, name, payload, at, key: repeat?.key ?? null, digest: repeat?.digest ?? null },
+    { seq, kind, name, payload, at, sentBy, key: repeat?.key ?? null, digest: repeat?.digest ?? null },
   );
   await addEvents(sql, seq, [{ at, type: `${kind}.received`, data: { name } }]);
   await sql(

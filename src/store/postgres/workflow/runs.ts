@@ -1,6 +1,6 @@
 import type { ChildHead, InboxRecord, RunRecord, RunStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
-import { readEvents, readLogs } from './history-rows.ts';
+import { readEvents, readLatestLogs, readLogs } from './history-rows.ts';
 import { readAttempts, readJobs, readSteps } from './job-and-step-rows.ts';
 import { runHours } from './run-hours.ts';
 import { listHeads, listRuns } from './run-lists.ts';
@@ -25,7 +25,7 @@ export function postgresRuns(database: PostgresDatabase): RunStore {
         const [run] = await sql<RunRecord>(`${SELECT_RUN} where seq = :seq`, { seq });
         if (!run) return undefined;
         const inbox = await sql<InboxRecord>(
-          `select n, kind, name, payload, at, taken_by as "takenBy" from svc.run_inbox
+          `select n, kind, name, payload, at, sent_by as "sentBy", taken_by as "takenBy" from svc.run_inbox
            where run_seq = :seq and taken_by is null order by n`,
           { seq },
         );
@@ -52,6 +52,7 @@ export function postgresRuns(database: PostgresDatabase): RunStore {
     heads: (tenantId, filter) => database.lists.read((sql) => listHeads(sql, tenantId, filter)),
     attempts: (seq) => database.read((sql) => readAttempts(sql, seq)),
     events: (seq, after, limit) => database.read((sql) => readEvents(sql, seq, after, limit)),
+    latestLogs: (seq, before, limit) => database.read((sql) => readLatestLogs(sql, seq, before, limit)),
     logs: (seq, after, limit, step) => database.read((sql) => readLogs(sql, seq, after, limit, step)),
     children: (id, limit) =>
       database.read((sql) =>

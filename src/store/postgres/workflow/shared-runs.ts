@@ -196,7 +196,7 @@ async function readNotice(
   now: number,
 ): Promise<RunNotice> {
   const entries = await sql<InboxRecord>(
-    `select n, kind, name, payload, at, taken_by as "takenBy" from svc.run_inbox
+    `select n, kind, name, payload, at, sent_by as "sentBy", taken_by as "takenBy" from svc.run_inbox
      where run_seq = :seq and taken_by is null order by n`,
     { seq },
   );

@@ -120,12 +120,15 @@ function acceptance(
     state: RowState,
     claim: MarkerClaim | undefined,
   ): Promise<ClaimResult> {
+    const { webhookId, replayOf } = delivery;
+    const link: Step[] = replayOf === null ? [] : [[SQL.replayed, [webhookId, replayOf]]];
+    const inserts = (digest: Uint8Array | null): Step[] => [...insertSteps(delivery, state, digest), ...link];
     if (!claim) {
-      await log.append({ guarded: false, steps: insertSteps(delivery, state, null) });
+      await log.append({ guarded: false, steps: inserts(null) });
       return 'begun';
     }
     const kind = state.status === 'running' ? 'pending' : 'done';
-    return markers.claim(claim, kind, delivery.webhookId, (digest) => insertSteps(delivery, state, digest));
+    return markers.claim(claim, kind, webhookId, inserts);
   }
   return {
     begin: (delivery, marker, owner) => insert(delivery, { ...newState('running', ''), owner }, marker),

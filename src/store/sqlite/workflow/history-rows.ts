@@ -25,8 +25,21 @@ export function historyRows(db: Database) {
       }
       return found.slice(0, limit);
     };
+  const latestLogs = (seq: number, before: number, limit: number): Array<Numbered<LogLineRecord>> => {
+    const found: Array<Numbered<LogLineRecord>> = [];
+    for (const { n, body } of sql.latestLogs.iterate({ seq, n: Math.floor(before / ITEMS_PER_ROW) })) {
+      const items = JSON.parse(body) as LogLineRecord[];
+      for (let place = items.length - 1; place >= 0; place--) {
+        const id = n * ITEMS_PER_ROW + place;
+        if (id < before) found.push({ id, item: items[place]! });
+      }
+      if (found.length >= limit) break;
+    }
+    return found.slice(0, limit);
+  };
 
   return {
+    latestLogs,
     addEvents: packed(sql.addEvents) as (seq: number, events: readonly EventRecord[]) => void,
     addLogs: packed(sql.addLogs) as (seq: number, lines: readonly LogLineRecord[]) => void,
     events: unpacked<EventRecord>(sql.events),
@@ -47,6 +60,9 @@ function statements(db: Database) {
     ),
     logs: db.prepare<[{ seq: number; n: number }], { n: number; body: string }>(
       'select id as n, body from run_log where run_seq = :seq and id >= :n order by id',
+    ),
+    latestLogs: db.prepare<[{ seq: number; n: number }], { n: number; body: string }>(
+      'select id as n, body from run_log where run_seq = :seq and id <= :n order by id desc',
     ),
   };
 }

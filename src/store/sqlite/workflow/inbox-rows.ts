@@ -19,7 +19,7 @@ export function inboxRows(db: Database) {
       seq: number,
       entry: Omit<InboxRecord, 'n' | 'takenBy'>,
       { key = null, digest = null }: { key?: string | null; digest?: string | null } = {},
-    ): number => sql.putInbox.get({ ...entry, seq, key, digest })!,
+    ): number => sql.putInbox.get({ ...entry, sentBy: entry.sentBy ?? null, seq, key, digest })!,
     /** Returns the request digest of the inbox entry with this idempotency key. */
     digestInInbox: (seq: number, key: string) => sql.digestInInbox.get({ seq, key }),
     take: (seq: number, n: number, by: string): void => {
@@ -31,7 +31,7 @@ export function inboxRows(db: Database) {
 function statements(db: Database) {
   return {
     inbox: db.prepare<[Seq], InboxRecord>(`
-      select n, kind, name, payload, at, taken_by as takenBy from inbox
+      select n, kind, name, payload, at, sent_by as sentBy, taken_by as takenBy from inbox
       where run_seq = :seq and taken_by is null order by n`),
     inInbox: db.prepare<[{ seq: number; kind: string; name: string }]>(
       'select 1 from inbox where run_seq = :seq and kind = :kind and name = :name and taken_by is null',
@@ -44,8 +44,9 @@ function statements(db: Database) {
         [Omit<InboxRecord, 'n' | 'takenBy'> & Seq & { key: string | null; digest: string | null }],
         number
       >(`
-        insert into inbox (run_seq, n, kind, name, payload, at, key, digest)
-        values (:seq, coalesce((select max(n) from inbox where run_seq = :seq), 0) + 1, :kind, :name, :payload, :at, :key, :digest)
+        insert into inbox (run_seq, n, kind, name, payload, at, sent_by, key, digest)
+        values (:seq, coalesce((select max(n) from inbox where run_seq = :seq), 0) + 1, :kind, :name, :payload, :at,
+          :sentBy, :key, :digest)
         returning n`)
       .pluck(),
     digestInInbox: db

@@ -47,6 +47,7 @@ export function sqliteRuns(tables: WorkflowTables): RunStore {
     events: (seq, after, limit) => db.read(() => rows.events(seq, after, limit, () => true)),
     logs: (seq, after, limit, step) =>
       db.read(() => rows.logs(seq, after, limit, (line) => step === undefined || line.step === step)),
+    latestLogs: (seq, before, limit) => db.read(() => rows.latestLogs(seq, before, limit)),
     children: (id, limit) => db.read(() => sql.children.all({ id, limit })),
     openChildren: (id) => db.read(() => sql.openChildren.all({ id })),
     deliver: (seq, entry, options) => db.write(() => writes.deliver(seq, entry, options)),

@@ -4,6 +4,7 @@ import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 import { LIST_INDEXES } from './list-indexes.ts';
 import { RUN_LABELS_AND_HOURS } from './run-search-schema.ts';
+import { SIGNAL_SENDERS } from './sender-schema.ts';
 import { RUN_TRACES } from './trace-schema.ts';
 
 /**
@@ -188,4 +189,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   LIST_INDEXES,
   RUN_TRACES,
   RUN_LABELS_AND_HOURS,
+  SIGNAL_SENDERS,
 ];

@@ -18,7 +18,10 @@ export interface Surroundings {
 
 /** What to do about each reason of a 401. The record itself explains the reason. */
 const AUTHENTICATION: Readonly<Record<string, Advice>> = {
-  wrong_secret: { text: 'Rotate the secret and set the new one at the sender.', remedy: 'secret' },
+  wrong_secret: {
+    text: 'Enter the secret that the sender uses, or create a new one and set it at the sender.',
+    remedy: 'secret',
+  },
   previous_secret_expired: { text: 'Set the current secret at the sender.', remedy: 'rotation' },
   unprovisioned: { text: 'Create the secret and set it at the sender.', remedy: 'secret' },
   trailing_newline: { text: 'Set the secret again without a line end.', remedy: 'secret' },

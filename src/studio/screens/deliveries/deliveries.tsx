@@ -18,9 +18,11 @@ import { VirtualList } from '../../ui/virtual-list.tsx';
 import { shortReason } from './advice.ts';
 import { combined, merged } from './live-list.ts';
 import { replayActions } from './replay-actions.ts';
+import { FAILURES, statusesOf } from './statuses.ts';
 import { isPaused } from './why.tsx';
 
 const STATUSES = [
+  FAILURES,
   ...['accepted', 'running', 'retrying', 'succeeded', 'failed', 'dead', 'interrupted'],
   ...['refused', 'challenge', 'duplicate'],
 ];
@@ -39,7 +41,11 @@ const STATES = { live: 'live', connecting: 'connecting', waiting: 'connecting', 
 
 export default function Deliveries() {
   const [filters, change] = useFilters(NAMES);
-  const pages = usePages('listDeliveries', { ...filters, limit: PAGE } as never);
+  const pages = usePages('listDeliveries', {
+    ...filters,
+    status: statusesOf(filters.status),
+    limit: PAGE,
+  } as never);
   const [isLive, setLive] = useState(true);
   const [selected, setSelected] = useState<string>();
   const [notice, setNotice] = useState('');
@@ -161,6 +167,7 @@ function None() {
 function commandOf(filters: Partial<Record<string, string>>): string {
   const words = NAMES.flatMap((name) => {
     const value = filters[name];
+    if (name === 'status') return (statusesOf(value) ?? []).map((status) => `--status ${shellWord(status)}`);
     return value ? [`--${name === 'pluginId' ? 'plugin' : name} ${shellWord(value)}`] : [];
   });
   return ['svc webhooks deliveries', ...words].join(' ');

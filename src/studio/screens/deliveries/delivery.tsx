@@ -17,12 +17,13 @@ import { Compare } from './compare.tsx';
 import { CopyCurl } from './copy-curl.tsx';
 import { DeliveryLog } from './delivery-log.tsx';
 import { Fixture } from './fixture.tsx';
+import { StartedRuns } from './started-runs.tsx';
 import { Why } from './why.tsx';
 
 const RUNNING = ['accepted', 'running', 'retrying'];
 /** Why deliveries of a status cannot be replayed. */
 const NOT_REPLAYABLE: Partial<Record<string, string>> = {
-  refused: 'A refused delivery cannot be replayed.',
+  refused: 'The request of this refused delivery is not stored, so it cannot be replayed.',
   challenge: 'A challenge has no handler, so it cannot be replayed.',
   duplicate: 'A duplicate cannot be replayed. Replay the first delivery instead.',
   ...Object.fromEntries(RUNNING.map((status) => [status, 'The delivery can be replayed when it has ended.'])),
@@ -55,7 +56,7 @@ export default function Delivery() {
 function Actions({ delivery }: { delivery: WebhookDeliveryDetails }) {
   const { route } = useLocation();
   const action = useAction();
-  const whyNot = NOT_REPLAYABLE[delivery.status];
+  const whyNot = delivery.replayableUntil === null ? NOT_REPLAYABLE[delivery.status] : undefined;
   const replay = async (): Promise<string> => {
     const { webhookId } = await call('replayDelivery', { params: { webhookId: delivery.webhookId } });
     route(`/studio/deliveries/${webhookId}`);
@@ -96,6 +97,7 @@ function Details({ delivery }: { delivery: WebhookDeliveryDetails }) {
         <Status value={status} /> {reason}
       </p>
       <Why delivery={delivery} />
+      <StartedRuns outcome={outcome} />
       <Facts facts={factsOf(delivery)} />
       <Section title="Steps">
         <ol class="steps">
@@ -189,7 +191,7 @@ function Body({ delivery: { body, bodyEncoding } }: { delivery: WebhookDeliveryD
   if (body === null) {
     return (
       <Section title="Body">
-        <p>The body is not stored. Bodies of refused deliveries and of old ones are deleted.</p>
+        <p>The body is not stored. Bodies of refused deliveries and of old ones are deleted after a time.</p>
       </Section>
     );
   }

@@ -1,6 +1,8 @@
 import type { WebhookDelivery } from '../../../contracts/webhook-deliveries.ts';
 import type { LiveEvent } from '../../api/live.ts';
 
+import { statusesOf } from './statuses.ts';
+
 type Deliveries = readonly WebhookDelivery[];
 
 /**
@@ -18,7 +20,7 @@ export function merged(
   if (index >= 0) return items.with(index, { ...items[index]!, ...delivery });
   const isInRange =
     delivery.receivedAt >= timeOf(since) && (until === undefined || delivery.receivedAt < timeOf(until));
-  const isShown = isInRange && (!status || delivery.status === status);
+  const isShown = isInRange && (statusesOf(status)?.includes(delivery.status) ?? true);
   return isShown ? inserted(items, delivery) : items;
 }
 

@@ -1,4 +1,5 @@
 import type { BulkJob } from '../../ui/bulk/use-bulk.ts';
+import { statusesOf } from './statuses.ts';
 
 /** Statuses of deliveries that ended in a handler. Only these can be replayed. */
 const REPLAYABLE = ['succeeded', 'failed', 'dead', 'interrupted'];
@@ -13,7 +14,8 @@ export function replayActions(
     ...{ endpoint: 'replayDeliveries', label: 'Replay', selection: of, body },
   });
   const from = since === undefined ? {} : { since: /^\d+$/.test(since) ? Number(since) : since };
-  const canReplay = status === undefined || REPLAYABLE.includes(status);
-  const all = canReplay ? job({ ...filters, ...from, status: status ?? REPLAYABLE }, selection) : undefined;
+  const statuses = statusesOf(status) ?? REPLAYABLE;
+  const canReplay = statuses.every((each) => REPLAYABLE.includes(each));
+  const all = canReplay ? job({ ...filters, ...from, status: statuses }, selection) : undefined;
   return [{ label: 'Replay', chosen: job({ webhookIds }, 'chosen rows'), all }];
 }

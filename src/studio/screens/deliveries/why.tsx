@@ -6,6 +6,7 @@ import { outdate, useQuery } from '../../api/query.ts';
 import { Notice } from '../../ui/notice.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
 import { adviceFor, type Remedy, type Surroundings } from './advice.ts';
+import { RefusedReplay } from './refused-replay.tsx';
 
 const ENDED_WELL = ['succeeded', 'challenge'];
 
@@ -31,6 +32,7 @@ export function Why({ delivery }: { delivery: WebhookDeliveryDetails }) {
         </p>
       )}
       {action.message && <Notice action={action} />}
+      {delivery.status === 'refused' && <RefusedReplay delivery={delivery} />}
     </div>
   );
 }
@@ -66,7 +68,7 @@ interface RemedyProps {
 
 function RemedyButton({ remedy, delivery, action }: RemedyProps) {
   const { route } = useLocation();
-  const { webhookId, pluginId, event, instanceId, traceId } = delivery;
+  const { webhookId, pluginId, event, instanceId, traceId, replayableUntil } = delivery;
   const plugin = `/studio/plugins/${encodeURIComponent(pluginId)}`;
   const webhook = new URLSearchParams({ pluginId, event, ...(instanceId ? { instanceId } : {}) });
   const run = (label: string, work: () => Promise<string>) => (
@@ -75,8 +77,12 @@ function RemedyButton({ remedy, delivery, action }: RemedyProps) {
     </button>
   );
   switch (remedy) {
-    case 'secret':
-      return <a href={`/studio/webhooks?setup=1&${webhook}`}>Create or rotate the secret</a>;
+    case 'secret': {
+      const toReplay = replayableUntil === null ? '' : `&delivery=${webhookId}`;
+      return (
+        <a href={`/studio/webhooks?setup=1&${webhook}${toReplay}`}>Enter, create or rotate the secret</a>
+      );
+    }
     case 'rotation':
       return <a href={`/studio/webhooks?${webhook}`}>Show which senders use the old secret</a>;
     case 'plugin':

@@ -16,7 +16,7 @@ export function Condition({ deliveries }: { deliveries: Reply<'countDeliveries'>
   return (
     <Section title="Now">
       <ul class="sentences">
-        {deliveries && <li>{inboxSentence(deliveries.totals.open)}</li>}
+        {deliveries && <li>{inboxSentence(deliveries.unfinished)}</li>}
         <OldestApproval />
         {node.data && <li>{diskSentence(node.data.disk)}</li>}
         {node.data?.services.map((service) => (
@@ -30,9 +30,9 @@ export function Condition({ deliveries }: { deliveries: Reply<'countDeliveries'>
   );
 }
 
-function inboxSentence(open: number): string {
-  if (open === 0) return 'Inbox: no delivery of the last 24 hours waits or runs.';
-  return `Inbox: ${open} ${open === 1 ? 'delivery' : 'deliveries'} of the last 24 hours wait or run.`;
+function inboxSentence(unfinished: number): string {
+  if (unfinished === 0) return 'Inbox: no delivery waits or runs.';
+  return `Inbox: ${unfinished} ${unfinished === 1 ? 'delivery waits or runs' : 'deliveries wait or run'}.`;
 }
 
 function OldestApproval() {

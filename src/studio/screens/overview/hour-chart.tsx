@@ -15,10 +15,12 @@ interface HourChartProps {
   hours: readonly PlottedHour[] | undefined;
   error: Error | undefined;
   onRetry: () => void;
+  /** Address of the records of an hour, of the failed ones if any failed. */
+  recordsOf: (hour: PlottedHour) => string;
 }
 
-/** Records per hour and their failures, as a chart and as a table. Each hour leads to its log lines. */
-export function HourChart({ title, what, hours, error, onRetry }: HourChartProps) {
+/** Records per hour and their failures, as a chart and as a table. Each hour leads to its failures and log lines. */
+export function HourChart({ title, what, hours, error, onRetry, recordsOf }: HourChartProps) {
   const sum = (name: 'total' | 'failed'): number => (hours ?? []).reduce((all, hour) => all + hour[name], 0);
   return (
     <Section title={title}>
@@ -31,7 +33,7 @@ export function HourChart({ title, what, hours, error, onRetry }: HourChartProps
             <span class={sum('failed') > 0 ? 'failures' : undefined}>{sum('failed')} failed</span>. The failed
             ones are red.
           </p>
-          <Plot hours={hours} />
+          <Plot hours={hours} recordsOf={recordsOf} />
           <details>
             <summary>Show as a table</summary>
             <DataTable
@@ -40,7 +42,11 @@ export function HourChart({ title, what, hours, error, onRetry }: HourChartProps
                 { name: 'Hour', value: ({ hour }) => <Time ms={hour} /> },
                 { name: 'All', value: ({ total }) => total, isNumber: true },
                 { name: 'Failed', value: ({ failed }) => failed, isNumber: true },
-                { name: 'Log lines', value: ({ hour }) => <a href={logsOf(hour)}>Logs</a> },
+                {
+                  name: 'List',
+                  value: (hour) => <a href={recordsOf(hour)}>{hour.failed > 0 ? 'Failures' : 'All'}</a>,
+                },
+                { name: 'Log lines', value: (hour) => <a href={logsOf(hour)}>Logs</a> },
               ]}
               items={hours.toReversed()}
               keyOf={({ hour }) => String(hour)}
@@ -53,7 +59,13 @@ export function HourChart({ title, what, hours, error, onRetry }: HourChartProps
 }
 
 /** The chart is for the eye and the mouse. The table below it has the same numbers and links. */
-function Plot({ hours }: { hours: readonly PlottedHour[] }) {
+function Plot({
+  hours,
+  recordsOf,
+}: {
+  hours: readonly PlottedHour[];
+  recordsOf: HourChartProps['recordsOf'];
+}) {
   const element = useRef<HTMLDivElement>(null);
   const plot = useRef<HourPlot | null>(null);
   const latest = useRef(hours);
@@ -63,7 +75,10 @@ function Plot({ hours }: { hours: readonly PlottedHour[] }) {
     let isGone = false;
     void import('./plot.ts').then(({ HourPlot }) => {
       if (isGone || !element.current) return;
-      plot.current = new HourPlot(element.current, (hour) => route(logsOf(hour)));
+      plot.current = new HourPlot(element.current, (start) => {
+        const hour = latest.current.find((each) => each.hour === start);
+        if (hour) route(recordsOf(hour));
+      });
       plot.current.show(latest.current);
     });
     return () => {
@@ -77,12 +92,18 @@ function Plot({ hours }: { hours: readonly PlottedHour[] }) {
       class="plot"
       aria-hidden="true"
       ref={element}
-      title="A click on a bar shows the log lines of its hour"
+      title="A click on a bar lists the failures of its hour"
     />
   );
 }
 
-function logsOf(hour: number): string {
+/** Returns the range of an hour as parameters of an address. */
+export function rangeOf({ hour }: PlottedHour, from: string, to: string): string {
   const time = (ms: number): string => encodeURIComponent(new Date(ms).toISOString());
-  return `/studio/logs?from=${time(hour)}&to=${time(hour + HOUR_MS)}`;
+  return `${from}=${time(hour)}&${to}=${time(hour + HOUR_MS)}`;
+}
+
+function logsOf(hour: PlottedHour): string {
+  const level = hour.failed > 0 ? '&level=error' : '';
+  return `/studio/logs?${rangeOf(hour, 'from', 'to')}${level}`;
 }

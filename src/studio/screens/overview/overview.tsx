@@ -5,9 +5,11 @@ import { Section } from '../../ui/section.tsx';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
+import { FAILURES } from '../deliveries/statuses.ts';
 import { whyWaiting } from '../runs/why.ts';
 import { Condition } from './condition.tsx';
-import { HourChart } from './hour-chart.tsx';
+import { HourChart, rangeOf } from './hour-chart.tsx';
+import type { PlottedHour } from './plot.ts';
 
 const REFRESH = { everyMs: 5000 };
 const COUNTED = { everyMs: 15_000 };
@@ -26,6 +28,7 @@ export default function Overview() {
           what="deliveries"
           hours={deliveries.data?.items}
           error={deliveries.error}
+          recordsOf={deliveriesOf}
           onRetry={deliveries.reload}
         />
         <HourChart
@@ -33,6 +36,7 @@ export default function Overview() {
           what="runs"
           hours={runs.data?.items}
           error={runs.error}
+          recordsOf={runsOf}
           onRetry={runs.reload}
         />
         <FailedDeliveries />
@@ -41,6 +45,11 @@ export default function Overview() {
     </Page>
   );
 }
+
+const deliveriesOf = (hour: PlottedHour): string =>
+  `/studio/deliveries?${rangeOf(hour, 'since', 'until')}${hour.failed > 0 ? `&status=${FAILURES}` : ''}`;
+const runsOf = (hour: PlottedHour): string =>
+  `/studio/runs?${rangeOf(hour, 'from', 'to')}${hour.failed > 0 ? '&status=failed' : ''}`;
 
 function Health() {
   const { data, error, reload } = useQuery('apiHealth', {}, REFRESH);

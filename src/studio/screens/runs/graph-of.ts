@@ -1,4 +1,5 @@
 import type { RunChild, RunJob, RunStep } from '../../../contracts/workflow-records.ts';
+import { Branches } from './branches.ts';
 
 /** Maximum number of nodes that the graph shows. */
 export const MAX_NODES = 300;
@@ -27,31 +28,35 @@ interface Parts {
   children: ReadonlyArray<Pick<RunChild, 'id' | 'workflowId' | 'status' | 'stepId'>>;
 }
 
-type Step = Pick<RunStep, 'id' | 'jobId' | 'name' | 'status'>;
+type Step = Pick<RunStep, 'id' | 'jobId' | 'name' | 'status' | 'branch'>;
 
 /**
  * Returns the jobs, steps and child runs of a run as a graph. A job follows the last steps of the jobs that it needs, a
- * step follows the one before it in its job, and a child run follows its step.
+ * step follows the one before it in its job or branch, and a child run follows its step.
  */
 export function graphOf({ jobs, children }: Parts, steps: readonly Step[]): RunGraph {
   const stepsByJob = Map.groupBy(steps, ({ jobId }) => jobId);
-  const lastOf = ({ id }: { id: string }): string => {
-    const last = stepsByJob.get(id)?.at(-1);
-    return last ? `step ${last.id}` : `job ${id}`;
-  };
+  const stepNodes: GraphNode[] = [];
+  const stepEdges: GraphEdge[] = [];
+  const endsOf = new Map<string, readonly string[]>();
+  for (const { id } of jobs) {
+    const branches = new Branches(`job ${id}`);
+    for (const step of stepsByJob.get(id) ?? []) {
+      const node = `step ${step.id}`;
+      stepNodes.push({ id: node, kind: 'step', of: step.id, name: step.name, status: step.status });
+      for (const from of branches.add(node, step.branch ?? '')) stepEdges.push({ from, to: node });
+    }
+    endsOf.set(id, branches.ends());
+  }
   const nodes: GraphNode[] = [];
   const edges: GraphEdge[] = [];
   for (const { id, status, needs } of jobs) {
     nodes.push({ id: `job ${id}`, kind: 'job', of: id, name: id, status });
     for (const needed of jobs.filter((job) => needs.includes(definedId(job.id))))
-      edges.push({ from: lastOf(needed), to: `job ${id}` });
-    let before = `job ${id}`;
-    for (const step of stepsByJob.get(id) ?? []) {
-      const node = `step ${step.id}`;
-      nodes.push({ id: node, kind: 'step', of: step.id, name: step.name, status: step.status });
-      edges.push({ from: before, to: node });
-      before = node;
-    }
+      for (const from of endsOf.get(needed.id)!) edges.push({ from, to: `job ${id}` });
+    const own = new Set((stepsByJob.get(id) ?? []).map((step) => `step ${step.id}`));
+    nodes.push(...stepNodes.filter((node) => own.has(node.id)));
+    edges.push(...stepEdges.filter(({ to }) => own.has(to)));
   }
   for (const { id, workflowId, status, stepId } of children) {
     nodes.push({ id: `run ${id}`, kind: 'run', of: id, name: workflowId, status });

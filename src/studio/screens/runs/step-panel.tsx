@@ -1,4 +1,4 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { RunStep, WorkflowRun } from '../../../contracts/workflow-records.ts';
 import { Command } from '../../ui/command.tsx';
 import { Json } from '../../ui/json.tsx';
@@ -16,8 +16,6 @@ interface StepPanelProps {
   onRerun: (stepId: string) => void;
 }
 
-/** Lines shown at once. */
-const LOG_LINES = 500;
 /** Distance from the end of the log below which it follows new lines. */
 const END_PX = 20;
 
@@ -98,42 +96,42 @@ function Attempts({ step }: { step: RunStep }) {
 }
 
 function StepLog({ run, stepId }: { run: WorkflowRun; stepId: string }) {
-  const { lines, isCut, isLoading, error, reload } = useStepLog(run, stepId);
-  const [shown, setShown] = useState(LOG_LINES);
+  const { lines, hasEarlier, isLoading, error, loadEarlier, reload } = useStepLog(run, stepId);
   const box = useRef<HTMLOListElement>(null);
   const isAtEnd = useRef(true);
   useLayoutEffect(() => {
     if (box.current && isAtEnd.current) box.current.scrollTop = box.current.scrollHeight;
   }, [lines]);
   if (error) return <Failure error={error} onRetry={reload} />;
-  if (lines.length === 0)
-    return isLoading ? <Loading what="the log" /> : <p class="log">The step has logged nothing.</p>;
-  const hidden = lines.length - shown;
+  if (lines.length === 0 && isLoading) return <Loading what="the log" />;
+  if (lines.length === 0 && !hasEarlier) return <p class="log">The step has logged nothing.</p>;
   return (
     <div>
-      {hidden > 0 && (
-        <button type="button" onClick={() => setShown(shown + LOG_LINES)}>
-          Show earlier lines ({hidden})
+      {lines.length === 0 && <p>The newest lines of the run are of other steps.</p>}
+      {hasEarlier && (
+        <button type="button" disabled={isLoading} onClick={loadEarlier}>
+          Load earlier lines
         </button>
       )}
-      {hidden <= 0 && isCut && <p>Earlier lines are left out. The command below shows them.</p>}
-      <ol
-        ref={box}
-        class="log"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: A scrolling region must be reachable by keyboard.
-        tabIndex={0}
-        aria-label={`Log of ${stepId}`}
-        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
-          isAtEnd.current = scrollTop + clientHeight > scrollHeight - END_PX;
-        }}
-      >
-        {lines.slice(-shown).map(({ id, time, level, message }) => (
-          <li key={id} class={level}>
-            <Time ms={time} /> {message}
-          </li>
-        ))}
-      </ol>
-      {hidden <= 0 && isCut && <Command text={`svc workflows logs ${run.id} --step ${stepId}`} />}
+      {lines.length > 0 && (
+        <ol
+          ref={box}
+          class="log"
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: A scrolling region must be reachable by keyboard.
+          tabIndex={0}
+          aria-label={`Log of ${stepId}`}
+          onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
+            isAtEnd.current = scrollTop + clientHeight > scrollHeight - END_PX;
+          }}
+        >
+          {lines.map(({ id, time, level, message }) => (
+            <li key={id} class={level}>
+              <Time ms={time} /> {message}
+            </li>
+          ))}
+        </ol>
+      )}
+      {hasEarlier && <Command text={`svc workflows logs ${run.id} --step ${stepId}`} />}
     </div>
   );
 }

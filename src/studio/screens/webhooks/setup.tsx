@@ -12,6 +12,7 @@ import { Section } from '../../ui/section.tsx';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useAction } from '../../ui/use-action.ts';
+import { RefusedReplay } from '../deliveries/refused-replay.tsx';
 import { FirstDelivery } from './first-delivery.tsx';
 import { type Instructions, instructionsFor, urlWithNamespace } from './instructions.ts';
 
@@ -38,6 +39,7 @@ export function Setup() {
           webhook={chosen}
           instructions={instructionsFor(chosen, catalogue)}
           instanceId={query.instanceId ?? ''}
+          delivery={query.delivery}
         />
       )}
     </Page>
@@ -82,9 +84,11 @@ interface StepsProps {
   webhook: WebhookListItem;
   instructions: Instructions;
   instanceId: string;
+  /** Id of a refused delivery that led here. It can be replayed with the new secret. */
+  delivery: string | undefined;
 }
 
-function Steps({ webhook, instructions, instanceId }: StepsProps) {
+function Steps({ webhook, instructions, instanceId, delivery }: StepsProps) {
   const [instance, setInstance] = useState(instanceId);
   const [provisioned, setProvisioned] = useState<Provisioned>();
   const { makesSecret } = instructions;
@@ -115,12 +119,25 @@ function Steps({ webhook, instructions, instanceId }: StepsProps) {
   return (
     <>
       {makesSecret ? [sender, secret] : [secret, sender]}
+      {provisioned && delivery && <ReplayStep webhookId={delivery} />}
       {(provisioned || known) && (
         <Section title="4. First delivery">
           <FirstDelivery key={instance} {...{ webhook }} instanceId={webhook.multi ? instance : null} />
         </Section>
       )}
     </>
+  );
+}
+
+/** Leads back to the refused delivery for which the secret was changed. */
+function ReplayStep({ webhookId }: { webhookId: string }) {
+  const { data, error, reload } = useQuery('getDelivery', { params: { webhookId } });
+  return (
+    <Section title="Replay the refused delivery">
+      {error && <Failure error={error} onRetry={reload} />}
+      {!data && !error && <Loading what="the delivery" />}
+      {data && <RefusedReplay delivery={data} />}
+    </Section>
   );
 }
 
@@ -142,22 +159,25 @@ function SecretStep(props: SecretStepProps) {
   const { webhook, instance, onInstance, storedUrl, rotatedAt, provisioned, title, onProvisioned } = props;
   const { sender, makesSecret, setsHeaders } = props.instructions;
   const [given, setGiven] = useState('');
+  const [hasSecret, setHasSecret] = useState(false);
+  const isGiven = makesSecret || hasSecret;
   // Undefined until a person changes it. Then a rotation keeps the stored value, on which the senders depend.
   const [chosenInUrl, setInUrl] = useState<boolean>();
   const isInUrl = chosenInUrl ?? storedUrl?.includes('?namespace=') ?? !setsHeaders;
   const action = useAction();
-  const isIncomplete = (makesSecret && given.trim() === '') || (webhook.multi && instance === '');
+  const isIncomplete = (isGiven && given.trim() === '') || (webhook.multi && instance === '');
   const provision = async (): Promise<string> => {
     const { pluginId, event } = webhook;
     const body = {
       ...{ pluginId, event },
       ...(storedUrl === undefined || chosenInUrl !== undefined ? { namespaceInUrl: isInUrl } : {}),
       ...(webhook.multi ? { instanceId: instance as never } : {}),
-      ...(makesSecret ? { secret: given.trim() } : {}),
+      ...(isGiven ? { secret: given.trim() } : {}),
     };
     onProvisioned(await call('provisionWebhook', { body }));
     setGiven('');
     setInUrl(undefined);
+    setHasSecret(false);
     outdate('listWebhooks');
     return '';
   };
@@ -183,7 +203,17 @@ function SecretStep(props: SecretStepProps) {
             />
           </label>
         )}
-        {makesSecret && (
+        {!makesSecret && (
+          <label>
+            <input
+              type="checkbox"
+              checked={hasSecret}
+              onChange={({ currentTarget }) => setHasSecret(currentTarget.checked)}
+            />{' '}
+            The sender has a secret already
+          </label>
+        )}
+        {isGiven && (
           <label>
             Secret of {sender}{' '}
             <input
@@ -208,7 +238,7 @@ function SecretStep(props: SecretStepProps) {
           disabled={isIncomplete || action.isBusy}
           onClick={() => action.run(provision)}
         >
-          {makesSecret ? 'Save the secret' : rotatedAt === null ? 'Create the secret' : 'Rotate the secret'}
+          {isGiven ? 'Save the secret' : rotatedAt === null ? 'Create the secret' : 'Rotate the secret'}
         </button>
       </div>
       <Notice action={action} />

@@ -4,7 +4,7 @@ import { type EdgeRoute, EdgeRouter } from '../../../../src/daemons/gateway/edge
 import type { Upstream } from '../../../../src/daemons/gateway/proxy/upstreams.ts';
 
 const UPSTREAM: Upstream = {
-  ...{ name: 'rest', prefixes: ['/api/v1'], websocket: true, basePath: '' },
+  ...{ name: 'rest', prefixes: ['/api/v1'], websocket: true, sandbox: true, basePath: '' },
   origin: () => 'http://127.0.0.1:1',
 };
 

@@ -14,6 +14,7 @@ import type {
   RunRecord,
   StepRecord,
 } from '../../../../store/ports/index.ts';
+import { foundIn } from '../definition/found-step.ts';
 import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
 import { type Outline, partsOf, stepIdOf } from './parts.ts';
 
@@ -120,6 +121,7 @@ export function viewSteps(
         jobId: job.record.key,
         name: step.name,
         uses: step.uses,
+        ...(workflow.code && record.found ? { branch: foundIn(record).branch } : {}),
         status: record.status,
         attempts: record.attempts,
         output,

@@ -8,6 +8,7 @@ import { viewRun } from '../run/views.ts';
 import type { Starter } from '../starts/run-admission.ts';
 import type { RunStarter } from '../starts/run-starter.ts';
 import { isFinal } from '../states.ts';
+import { ChildApprovals } from './child-approvals.ts';
 import { requireRun } from './require-run.ts';
 import { partsBefore } from './rerun-parts.ts';
 
@@ -42,7 +43,7 @@ interface Prepared {
 }
 
 export interface RerunsDeps {
-  store: Pick<RunStore, 'find' | 'load' | 'attempts'>;
+  store: Pick<RunStore, 'find' | 'load' | 'attempts' | 'children'>;
   starter: Pick<RunStarter, 'start' | 'startOnce' | 'checkInput'>;
   definitions: Pick<Definitions, 'byHash' | 'registered'>;
 }
@@ -53,9 +54,11 @@ export interface RerunsDeps {
  */
 export class Reruns {
   readonly #deps: RerunsDeps;
+  readonly #childApprovals: ChildApprovals;
 
   constructor(deps: RerunsDeps) {
     this.#deps = deps;
+    this.#childApprovals = new ChildApprovals(deps);
   }
 
   /** Starts a new run with the definition of the original one. The new run is durable once the promise resolves. */
@@ -116,6 +119,7 @@ export class Reruns {
     const groups = partsOf(workflow, loaded);
     const from = fromStep === undefined ? undefined : { fromStep, hasOtherInput: input !== undefined };
     const parts = from && partsBefore(from, groups, run, workflow, await store.attempts(run.seq));
+    if (parts && input !== undefined) await this.#childApprovals.refuse(run, groups, parts);
     return { run, workflow, groups, parts, input: input === undefined ? JSON.parse(run.input) : input };
   }
 

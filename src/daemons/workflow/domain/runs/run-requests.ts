@@ -1,4 +1,4 @@
-import type { RunLabels, RunStatus, WaitReason } from '../../../../contracts/index.ts';
+import type { Role, RunLabels, RunStatus, WaitReason } from '../../../../contracts/index.ts';
 import type { JsonValue, RunFilter } from '../../../../store/ports/index.ts';
 import type { PageRequest } from './pages.ts';
 
@@ -24,6 +24,20 @@ export interface RunConditions {
 }
 
 export interface ListFilter extends PageRequest, RunConditions {}
+
+export interface LogPage extends PageRequest {
+  stepId?: string | undefined;
+  /** `desc` is newest first. */
+  order?: 'asc' | 'desc' | undefined;
+}
+
+export interface SignalSender {
+  /** A repeated key delivers nothing. */
+  key?: string | undefined;
+  role?: Role | null | undefined;
+  /** Host id of the caller. */
+  by?: string | undefined;
+}
 
 /** Returns the filter of the store for workflow runs. */
 export function storeFilter({ label, ...conditions }: RunConditions): Omit<RunFilter, 'limit'> {

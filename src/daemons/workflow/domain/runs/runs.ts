@@ -27,7 +27,13 @@ import type { ApprovalAnswer, CheckApproval } from './approval-check.ts';
 import { type Page, type PageRequest, seqOf } from './pages.ts';
 import { requireRun } from './require-run.ts';
 import { countRunsByHour } from './run-hours.ts';
-import { type ListFilter, type NewRunRequest, storeFilter } from './run-requests.ts';
+import {
+  type ListFilter,
+  type LogPage,
+  type NewRunRequest,
+  type SignalSender,
+  storeFilter,
+} from './run-requests.ts';
 import { requireOutputSize, type SignalCheck } from './signal-check.ts';
 
 const MAX_SHOWN_CHILDREN = 300;
@@ -149,33 +155,38 @@ export class Runs {
     id: string,
     name: string,
     payload: JsonValue,
-    { key, role }: { key?: string | undefined; role?: Role | null | undefined } = {},
+    { key, role, by }: SignalSender = {},
   ): Promise<void> {
     const { store, clock, signalCheck } = this.#deps;
     const run = await this.#find(tenantId, id);
     await signalCheck.requireSender(run, name, role);
     const repeat = key === undefined ? undefined : { key, digest: hashOf({ name, payload }) };
+    const sent = { receivedAt: clock.now(), ...(by ? { by } : {}) };
     let checked: JsonValue;
     try {
-      requireOutputSize('The signal', { payload, receivedAt: clock.now() });
+      requireOutputSize('The signal', { payload, ...sent });
       checked = await signalCheck.validate(run, name, payload);
-      requireOutputSize('The signal with its defaults', { payload: checked, receivedAt: clock.now() });
+      requireOutputSize('The signal with its defaults', { payload: checked, ...sent });
     } catch (error) {
       if (!repeat || !(await store.wasDelivered(run.seq, repeat.key))) throw error;
       // The store ignores this repeat of a delivered signal. The check can fail because the schema has changed since
       // the first delivery.
       checked = payload;
     }
-    await this.#deliver(run, 'signal', name, checked, repeat);
+    await this.#deliver(run, 'signal', name, checked, { repeat, sentBy: by });
   }
 
   async logs(
     tenantId: string,
     id: string,
-    { cursor, limit, stepId }: PageRequest & { stepId?: string | undefined },
+    { cursor, limit, stepId, order }: LogPage,
   ): Promise<Page<RunLogLine>> {
+    const { store } = this.#deps;
     const { seq } = await this.#find(tenantId, id);
-    const found = await this.#deps.store.logs(seq, seqOf(cursor) ?? 0, limit, undefined);
+    const place = seqOf(cursor);
+    const found = await (order === 'desc'
+      ? store.latestLogs(seq, place ?? Number.MAX_SAFE_INTEGER, limit)
+      : store.logs(seq, place ?? 0, limit, undefined));
     const items = found
       .map(({ id: lineId, item }) => ({
         id: lineId,
@@ -260,10 +271,13 @@ export class Runs {
     kind: InboxKind,
     name: string,
     payload: JsonValue,
-    repeat?: { key: string; digest: string },
+    {
+      repeat,
+      sentBy = null,
+    }: { repeat?: { key: string; digest: string } | undefined; sentBy?: string | null | undefined } = {},
   ): Promise<void> {
     const { engine, clock } = this.#deps;
-    const entry = { kind, name, payload: JSON.stringify(payload), at: clock.now() };
+    const entry = { kind, name, payload: JSON.stringify(payload), at: clock.now(), sentBy };
     await engine.deliver(run, entry, { once: kind !== 'signal', repeat });
   }
 }

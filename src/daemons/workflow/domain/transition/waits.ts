@@ -67,7 +67,7 @@ function takeEntry(turn: Turn, step: StepState, entry: InboxRecord): void {
   turn.taken(entry.n, stepIdOf(turn, step));
   const payload = JSON.parse(entry.payload);
   if (entry.kind === 'signal') {
-    succeed(turn, step, { payload, receivedAt: entry.at });
+    succeed(turn, step, { payload, receivedAt: entry.at, ...(entry.sentBy ? { by: entry.sentBy } : {}) });
     endAttempt(turn, step, step.record.status, null);
     return;
   }

@@ -261,7 +261,8 @@ export class PostgresWebhookInbox implements WebhookInbox {
       const kind = state.status === 'running' ? 'pending' : 'done';
       return this.#markers.claim({ delivery, state, marker: digestOf(claim.key) }, claim, kind);
     }
-    await this.#inserts.add({ row: { delivery, state, marker: null }, claim: null, replayed: null });
+    const row = { delivery, state, marker: null };
+    await this.#inserts.add({ row, claim: null, replayed: delivery.replayOf });
     return 'begun';
   }
 

@@ -100,5 +100,5 @@ const INSERT = insertWith('');
 
 const INSERT_WITH_REPLAYS = insertWith(`, linked as (
     update svc.delivery as original set replayed_by = input.webhook_id
-    from input where original.webhook_id = input.replayed
+    from input where original.webhook_id = input.replayed and input.position in (select position from written)
   )`);

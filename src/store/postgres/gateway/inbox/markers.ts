@@ -78,7 +78,11 @@ export class PostgresMarkers {
     const name = hexOf(row.marker);
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       while (this.#inFlight.has(name)) await this.#inFlight.get(name)!.catch(() => {});
-      const inserting = this.#inserts.add({ row, claim: { state, expiresAt }, replayed: null });
+      const inserting = this.#inserts.add({
+        row,
+        claim: { state, expiresAt },
+        replayed: row.delivery.replayOf,
+      });
       this.#inFlight.set(name, inserting);
       try {
         if (await inserting) return 'begun';

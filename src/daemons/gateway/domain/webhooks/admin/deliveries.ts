@@ -1,4 +1,10 @@
-import type { CountsQuery, countDeliveries, ReplyOf } from '../../../../../contracts/index.ts';
+import {
+  type CountsQuery,
+  type countDeliveries,
+  HOUR_MS,
+  MAX_COUNTED_HOURS,
+  type ReplyOf,
+} from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type {
@@ -6,18 +12,28 @@ import type {
   DeliveryFilter,
   DeliveryHourCounts,
   DeliveryRecord,
+  HourRange,
   WebhookInbox,
 } from '../../../../../store/ports/index.ts';
 import { countedHours, hoursWith, openOf } from '../../../../hour-counts.ts';
+import { REFUSED_REQUEST_MS, type RefusedRequests } from '../refused/refused-requests.ts';
 import { detailsOf, viewOf } from './delivery-view.ts';
+
+export interface WebhookDeliveriesDeps {
+  inbox: WebhookInbox;
+  refusedRequests: Pick<RefusedRequests, 'find'>;
+  clock: Clock;
+}
 
 /** Lists and shows the records of deliveries. @spec docs/webhooks.md "Records" */
 export class WebhookDeliveries {
   readonly #inbox: WebhookInbox;
+  readonly #refusedRequests: Pick<RefusedRequests, 'find'>;
   readonly #clock: Clock;
 
-  constructor(inbox: WebhookInbox, clock: Clock) {
+  constructor({ inbox, refusedRequests, clock }: WebhookDeliveriesDeps) {
     this.#inbox = inbox;
+    this.#refusedRequests = refusedRequests;
     this.#clock = clock;
   }
 
@@ -38,13 +54,31 @@ export class WebhookDeliveries {
 
   /** Counts deliveries per hour of their receipt. Throws VALIDATION_ERROR for an invalid range. */
   async countByHour(namespaceId: string, query: CountsQuery): Promise<ReplyOf<typeof countDeliveries>> {
-    const range = countedHours(query, this.#clock.now());
-    const counted = await this.#inbox.countByHour(namespaceId, range);
-    return hoursWith(range, counted.map(viewHour), NONE);
+    const now = this.#clock.now();
+    const range = countedHours(query, now);
+    const count = async (hours: HourRange) =>
+      (await this.#inbox.countByHour(namespaceId, hours)).map(viewHour);
+    // Sums of hours cost the same however many deliveries there are.
+    const [counted, all] = await Promise.all([
+      count(range),
+      count({ from: now - MAX_COUNTED_HOURS * HOUR_MS, to: now + HOUR_MS }),
+    ]);
+    const unfinished = all.reduce((sum, { open }) => sum + open, 0);
+    return { ...hoursWith(range, counted, NONE), unfinished };
   }
 
   async get(namespaceId: string, webhookId: string) {
-    return detailsOf(await requireDelivery(this.#inbox, namespaceId, webhookId));
+    const record = await requireDelivery(this.#inbox, namespaceId, webhookId);
+    if (record.status !== 'refused' || record.httpStatus !== 401 || record.replayedBy !== null)
+      return detailsOf(record);
+    // Only the body is shown. The stored headers contain the signature.
+    const request = await this.#refusedRequests.find(webhookId);
+    return request
+      ? {
+          ...detailsOf({ ...record, body: request.body }),
+          replayableUntil: request.receivedAt + REFUSED_REQUEST_MS,
+        }
+      : detailsOf(record);
   }
 }
 

@@ -54,6 +54,7 @@ export function detailsOf(record: DeliveryRecord): WebhookDeliveryDetails {
     bodyEncoding,
     outcome: outcome && 'explanation' in outcome ? null : outcome,
     explanation: outcome?.explanation ?? null,
+    replayableUntil: null,
   };
 }
 

@@ -14,6 +14,7 @@ import type { WebhookDispatcher } from '../dispatch/webhook-dispatcher.ts';
 import { payloadOf } from '../receive/payload.ts';
 import type { DeclaredWebhook, WebhookTargets } from '../receive/targets.ts';
 import type { DeliveryUploads } from '../receive/uploads.ts';
+import type { RefusedReplays } from '../refused/refused-replays.ts';
 import { requireDelivery } from './deliveries.ts';
 import {
   type BulkReplay,
@@ -28,6 +29,7 @@ export interface ReplaysDeps {
   cache: KeyValueStore;
   targets: WebhookTargets;
   dispatcher: WebhookDispatcher;
+  refused: Pick<RefusedReplays, 'replay'>;
   clock: Clock;
   random: Random;
   uploads: Pick<DeliveryUploads, 'store'>;
@@ -44,7 +46,7 @@ interface Replayed {
 }
 
 /** Statuses of deliveries that ended without a handler run. Such deliveries cannot be replayed. */
-const UNHANDLED: ReadonlySet<DeliveryStatus> = new Set(['refused', 'challenge', 'duplicate']);
+const UNHANDLED: ReadonlySet<DeliveryStatus> = new Set(['challenge', 'duplicate']);
 const UNFINISHED: ReadonlySet<DeliveryStatus> = new Set(['accepted', 'retrying', 'running']);
 /** Deliveries that a call with a cursor examines at most, so that it ends soon when most were replayed before. */
 const MAX_EXAMINED = 5000;
@@ -71,7 +73,10 @@ export class Replays {
    * the delivery cannot be replayed.
    */
   async replay(namespaceId: string, webhookId: string, call: Call): Promise<Replayed> {
-    return this.#replayRecord(await requireDelivery(this.#deps.inbox, namespaceId, webhookId), call);
+    const record = await requireDelivery(this.#deps.inbox, namespaceId, webhookId);
+    return record.status === 'refused'
+      ? this.#deps.refused.replay(namespaceId, webhookId, call, { trust: false })
+      : this.#replayRecord(record, call);
   }
 
   /**

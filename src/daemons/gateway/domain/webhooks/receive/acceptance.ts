@@ -214,7 +214,7 @@ function notStored(message: string): (cause: unknown) => never {
 }
 
 /** Returns the order key of a payload, or null if the value of the `orderBy` field is neither a string nor a number. */
-function orderKeyOf({ orderBy }: WebhookHandlerDecl, payload: unknown): string | null {
+export function orderKeyOf({ orderBy }: WebhookHandlerDecl, payload: unknown): string | null {
   const value = orderBy === undefined ? undefined : readDotPath(payload, orderBy);
   return typeof value === 'string' || typeof value === 'number' ? JSON.stringify(value) : null;
 }

@@ -17,6 +17,7 @@ import type { CallHandler } from '../dispatch/handler-call.ts';
 import type { ReplyContent } from '../dispatch/handler-reply.ts';
 import type { NeededServices } from '../dispatch/needed-services.ts';
 import type { WebhookDispatcher } from '../dispatch/webhook-dispatcher.ts';
+import type { RefusedRequests } from '../refused/refused-requests.ts';
 import { Authentication } from '../verify/authentication.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookVerifier } from '../verify/verifier.ts';
@@ -85,6 +86,8 @@ export interface WebhookDeliveryDeps {
   expected: Pick<ExpectedSecrets, 'take'>;
   confirmations: Pick<SubscriptionConfirmations, 'confirm'>;
   uploads: Pick<DeliveryUploads, 'store' | 'discard'>;
+  /** Stores the requests of deliveries with a wrong signature for a replay. */
+  refusedRequests: Pick<RefusedRequests, 'keep'>;
 }
 
 interface Answered {
@@ -295,7 +298,7 @@ export class WebhookDelivery {
     );
   }
 
-  /** Records a request that ran no handler. The body of the request is not stored. */
+  /** Records a request that ran no handler. The record has no body. */
   #note(context: DeliveryContext, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
     const { pluginId, event } = context;
     // Metric labels come only from manifests, because clients could otherwise create any number of labels.
@@ -313,6 +316,7 @@ export class WebhookDelivery {
         durationMs: this.#deps.clock.monotonic() - context.beganAt,
       },
     );
+    if (status === 'refused' && httpStatus === 401) this.#deps.refusedRequests.keep(context);
   }
 }
 

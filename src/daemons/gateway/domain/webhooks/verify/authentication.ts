@@ -8,11 +8,7 @@ import {
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
-import {
-  type ProofPlaces,
-  type SignatureVerdict,
-  verificationOf,
-} from '../../../../../webhooks/schemes/index.ts';
+import type { SignatureVerdict } from '../../../../../webhooks/schemes/index.ts';
 import type { Admitted } from '../receive/admission.ts';
 import type { DeliveryContext } from '../receive/delivery-context.ts';
 import { describeEndpoint, endpointName } from '../receive/endpoint-name.ts';
@@ -22,6 +18,7 @@ import { mark } from '../receive/step-log.ts';
 import { DeliveryRequest, senderUrl } from './delivery-request.ts';
 import { explainRefusal } from './explanation.ts';
 import { FairSemaphore } from './fair-semaphore.ts';
+import { proofPlacesOf } from './proof-places.ts';
 import { HINTS } from './refusal-hints.ts';
 import type { WebhookSecrets } from './secrets.ts';
 import { SenderBudget } from './sender-budget.ts';
@@ -183,10 +180,6 @@ function undecidedAs(
     mark(context, 'authentication', codeOf(error) ?? 'failed');
     return undefined;
   });
-}
-
-function proofPlacesOf({ webhook: { auth } }: Admitted['target']): ProofPlaces | undefined {
-  return auth.type === 'custom' ? undefined : verificationOf(auth).proofPlaces;
 }
 
 function keyOf({ namespaceId, pluginId, event, instanceId }: DeliveryContext) {
