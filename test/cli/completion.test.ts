@@ -56,7 +56,7 @@ test('nouns, verbs, flags, choices, codes and files complete without a running p
     (await completionLines(typed)).map((line) => line.split('\t')[0]!);
   expect(await words('')).toEqual(expect.arrayContaining(['up', 'webhooks', 'completion', 'help']));
   expect(await words('web')).toEqual(['webhooks']);
-  expect(await words('webhook', 'p')).toEqual(['provision', 'pause']);
+  expect(await words('webhook', 'p')).toEqual(['provision', 'pause', 'providers']);
   expect(await words('--profile', 'x', 'hosts', 'sh')).toEqual(['show']);
   expect(await words('logs', '--le')).toEqual(['--level']);
   expect(await words('logs', '--level', 'w')).toEqual(['warn']);

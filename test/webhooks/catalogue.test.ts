@@ -23,7 +23,7 @@ describe.each(PROVIDERS.map((provider) => ({ id: provider.id, provider })))('$id
     expect(provider.secretFrom === 'url').toBe(
       provider.auth[0].type === 'token' && provider.auth[0].at.query !== undefined,
     );
-    expect(provider.sources.every((url) => url.startsWith('https://'))).toBe(true);
+    expect(provider.sources.every((url) => /^https?:\/\//.test(url))).toBe(true);
   });
 });
 
