@@ -1,5 +1,12 @@
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { replayDelivery, sendSample } from '../../../src/contracts/index.ts';
+import {
+  listObjects,
+  pauseWebhook,
+  replayDelivery,
+  resumeWebhook,
+  sendSample,
+} from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { state } from '../../../src/daemons/state/index.ts';
 import { startTestDaemon } from '../../support/daemon.ts';
@@ -7,6 +14,14 @@ import type { TestGateway } from '../../support/gateway.ts';
 import { latestDelivery, provisionInbound, send, startInbound } from './support/inbound.ts';
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+/** Leaves the store as a crash between the files and their delivery would. */
+async function removeDelivery(dataDir: string, webhookId: string): Promise<void> {
+  const { default: Database } = await import('better-sqlite3');
+  const db = new Database(join(dataDir, 'svc.db'));
+  db.prepare("delete from delivery where webhook_id = unhex(?, '-')").run(webhookId);
+  db.close();
+}
+
 const SOON = { timeout: 20_000 };
 const handled = (gateway: Pick<TestGateway, 'logs'>) =>
   gateway.logs.lines.filter(({ message }) => message === 'handled');
@@ -110,7 +125,7 @@ test('retries, replays and deliveries after a restart parse the stored body in t
   const { dataDir, clock } = first;
   const second = await startInbound({ dataDir, clock });
   const ended = async () => {
-    clock.advance(60_000);
+    clock.advance(100);
     const delivery = await latestDelivery(second);
     expect(delivery.status).toBe('succeeded');
     return delivery;
@@ -124,7 +139,7 @@ test('retries, replays and deliveries after a restart parse the stored body in t
   }, SOON);
 });
 
-test('files of multipart are objects of the plugin, stored after authentication, deleted with the delivery', async () => {
+test('files of multipart are objects of the plugin, stored after authentication', async () => {
   const store = await startTestDaemon(state);
   const gateway = await startInbound({ peers: createPeers({ state: store.url }) });
   const secret = await provisionInbound(gateway, 'files');
@@ -151,6 +166,60 @@ test('files of multipart are objects of the plugin, stored after authentication,
   const tooLarge = new FormData();
   tooLarge.append('doc', new File([new Uint8Array(5 * 1024 * 1024 + 1)], 'large'));
   expect((await send(gateway, 'files', { secret, body: tooLarge })).status).toBe(413);
+});
+
+test('files survive a restart before the handler, and are deleted after their delivery', async () => {
+  const store = await startTestDaemon(state);
+  const peers = createPeers({ state: store.url });
+  const config = { retention: { deliveriesDays: 1 } };
+  const first = await startInbound({ peers, config });
+  const secret = await provisionInbound(first, 'async-files');
+  const target = { body: { pluginId: 'inbound', event: 'async-files' } } as never;
+  await first.call(pauseWebhook, target);
+  const form = new FormData();
+  form.append('doc', new File(['kept'], 'x'));
+  expect((await send(first, 'async-files', { secret, body: form })).status).toBe(202);
+  await first.close();
+
+  const { dataDir, clock } = first;
+  const second = await startInbound({ dataDir, clock, peers, config });
+  await second.call(resumeWebhook, target);
+  const ended = async () => {
+    const delivery = await latestDelivery(second);
+    expect(delivery).toMatchObject({ status: 'succeeded', outcome: { result: { read: { doc: ['kept'] } } } });
+    return delivery.webhookId;
+  };
+  const webhookId = await vi.waitFor(ended, SOON);
+  const objects = () =>
+    store.call(listObjects, {
+      params: { namespace: 'plugin:inbound' },
+      query: { prefix: 'webhooks/' },
+    } as never);
+  expect((await objects()).items.map(({ key }) => key)).toEqual([`webhooks/${webhookId}/0`]);
+  await vi.waitFor(async () => {
+    clock.advance(13 * 3600_000);
+    expect((await objects()).items).toEqual([]);
+  }, SOON);
+});
+
+test('files whose delivery was never stored are deleted', async () => {
+  const store = await startTestDaemon(state);
+  const gateway = await startInbound({ peers: createPeers({ state: store.url }) });
+  const secret = await provisionInbound(gateway, 'files');
+  const form = new FormData();
+  form.append('doc', new File(['x'], 'x'));
+  await send(gateway, 'files', { secret, body: form });
+  const { webhookId } = await latestDelivery(gateway);
+  await gateway.close();
+  await removeDelivery(gateway.dataDir, webhookId);
+  const { dataDir, clock } = gateway;
+  await startInbound({ dataDir, clock, peers: createPeers({ state: store.url }) });
+  const objects = () => store.call(listObjects, { params: { namespace: 'plugin:inbound' } } as never);
+  expect((await objects()).items).toHaveLength(1);
+  await vi.waitFor(async () => {
+    clock.advance(3600_000);
+    expect((await objects()).items).toEqual([]);
+  }, SOON);
 });
 
 test('without the state service a delivery with files is 503, so that the sender repeats it', async () => {
