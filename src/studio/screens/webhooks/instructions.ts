@@ -70,7 +70,8 @@ export function instructionsFor(webhook: WebhookListItem): Instructions {
   return {
     sender: 'the sender',
     makesSecret: false,
-    setsHeaders: true,
+    // Senders of the catalogue usually cannot.
+    setsHeaders: webhook.provider === undefined,
     steps: ['Set the URL at the sender. It must send POST requests with JSON.', ...authSteps(webhook)],
   };
 }
