@@ -68,6 +68,46 @@ const auth: Descriptions = {
   toleranceSeconds: 'Maximum age of a signed timestamp, past or future.',
 };
 
+const place: Descriptions = {
+  header: 'Name of a header.',
+  query: 'Name of a query parameter.',
+  field: 'Dot path in the body.',
+};
+
+const copied: Descriptions = { from: 'Place of the copied value.', ...under('from', place) };
+
+const replyValue: Descriptions = {
+  ...copied,
+  hmac: "HMAC-SHA256 of a value, with the webhook's secret.",
+  'hmac.of': 'Place of the value.',
+  ...under('hmac.of', place),
+  'hmac.encoding': 'Encoding of the HMAC.',
+  'hmac.prefix': 'Text before the HMAC.',
+};
+
+const handshake: Descriptions = {
+  method: 'Method of the request.',
+  when: 'Conditions, which must all hold.',
+  'when.*.at': 'Place of a value: a header, a query parameter or a field of the body.',
+  ...under('when.*.at', place),
+  'when.*.equals': 'Value that the place must have; default: any.',
+  isAuthenticated: 'The sender is authenticated first, as for a delivery.',
+  verifyToken: "Place whose value must be the webhook's secret.",
+  ...under('verifyToken', place),
+  effect: 'Effect beside the reply.',
+  'effect.type': '"take-secret" or "confirm-subscription".',
+  'effect.at': 'Place of the secret.',
+  ...under('effect.at', place),
+  reply: 'Response.',
+  'reply.status': 'Status of the response.',
+  'reply.headers': 'Headers of the response.',
+  ...under('reply.headers.*', copied),
+  'reply.text': 'Body as text.',
+  ...under('reply.text', replyValue),
+  'reply.json': 'Body as a JSON object.',
+  ...under('reply.json.*', replyValue),
+};
+
 const webhook: Descriptions = {
   event: 'Name of the event; part of the URL.',
   handler: HANDLER,
@@ -92,18 +132,7 @@ const webhook: Descriptions = {
   'accepted.contentType': 'Content type of the response.',
   'accepted.body': 'Body of the response.',
   handshakes: 'Requests that verify the URL.',
-  'handshakes.*.method': 'Method of the request.',
-  'handshakes.*.when': 'Conditions, which must all hold.',
-  'handshakes.*.when.*.at': 'Place of a value: a header, a query parameter or a field of the body.',
-  'handshakes.*.when.*.equals': 'Value that the place must have; default: any.',
-  'handshakes.*.isAuthenticated': 'The sender is authenticated first, as for a delivery.',
-  'handshakes.*.verifyToken': "Place whose value must be the webhook's secret.",
-  'handshakes.*.effect': 'Effect beside the reply.',
-  'handshakes.*.effect.type': '"take-secret" or "confirm-subscription".',
-  'handshakes.*.reply': 'Response.',
-  'handshakes.*.reply.headers': 'Headers of the response.',
-  'handshakes.*.reply.text': 'Body as text.',
-  'handshakes.*.reply.json': 'Body as a JSON object.',
+  ...under('handshakes.*', handshake),
   maxBodyBytes: 'Largest body; more is 413.',
   rateLimit: 'Limit of each endpoint.',
   'rateLimit.requestsPerMinute': 'Deliveries a minute.',
