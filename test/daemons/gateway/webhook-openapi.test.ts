@@ -21,6 +21,7 @@ test('the description of the gateway lists every webhook endpoint but the stream
     'get /rotation',
     'post /deliveries/replay',
     'post /deliveries/{webhookId}/replay',
+    'post /expect-secret',
     'post /pause',
     'post /provision',
     'post /resume',
