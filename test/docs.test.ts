@@ -83,7 +83,7 @@ test('every command that a page names is there', () => {
   const names = new Set(COMMANDS.map(({ name }) => name));
   const nouns = new Set(COMMANDS.map(({ name }) => name.split(' ')[0]));
   // `complete` is called by shells alone; "svc runs already on …" is a message.
-  const named = quoted(/^svc (?!complete |runs already)([a-z]+)(?: ([a-z]+))?/);
+  const named = quoted(/^svc (?!complete |runs already)([a-z]+)(?: ([a-z-]+))?/);
   const absent = named.filter(({ found: [, word, verb] }) => {
     const noun = nouns.has(word) ? word : `${word}s`;
     return !names.has(noun!) && !(verb ? names.has(`${noun} ${verb}`) : nouns.has(noun));

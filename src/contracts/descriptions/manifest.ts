@@ -58,6 +58,46 @@ const route: Descriptions = {
   ...under('permissions', replacement),
 };
 
+const place: Descriptions = {
+  header: 'Name of a header.',
+  query: 'Name of a query parameter.',
+  field: 'Dot path in the body.',
+};
+
+const copied: Descriptions = { from: 'Place of the copied value.', ...under('from', place) };
+
+const replyValue: Descriptions = {
+  ...copied,
+  hmac: "HMAC-SHA256 of a value, with the webhook's secret.",
+  'hmac.of': 'Place of the value.',
+  ...under('hmac.of', place),
+  'hmac.encoding': 'Encoding of the HMAC.',
+  'hmac.prefix': 'Text before the HMAC.',
+};
+
+const handshake: Descriptions = {
+  method: 'Method of the request.',
+  when: 'Conditions, which must all hold.',
+  'when.*.at': 'Place of a value: a header, a query parameter or a field of the body.',
+  ...under('when.*.at', place),
+  'when.*.equals': 'Value that the place must have; default: any.',
+  isAuthenticated: 'The sender is authenticated first, as for a delivery.',
+  verifyToken: "Place whose value must be the webhook's secret.",
+  ...under('verifyToken', place),
+  effect: 'Effect beside the reply.',
+  'effect.type': '"take-secret" or "confirm-subscription".',
+  'effect.at': 'Place of the secret.',
+  ...under('effect.at', place),
+  reply: 'Response.',
+  'reply.status': 'Status of the response.',
+  'reply.headers': 'Headers of the response.',
+  ...under('reply.headers.*', copied),
+  'reply.text': 'Body as text.',
+  ...under('reply.text', replyValue),
+  'reply.json': 'Body as a JSON object.',
+  ...under('reply.json.*', replyValue),
+};
+
 const webhook: Descriptions = {
   event: 'Name of the event; part of the URL.',
   handler: HANDLER,
@@ -72,6 +112,17 @@ const webhook: Descriptions = {
   idempotencyKey:
     'Dot-path in the body, or "header:<name>", of the id that identifies duplicates for 7 days.',
   onProvision: 'Function that gets URL and secret after each provisioning.',
+  body: 'Format of the body: json, form, multipart, xml, text or raw.',
+  contentTypes: 'Accepted media types; others are 415.',
+  jsonField: 'Field of a form whose value is JSON.',
+  reply: '"handler": what the handler returns is the response.',
+  ackAfterMs: 'Sync only: time after which the sender is answered, while the handler goes on.',
+  accepted: 'Response to an accepted delivery.',
+  'accepted.status': 'Status of the response.',
+  'accepted.contentType': 'Content type of the response.',
+  'accepted.body': 'Body of the response.',
+  handshakes: 'Requests that verify the URL.',
+  ...under('handshakes.*', handshake),
   maxBodyBytes: 'Largest body; more is 413.',
   rateLimit: 'Limit of each endpoint.',
   'rateLimit.requestsPerMinute': 'Deliveries a minute.',

@@ -52,7 +52,9 @@ export async function parseMultipart(
   try {
     const files: UploadedFile[] = [];
     const fields = new FieldMap<string | FileReference>();
-    for (const part of await readParts(body, boundary)) {
+    const parts = await readParts(body, boundary);
+    if (parts.length !== partsIn(body, boundary)) throw new BodyFault('it has a malformed part');
+    for (const part of parts) {
       if (part.filename === undefined) fields.add(part.name, textOf(part.data));
       else {
         const { name: field, filename, contentType, data } = part;
@@ -90,6 +92,26 @@ function readParts(body: Buffer, boundary: string): Promise<Part[]> {
     parser.on('finish', () => Promise.all(reading).then(resolve, reject));
     parser.end(body);
   });
+}
+
+/**
+ * Returns the number of parts by counting the delimiters before the closing one. The parser skips malformed parts, so
+ * that fields would be lost without an error.
+ */
+function partsIn(body: Buffer, boundary: string): number {
+  const delimiter = `--${boundary}`;
+  let at = body.subarray(0, delimiter.length).equals(Buffer.from(delimiter)) ? 0 : next(body, delimiter, 0);
+  let parts = 0;
+  while (at !== -1 && body.toString('latin1', at + delimiter.length, at + delimiter.length + 2) !== '--') {
+    parts++;
+    at = next(body, delimiter, at);
+  }
+  return parts;
+}
+
+function next(body: Buffer, delimiter: string, from: number): number {
+  const at = body.indexOf(`\r\n${delimiter}`, from, 'latin1');
+  return at === -1 ? -1 : at + 2;
 }
 
 interface PartHead {

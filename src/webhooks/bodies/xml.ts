@@ -76,6 +76,8 @@ class XmlTree {
 
   open(name: string): void {
     if (this.#open.length >= MAX_DEPTH) throw new BodyFault(`it nests deeper than ${MAX_DEPTH} elements`);
+    if (this.#elements > 0 && this.#open.length === 0)
+      throw new BodyFault('it has more than one root element');
     if (++this.#elements > MAX_ELEMENTS) throw new BodyFault(`it has more than ${MAX_ELEMENTS} elements`);
     this.#open.push({ name, children: undefined, attributes: 0, text: '' });
   }
@@ -85,9 +87,8 @@ class XmlTree {
     if (++element.attributes > MAX_ATTRIBUTES)
       throw new BodyFault(`an element has more than ${MAX_ATTRIBUTES} attributes`);
     element.children ??= Object.create(null) as XmlObject;
-    const key = `@${name}`;
-    if (key in element.children) throw new BodyFault(`the attribute ${name.slice(0, 64)} is repeated`);
-    element.children[key] = wellFormed(value);
+    // The parser reports a repeated attribute once, with its first value.
+    element.children[`@${name}`] = wellFormed(value);
   }
 
   text(part: string): void {

@@ -125,6 +125,7 @@ async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
     'POST /api/v1/hosts/invite': { body: { namespaceId: 'default' } },
     'DELETE /api/v1/hosts/:hostId': { params: { hostId } },
     'POST /api/v1/webhooks/provision': { body: HOOK },
+    'POST /api/v1/webhooks/expect-secret': { body: { ...HOOK, event: 'announced' } },
     'POST /api/v1/webhooks/pause': { body: HOOK },
     'POST /api/v1/webhooks/resume': { body: HOOK },
     'POST /api/v1/webhooks/send': { body: { ...HOOK, data: '{}' } },

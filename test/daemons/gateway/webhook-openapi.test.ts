@@ -24,6 +24,7 @@ test('the description of the gateway lists every webhook endpoint but the stream
     'post /deliveries/replay',
     'post /deliveries/{webhookId}/replay',
     'post /deliveries/{webhookId}/trust',
+    'post /expect-secret',
     'post /pause',
     'post /provision',
     'post /resume',

@@ -331,6 +331,36 @@ export function describeWebhookInbox(
       expect(await inbox.seen('done', clock.now())).toBe('done');
     });
 
+    test('a handed over delivery runs again after a crash, and not after its end', async () => {
+      const { port, clock, delivery, lease, reopen } = await openInbox();
+      const [crashed, ended, sync] = [delivery(), delivery(), delivery()];
+      for (const each of [crashed, ended])
+        await port.begin(each, { key: each.webhookId, expiresAt: lease() });
+      await port.begin(sync, { key: 'sync', expiresAt: lease() });
+      const until = clock.now() + days(7);
+      for (const { webhookId } of [crashed, ended])
+        await port.handOver(webhookId, 'dispatch=accepted@1us', { key: webhookId, expiresAt: until });
+      expect(await port.seen(crashed.webhookId, clock.now())).toBe('done');
+      expect(await port.unfinished(9)).toEqual([]);
+      await port.finish(ended.webhookId, SUCCEEDED);
+      await port.handOver(ended.webhookId, 'late=1@1us');
+      const inbox = await reopen();
+      expect(await inbox.find(crashed.webhookId)).toMatchObject({
+        status: 'running',
+        mode: 'async',
+        httpStatus: 202,
+      });
+      expect([await inbox.resume(), await inbox.resume(), await inbox.interrupt()]).toEqual([1, 0, 1]);
+      expect((await inbox.unfinished(9)).map(({ webhookId }) => webhookId)).toEqual([crashed.webhookId]);
+      expect(await inbox.find(crashed.webhookId)).toMatchObject({ status: 'accepted', attempts: 0 });
+      expect(await inbox.find(ended.webhookId)).toMatchObject({
+        status: 'succeeded',
+        steps: 'dispatch=accepted@1us;["auth"]',
+      });
+      expect(await inbox.seen(crashed.webhookId, clock.now() + days(6))).toBe('done');
+      expect(await inbox.seen('sync', clock.now())).toBeUndefined();
+    });
+
     test('a replay is accepted regardless of its original, and its success completes their marker', async () => {
       const { port, clock, delivery, lease } = await openInbox();
       const failed = delivery();

@@ -76,7 +76,8 @@ export function instructionsFor(
   return {
     sender: 'the sender',
     makesSecret: false,
-    setsHeaders: true,
+    // Senders of the catalogue usually cannot.
+    setsHeaders: webhook.provider === undefined,
     steps: ['Set the URL at the sender. It must send POST requests with JSON.', ...authSteps(webhook)],
   };
 }

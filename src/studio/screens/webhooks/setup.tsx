@@ -230,7 +230,7 @@ function SecretStep(props: SecretStepProps) {
             checked={isInUrl}
             onChange={({ currentTarget }) => setInUrl(currentTarget.checked)}
           />{' '}
-          Put the namespace into the URL, because the sender cannot set headers
+          Put the namespace into the URL, because the sender cannot set the header x-svc-namespace
         </label>
         <button
           type="button"
