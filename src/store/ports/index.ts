@@ -29,6 +29,7 @@ export * from './monitor.ts';
 export * from './object-keys.ts';
 export * from './objects.ts';
 export * from './plugin-lock.ts';
+export * from './queues.ts';
 export * from './rate-counters.ts';
 export * from './refresh-tokens.ts';
 export * from './revocations.ts';
