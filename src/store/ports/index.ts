@@ -10,6 +10,7 @@ import type { MintedTokenStore } from './minted-tokens.ts';
 import type { StoreMonitor } from './monitor.ts';
 import type { ObjectStore } from './objects.ts';
 import type { PluginLockStore } from './plugin-lock.ts';
+import type { QueueStore } from './queues.ts';
 import type { RefreshTokenStore } from './refresh-tokens.ts';
 import type { RevocationStore } from './revocations.ts';
 import type { VectorStore } from './vectors.ts';
@@ -56,6 +57,7 @@ export interface GatewayStore {
   revocations: RevocationStore;
   members: MemberStore;
   feed: FeedStore;
+  queues: QueueStore;
   /** Undefined for SQLite. */
   monitor?: StoreMonitor;
   /**
