@@ -22,7 +22,7 @@ import {
 import type { Database } from '../../database.ts';
 import type { AddToFeed } from '../feed.ts';
 import { INLINE_QUEUE_BODY_BYTES } from './schema.ts';
-import { type ItemRow, type QueueStatements, queueStatements } from './statements.ts';
+import { type ContentRow, type ItemRow, type QueueStatements, queueStatements } from './statements.ts';
 
 /** Maximum number of expired leases or delayed items that one call changes, so that it does not block others. */
 const MAX_DUE = 1000;
@@ -69,6 +69,8 @@ export function sqliteQueues(db: Database, clock: Clock, addToFeed: AddToFeed): 
         const { headers, body } = row;
         return headers === null ? recordOf(key, row) : { ...recordOf(key, row), headers, body: body! };
       }),
+    lastDeadAt: (key) =>
+      db.read(() => sql.lastDue.get({ queueId: sql.queueId.get(key) ?? 0, state: QUEUE_STATE.dead }) ?? 0),
     retry: (key, ids) => inQueue(key, [], (queueId) => ids.filter((id) => items.retry(queueId, id))),
     remove: (key, ids) => inQueue(key, [], (queueId) => ids.filter((id) => items.remove(queueId, id))),
     purge: (key, status, limit) => inQueue(key, 0, (queueId) => items.purge(queueId, status, limit)),
@@ -121,13 +123,12 @@ class QueueItems {
   }
 
   lease(queueId: number, request: LeaseRequest): LeasedItem[] {
-    const { max, leaseMs, token, concurrency } = request;
+    const { max, maxBytes, leaseMs, token, concurrency } = request;
     this.expire(queueId, request);
     this.#endDelays(queueId);
     const room = concurrency === null ? max : concurrency - this.#sql.leased.get(queueId)!;
     const leasedUntil = this.#clock.now() + leaseMs;
-    // A negative limit of SQLite would mean no limit.
-    const rows = this.#sql.ready.all({ queueId, limit: Math.max(0, Math.min(max, room)) });
+    const rows = this.#ready(queueId, Math.min(max, room), maxBytes);
     return rows.map(({ position, headers, body, attempt: before, lastError, ...row }) => {
       const attempt = before + 1;
       this.#sql.change.run({
@@ -197,6 +198,18 @@ class QueueItems {
     const old = this.#sql.dueRows.all(rows);
     for (const { position } of old) this.#sql.remove.run(position);
     return old.length;
+  }
+
+  #ready(queueId: number, limit: number, maxBytes: number): Array<ItemRow & ContentRow> {
+    const rows: Array<ItemRow & ContentRow> = [];
+    let bytes = 0;
+    // A negative limit of SQLite would mean no limit.
+    for (const row of this.#sql.ready.iterate({ queueId, limit: Math.max(0, limit) })) {
+      rows.push(row);
+      bytes += row.bodyBytes;
+      if (bytes >= maxBytes) break;
+    }
+    return rows;
   }
 
   #delete(row: ItemRow): void {

@@ -109,6 +109,11 @@ function itemStatements(db: Database) {
     dueRows: db.prepare<[OfState], ItemRow>(`
       select ${COLUMNS} from queue_item where queue_id = :queueId and state = :state and due_at <= :before
       order by due_at, position limit :limit`),
+    lastDue: db
+      .prepare<[{ queueId: number; state: number }], number | null>(
+        'select max(due_at) from queue_item where queue_id = :queueId and state = :state',
+      )
+      .pluck(),
     isDue: db
       .prepare<[{ queueId: number; now: number }], number>(`
       select exists (select 1 from queue_item where queue_id = :queueId and state = ${QUEUE_STATE.ready})
