@@ -26,27 +26,38 @@ export interface QueueLoad {
 
 export function createQueueGauges({ registry, service }: Metrics, { counts, waits, now }: QueueLoad): void {
   const labelNames = ['service', 'namespace', 'queue'];
-  const oldest = new Gauge({
-    name: 'svc_gateway_queue_oldest_age_seconds',
-    help: 'Age of the oldest waiting item',
-    labelNames,
-    registers: [registry],
-  });
+  let counting: Promise<QueueCountsOf[]> | undefined;
+  /** The gauges of one scrape share a query. */
+  const counted = (): Promise<QueueCountsOf[]> => {
+    counting ??= counts().finally(() => {
+      counting = undefined;
+    });
+    return counting;
+  };
   new Gauge({
     name: 'svc_gateway_queue_items',
     help: 'Items in queues by status',
     labelNames: [...labelNames, 'status'],
     registers: [registry],
     async collect() {
-      const all = await counts();
+      const all = await counted();
       this.reset();
-      oldest.reset();
-      for (const { namespaceId: namespace, queue, oldestReceivedAt, ...count } of all) {
-        const labels = { service, namespace, queue };
-        this.set({ ...labels, status: 'waiting' }, count.waiting);
-        this.set({ ...labels, status: 'leased' }, count.leased);
-        this.set({ ...labels, status: 'dead' }, count.dead);
-        if (oldestReceivedAt !== null) oldest.set(labels, Math.max(0, now() - oldestReceivedAt) / 1000);
+      for (const { namespaceId: namespace, queue, waiting, leased, dead } of all)
+        for (const [status, count] of Object.entries({ waiting, leased, dead }))
+          this.set({ service, namespace, queue, status }, count);
+    },
+  });
+  new Gauge({
+    name: 'svc_gateway_queue_oldest_age_seconds',
+    help: 'Age of the oldest waiting item',
+    labelNames,
+    registers: [registry],
+    async collect() {
+      const all = await counted();
+      this.reset();
+      for (const { namespaceId: namespace, queue, oldestReceivedAt } of all) {
+        if (oldestReceivedAt === null) continue;
+        this.set({ service, namespace, queue }, Math.max(0, now() - oldestReceivedAt) / 1000);
       }
     },
   });
