@@ -3,6 +3,7 @@ import { bulkFields, matching, NextBulkCursor } from './bulk.ts';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { QueueName, QueueSettings, QueueSettingsInput } from './queue-settings.ts';
+import { RunError } from './workflow-records.ts';
 
 const tags = ['queues'];
 const params = z.object({ name: QueueName });
@@ -273,6 +274,7 @@ export const retryDeadItems = endpoint({
     .prefault({}),
   reply: z.object({
     items: z.array(z.object({ id: z.string() })).describe('The retried items'),
+    refused: z.array(z.object({ id: z.string(), error: RunError })).describe('Always empty'),
     skipped: z.number().describe('Always 0'),
     matching: matching(QueueItem),
     nextCursor: NextBulkCursor,

@@ -86,7 +86,13 @@ export class QueueItems {
         : parseBulkCursor(text, selection, now);
     if (dryRun) {
       const nextCursor = formatBulkCursor(cursor, selection);
-      return { items: [], skipped: 0, matching: await this.#matching(key, cursor.newest), nextCursor };
+      return {
+        items: [],
+        refused: [],
+        skipped: 0,
+        matching: await this.#matching(key, cursor.newest),
+        nextCursor,
+      };
     }
     const { items, next } = await store.list(key, { status: 'dead', limit });
     const chosen = items.filter(({ endedAt }) => endedAt! <= cursor.newest).map(({ id }) => id);
@@ -95,6 +101,7 @@ export class QueueItems {
     const isDone = next === null || chosen.length < items.length;
     return {
       items: retried.map((id) => ({ id })),
+      refused: [],
       skipped: 0,
       matching: null,
       nextCursor: isDone ? null : formatBulkCursor(cursor, selection),
