@@ -95,7 +95,7 @@ export const STEPS: Record<string, Step[]> = {
     { args: ({ trace }) => ['traces', 'show', trace] },
     fails(1, 'traces', 'show', 'nothing-of-the-kind'),
   ],
-  'queues put': [step('queues', 'put', 'orders', '--data', '{"n":1}', '--id', 'one')],
+  'queues put': [step('queues', 'put', 'orders', '{"n":1}', '--id', 'one')],
   'queues list': [step('queues', 'list')],
   'queues show': [
     step('queues', 'show', 'orders'),

@@ -111,7 +111,7 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     name: 'queues put',
     summary: 'Add an item to a queue',
     group: 'Webhooks',
-    example: 'svc queues put orders --data \'{"n": 1}\'',
+    example: 'svc queues put orders \'{"n": 1}\'',
     load: async () => (await import('../../commands/queues/put.ts')).put,
   },
   {

@@ -8,7 +8,7 @@ import { queueArg } from './queue-args.ts';
 export const put = defineCommand({
   name: 'queues put',
   summary: 'Add an item to a queue',
-  example: `svc queues put orders --data '{"n": 1}'`,
+  example: `svc queues put orders '{"n": 1}'`,
   idField: 'id',
   args: z.object({
     ...queueArg,
@@ -17,9 +17,8 @@ export const put = defineCommand({
     orderKey: z.string().max(256).optional().describe('items with the same key are leased in order'),
     delayMs: z.coerce.number().int().min(0).default(0).describe('time until it can be leased'),
   }),
-  positionals: ['queue'],
   async run({ queue, data, ...fields }, { client, cwd }) {
-    const body = { ...fields, body: await readJson('--data', data, cwd) };
+    const body = { ...fields, body: await readJson('<data>', data, cwd) };
     return ok(await client.call(putItem, { params: { name: queue }, body }));
   },
   text: ({ id, added }: ReplyOf<typeof putItem>) => (added ? `Added ${id}.` : `${id} exists already.`),
