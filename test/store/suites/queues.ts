@@ -132,6 +132,9 @@ export function describeQueues(name: string, open: OpenDriver<QueueStore>): void
       clock.advance(1000);
       const [again] = await port.lease(request());
       expect(await settle(port, [lost!.leaseId], ACK)).toMatchObject([{ outcome: 'lost' }]);
+      expect(
+        await settle(port, [lost!.leaseId, again!.leaseId], { kind: 'extend', leaseMs: 5 }),
+      ).toMatchObject([{ outcome: 'lost' }, { outcome: 'extended' }]);
       expect(await settle(port, [again!.leaseId], extend)).toEqual([
         { outcome: 'extended', until: clock.now() + 1000 },
       ]);

@@ -2,7 +2,6 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import type {
   LeaseChange,
   LeasedItem,
-  LeaseOutcome,
   LeaseRequest,
   LeaseResult,
   NewQueueItem,
@@ -21,6 +20,7 @@ import { pageOfQueue, type QueueItemRow, recordOf } from '../../../queue-records
 import { EXPIRED, leaseIdOf, parseLeaseId, QUEUE_STATE, STATES_OF } from '../../../queue-rules.ts';
 import type { PostgresDatabase } from '../../database.ts';
 import type { PostgresFeed } from '../feed.ts';
+import { LeaseBatches } from './lease-batches.ts';
 import { QueuePuts } from './puts.ts';
 
 const COLUMNS = `position, id, state, due_at as "dueAt", attempt, order_key as "orderKey", delivery_id as "deliveryId",
@@ -39,24 +39,13 @@ const COUNTS = `
     from svc.queue_item where queue_id = q.queue_id and state between 0 and 4
   ) as c`;
 
-interface LeasedRow {
-  item: number;
-  item_id: string;
-  delivery: string | null;
-  key: string | null;
-  attempts: number;
-  received: number;
-  until: number;
-  header_text: string;
-  content: Buffer;
-}
-
 /** Queues in PostgreSQL. Times are those of the database. @spec docs/queues.md */
 export class PostgresQueues implements QueueStore {
   readonly #database: PostgresDatabase;
   readonly #feed: PostgresFeed;
   readonly #clock: Clock | undefined;
   readonly #puts: QueuePuts;
+  readonly #batches: LeaseBatches;
 
   /** `clock` replaces the clock of the database in tests. */
   constructor(database: PostgresDatabase, feed: PostgresFeed, clock?: Clock) {
@@ -64,6 +53,7 @@ export class PostgresQueues implements QueueStore {
     this.#feed = feed;
     this.#clock = clock;
     this.#puts = new QueuePuts(database, () => this.#now());
+    this.#batches = new LeaseBatches(database, () => this.#now());
   }
 
   put(item: NewQueueItem): Promise<boolean> {
@@ -73,16 +63,7 @@ export class PostgresQueues implements QueueStore {
   async lease(request: LeaseRequest): Promise<LeasedItem[]> {
     const queueId = await this.#puts.idOf(request);
     if (queueId === undefined) return [];
-    const { max, maxBytes, leaseMs, token, maxAttempts, concurrency } = request;
-    const values = { queueId, max, maxBytes, leaseMs, token, maxAttempts, concurrency, error: EXPIRED };
-    const rows = await this.#write<LeasedRow>(LEASE, values, 'lease queue items');
-    return rows
-      .sort((a, b) => a.item - b.item)
-      .map((row) => ({
-        leaseId: leaseIdOf(row.item, token),
-        ...{ id: row.item_id, deliveryId: row.delivery, orderKey: row.key, attempt: row.attempts },
-        ...{ receivedAt: row.received, leasedUntil: row.until, headers: row.header_text, body: row.content },
-      }));
+    return this.#batches.lease(queueId, request);
   }
 
   async settle(
@@ -92,22 +73,11 @@ export class PostgresQueues implements QueueStore {
     { maxAttempts }: QueueLimits,
   ): Promise<LeaseResult[]> {
     const queueId = await this.#puts.idOf(key);
-    const leases = new Map([...new Set(leaseIds)].map((leaseId) => [leaseId, parseLeaseId(leaseId)]));
-    const known = [...leases.values()].filter((lease) => lease !== undefined);
+    const leases = leaseIds.map(parseLeaseId);
+    const known = leases.filter((lease) => lease !== undefined);
     if (queueId === undefined || known.length === 0) return leaseIds.map(() => LOST);
-    const values = {
-      ...{ queueId, kind: change.kind, ms: msOf(change), maxAttempts },
-      error: change.kind === 'nack' ? change.error : null,
-      positions: known.map(({ position }) => position),
-      tokens: known.map(({ token }) => token),
-    };
-    const rows = await this.#write<{ item: number; outcome: LeaseOutcome; until: number | null }>(
-      SETTLE,
-      values,
-      'settle queue leases',
-    );
-    const results = new Map(rows.map(({ item, outcome, until }) => [item, { outcome, until }]));
-    return leaseIds.map((leaseId) => results.get(leases.get(leaseId)?.position ?? -1) ?? LOST);
+    const results = await this.#batches.settle(queueId, { leases: known, change, maxAttempts });
+    return leases.map((lease) => (lease && results.get(leaseIdOf(lease.position, lease.token))) ?? LOST);
   }
 
   async due(keys: readonly QueueKey[]): Promise<QueueKey[]> {
@@ -241,11 +211,6 @@ export class PostgresQueues implements QueueStore {
 
 const LOST: LeaseResult = { outcome: 'lost', until: null };
 
-function msOf(change: LeaseChange): number | null {
-  if (change.kind === 'extend') return change.leaseMs;
-  return change.kind === 'nack' ? change.delayMs : null;
-}
-
 function namesOf(keys: readonly QueueKey[]): object {
   return {
     namespaces: keys.map(({ namespaceId }) => namespaceId),
@@ -253,10 +218,6 @@ function namesOf(keys: readonly QueueKey[]): object {
   };
 }
 
-const LEASE = `select * from svc.lease_queue_items(
-  :queueId, :max, :maxBytes, :leaseMs, :token, :maxAttempts, :concurrency, :error, :now)`;
-const SETTLE = `select * from svc.settle_queue_leases(
-  :queueId, :positions::bigint[], :tokens::text[], :kind, :ms, :error, :maxAttempts, :now)`;
 const LIST = `select ${COLUMNS} from svc.queue_item
   where queue_id = :queueId and (state, due_at, position) > (:state, :dueAt, :position) and state <= :lastState
   order by state, due_at, position limit :limit`;

@@ -166,7 +166,7 @@ const LEASE = `
 const SETTLE = `
   create function svc.settle_queue_leases(
     queue bigint, positions bigint[], tokens text[], kind text, ms bigint, error text, max_attempts integer, now_given bigint
-  ) returns table (item bigint, outcome text, until bigint) language plpgsql ${INDEX_PLANS} as $$
+  ) returns table (item bigint, lease_token text, outcome text, until bigint) language plpgsql ${INDEX_PLANS} as $$
   declare
     now_ms bigint;
     keys text[];
@@ -179,7 +179,7 @@ const SETTLE = `
     now_ms := coalesce(now_given, ${DATABASE_TIME});
     return query
       with held as materialized (
-        select i.position, i.state as was, i.attempt,
+        select i.position, l.token, i.state as was, i.attempt,
           case when ms is not null then ms else least(1000 * 2 ^ least(i.attempt - 1, 20), 300000)::bigint end as delay
         from unnest(positions, tokens) as l (position, token)
         join svc.queue_item i on i.position = l.position and i.queue_id = queue and i.token = l.token
@@ -198,7 +198,7 @@ const SETTLE = `
         from held h where i.position = h.position and h.was <> 5
         returning i.position, i.state, i.due_at, h.delay
       )
-      select h.position,
+      select h.position, h.token,
         case when c.position is null or c.state = 5 then 'acked' when c.state = 3 then 'extended'
           when c.state = 4 then 'dead' else 'waiting' end,
         case when c.state = 3 then c.due_at when c.state in (0, 1) then now_ms + c.delay end
