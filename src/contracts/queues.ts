@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { bulkFields, matching, NextBulkCursor } from './bulk.ts';
-import { page } from './common.ts';
+import { NoFilters, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { QueueName, QueueSettings, QueueSettingsInput } from './queue-settings.ts';
 import { RunError } from './workflow-records.ts';
@@ -76,6 +76,7 @@ export const listQueues = endpoint({
   path: '/api/v1/queues',
   summary: 'List the queues of the namespace with their counts',
   tags,
+  query: NoFilters,
   reply: page(Queue),
   errors: ['UNAUTHORIZED', 'FORBIDDEN'],
 });
