@@ -162,7 +162,7 @@ const LEASE = `
       returning i.position, i.id, i.delivery_id, i.order_key, i.attempt, i.received_at, i.due_at, i.headers, i.body;
   end $$;`;
 
-/** The rules of \`settle\` in \`store/queue-rules.ts\`. */
+/** The rules of `settle` in `store/queue-rules.ts`. `queue_id + 0` keeps plans from reading the whole queue by its index. */
 const SETTLE = `
   create function svc.settle_queue_leases(
     queue bigint, positions bigint[], tokens text[], kind text, ms bigint, error text, max_attempts integer, now_given bigint
@@ -172,7 +172,7 @@ const SETTLE = `
     keys text[];
   begin
     keys := array(select i.order_key from svc.queue_item i
-      where i.position = any(positions) and i.queue_id = queue and i.order_key is not null);
+      where i.position = any(positions) and i.queue_id + 0 = queue and i.order_key is not null);
     if cardinality(keys) > 0 then
       perform svc.lock_queue_keys(queue, keys);
     end if;
@@ -182,7 +182,7 @@ const SETTLE = `
         select i.position, l.token, i.state as was, i.attempt,
           case when ms is not null then ms else least(1000 * 2 ^ least(i.attempt - 1, 20), 300000)::bigint end as delay
         from unnest(positions, tokens) as l (position, token)
-        join svc.queue_item i on i.position = l.position and i.queue_id = queue and i.token = l.token
+        join svc.queue_item i on i.position = l.position and i.queue_id + 0 = queue and i.token = l.token
         where kind = 'ack' or i.state = 3 and i.due_at > now_ms
         order by i.position for update of i
       ), changed as (
@@ -196,19 +196,19 @@ const SETTLE = `
           headers = case when kind = 'ack' then null else i.headers end,
           body = case when kind = 'ack' then null else i.body end
         from held h where i.position = h.position and h.was <> 5
-        returning i.position, i.state, i.due_at, h.delay
+        returning i.position, h.token, i.state, i.due_at, h.delay
       )
-      select h.position, h.token,
-        case when c.position is null or c.state = 5 then 'acked' when c.state = 3 then 'extended'
-          when c.state = 4 then 'dead' else 'waiting' end,
+      select c.position, c.token,
+        case c.state when 5 then 'acked' when 3 then 'extended' when 4 then 'dead' else 'waiting' end,
         case when c.state = 3 then c.due_at when c.state in (0, 1) then now_ms + c.delay end
-      from held h left join changed c on c.position = h.position;
+      from changed c
+      union all select h.position, h.token, 'acked', null from held h where h.was = 5;
     if cardinality(keys) > 0 and kind <> 'extend' then
       perform svc.unblock_queue_keys(queue, keys, now_ms);
     end if;
   end $$;`;
 
-/** Changes by operators. \`retry\` opens dead items again, and \`remove\` deletes items that are not leased. */
+/** Changes by operators. `retry` opens dead items again, and `remove` deletes items that are not leased. */
 const ADMINISTER = `
   create function svc.retry_queue_items(queue bigint, ids text[], now_given bigint) returns setof text
   language plpgsql ${INDEX_PLANS} as $$
@@ -228,7 +228,7 @@ const ADMINISTER = `
   begin
     perform svc.lock_queue_keys(queue, keys);
     return query
-      delete from svc.queue_item i where i.position = any(positions) and i.queue_id = queue and i.state <> 3 returning i.id;
+      delete from svc.queue_item i where i.position = any(positions) and i.queue_id + 0 = queue and i.state <> 3 returning i.id;
     perform svc.unblock_queue_keys(queue, keys, coalesce(now_given, ${DATABASE_TIME}));
   end $$;`;
 
