@@ -15,6 +15,7 @@ const BENCHES: Record<string, () => Promise<{ run(flags: ReadonlySet<string>): P
   backends: () => import('./backends.ts'),
   agents: () => import('./agents.ts'),
   webhooks: () => import('./webhooks.ts'),
+  queues: () => import('./queues.ts'),
   telemetry: () => import('./telemetry.ts'),
   'webhook-crashes': () => import('./webhook-crashes.ts'),
   workflows: () => import('./workflows.ts'),

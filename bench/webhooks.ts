@@ -30,14 +30,19 @@ const PAYLOAD = JSON.stringify({
   sender: { login: 'octocat', id: 1 },
 });
 
-function requestTo({ port, secret, path }: Target): () => string {
-  const signature = createHmac('sha256', secret).update(PAYLOAD).digest('hex');
+/** The same payload in a form, as GitHub and Slack send it. */
+const FORM = new URLSearchParams({ payload: PAYLOAD }).toString();
+
+function requestTo({ port, secret, path, isForm = false }: Target): () => string {
+  const body = isForm ? FORM : PAYLOAD;
+  const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
+  const signature = createHmac('sha256', secret).update(body).digest('hex');
   const head =
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\nx-svc-namespace: default\r\n` +
-    `x-github-event: issues\r\nx-hub-signature-256: sha256=${signature}\r\ncontent-length: ${PAYLOAD.length}\r\n`;
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: ${type}\r\nx-svc-namespace: default\r\n` +
+    `x-github-event: issues\r\nx-hub-signature-256: sha256=${signature}\r\ncontent-length: ${body.length}\r\n`;
   const stem = Date.now().toString(36);
   let n = 0;
-  return () => `${head}x-github-delivery: ${stem}-${port}-${path.length}-${n++}\r\n\r\n${PAYLOAD}`;
+  return () => `${head}x-github-delivery: ${stem}-${port}-${path.length}-${n++}\r\n\r\n${body}`;
 }
 
 interface Round extends LoadReport {

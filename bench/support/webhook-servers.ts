@@ -18,6 +18,8 @@ export interface Target {
   port: number;
   path: string;
   secret: string;
+  /** Sends the payload as a field of a form, as GitHub and Slack do. */
+  isForm?: boolean;
   /** Main process; CPU time includes its children. */
   pid: number;
 }
@@ -27,7 +29,12 @@ export interface Server {
   stop(): Promise<void>;
 }
 
-export const EVENTS = { held: 'svc, async, on hold', async: 'svc, async', sync: 'svc, sync' } as const;
+export const EVENTS = {
+  held: 'svc, async, on hold',
+  async: 'svc, async',
+  sync: 'svc, sync',
+  form: 'svc, sync, form',
+} as const;
 
 const MANIFEST = {
   schema: 'svc.plugin/3',
@@ -36,7 +43,8 @@ const MANIFEST = {
   webhooks: Object.keys(EVENTS).map((event) => ({
     event,
     handler: 'hooks.js#noop',
-    async: event !== 'sync',
+    async: event === 'held' || event === 'async',
+    ...(event === 'form' ? { body: 'form' } : {}),
     auth: { type: 'hmac', header: 'x-hub-signature-256', algorithm: 'sha256', prefix: 'sha256=' },
     idempotencyKey: 'header:x-github-delivery',
     rateLimit: { requestsPerMinute: 1_000_000_000 },
@@ -66,7 +74,8 @@ export async function startPlatform(): Promise<Server> {
     const { secret } = await svc('webhooks', 'provision', 'bench', event);
     // Measures acceptance only, as in a burst whose handlers run afterwards.
     if (event === 'held') await svc('webhooks', 'pause', 'bench', event);
-    targets.push({ name, port, pid, secret, path: `/webhooks/bench/${event}` });
+    const isForm = event === 'form';
+    targets.push({ name, port, pid, secret, isForm, path: `/webhooks/bench/${event}` });
   }
   return {
     targets,

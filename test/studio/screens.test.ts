@@ -12,6 +12,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
     await svc('webhooks', 'send', '@acme/orders', 'created', '--data', '{"id":1}');
     const { items } = await svc('webhooks', 'deliveries');
     const run = await svc('workflows', 'run', 'ship', '--input', '{"order":1}');
+    await svc('queues', 'put', 'mail', '{"to":"ada"}', '--id', 'first');
     paths = [
       '/studio/',
       '/studio/deliveries',
@@ -22,6 +23,9 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
       '/studio/plugins',
       `/studio/plugins/${encodeURIComponent('@acme/orders')}`,
       '/studio/webhooks',
+      '/studio/queues',
+      '/studio/queues/mail',
+      '/studio/queues/mail/first',
       '/studio/schedules',
       '/studio/jobs',
       '/studio/hosts',

@@ -20,6 +20,7 @@ import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { nodeStatusRoutes } from './routes/node-status.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
+import { queueRoutes } from './routes/queues.ts';
 import { studioRoutes } from './routes/studio.ts';
 import { studioOidcRoutes } from './routes/studio-oidc.ts';
 import { studioSessionRoutes } from './routes/studio-session.ts';
@@ -61,6 +62,7 @@ export const gateway = defineDaemon({
     webhookAdminRoutes,
     webhookDeliveriesRoutes,
     webhookStreamRoutes,
+    queueRoutes,
     docsRoutes,
     nodeStatusRoutes,
     nativeMethodRoutes,

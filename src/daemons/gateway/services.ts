@@ -28,6 +28,7 @@ import { NodeMembers } from './node-members.ts';
 import { OtherProcesses } from './other-processes.ts';
 import { startingUpstreams } from './proxy/upstreams.ts';
 import { proxyServices } from './proxy-services.ts';
+import { queueServices } from './queue-services.ts';
 import { remoteExecution } from './remote-execution.ts';
 import { lockStore } from './store-lock.ts';
 import { traceServices } from './trace-services.ts';
@@ -77,6 +78,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     inboxBytes: () => inbox.waitingBytes,
     hosts: () => remote.hostSessions.connected,
   });
+  const queues = await queueServices(resources, { store, feed }, stack);
   const routes = createPluginRouteLookup(plugins);
   const claims = executionClaims(resources, { store, membership });
   // The sweep runs before the first call, because containers of a killed gateway must lose their access.
@@ -88,6 +90,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...identity,
     ...proxyServices(resources, { identity, routes }, stack),
     ...webhooks,
+    ...queues,
     ...traceServices(resources, store),
     ...remote,
     plugins,

@@ -10,6 +10,7 @@ import type { MintedTokenStore } from './minted-tokens.ts';
 import type { StoreMonitor } from './monitor.ts';
 import type { ObjectStore } from './objects.ts';
 import type { PluginLockStore } from './plugin-lock.ts';
+import type { QueueStore } from './queues.ts';
 import type { RefreshTokenStore } from './refresh-tokens.ts';
 import type { RefusedRequestStore } from './refused-requests.ts';
 import type { RevocationStore } from './revocations.ts';
@@ -30,6 +31,7 @@ export * from './monitor.ts';
 export * from './object-keys.ts';
 export * from './objects.ts';
 export * from './plugin-lock.ts';
+export * from './queues.ts';
 export * from './rate-counters.ts';
 export * from './refresh-tokens.ts';
 export * from './refused-requests.ts';
@@ -58,6 +60,7 @@ export interface GatewayStore {
   revocations: RevocationStore;
   members: MemberStore;
   feed: FeedStore;
+  queues: QueueStore;
   /** Undefined for SQLite. */
   monitor?: StoreMonitor;
   /**

@@ -4,6 +4,7 @@ import { AUDIT } from './gateway/audit.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
 import { DELIVERY_HOURS } from './gateway/inbox/hour-schema.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
+import { QUEUES } from './gateway/queues/schema.ts';
 import { REFUSED_REQUESTS } from './gateway/refused-requests.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { DATABASE_IDENTITY } from './identity.ts';
@@ -71,6 +72,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { batch: RUN_HOURS_OF_EARLIER, sql: RUN_HOURS_COUNTED, minVersion: 1 },
   { sql: REFUSED_REQUESTS, minVersion: 1 },
   { sql: SIGNAL_SENDERS, minVersion: 1 },
+  { sql: QUEUES, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

@@ -13,6 +13,7 @@ import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
+import { describeQueues } from '../suites/queues.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeRefusedReplays, describeRefusedRequests } from '../suites/refused-requests.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
@@ -43,6 +44,7 @@ describeRefusedRequests('sqlite', gatewayPart('refusedRequests'));
 describeRefusedReplays('sqlite', gatewayPart('inbox'));
 describeRefusedReplays('sqlite, journalled', gatewayPart('inbox', false));
 describeClients('sqlite', gatewayPart('clients'));
+describeQueues('sqlite', gatewayPart('queues'));
 describeMembers('sqlite', gatewayPart('members'));
 describeRefreshTokens('sqlite', gatewayPart('refreshTokens'));
 const wholeStore: OpenDriver<GatewayStore> = async ({ dataDir, clock }) => {

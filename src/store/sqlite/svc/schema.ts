@@ -6,6 +6,7 @@ import { AUDIT } from './audit.ts';
 import { DELIVERY_HOURS } from './deliveries/hour-schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
+import { QUEUES } from './queues/schema.ts';
 import { REFUSED_REQUESTS } from './refused-requests.ts';
 
 /**
@@ -236,4 +237,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   `${ACCESS} ${AUDIT}`,
   DELIVERY_HOURS,
   REFUSED_REQUESTS,
+  QUEUES,
 ];
