@@ -40,6 +40,7 @@ import { append, keptEvent, logRecord } from '../support/telemetry.ts';
 
 const OPTIONS = { clock: systemClock, logger: silentLogger };
 const QUOTA = { quotaBytes: 1e9, random: systemRandom() };
+const QUEUE = { namespaceId: 'acme', queue: 'orders' };
 const LATER = systemClock.now() + days(1);
 
 function connect(url: string): PostgresDatabase {
@@ -83,7 +84,7 @@ function newRun(id: string, more: Partial<NewRun> = {}): NewRun {
 const START = { definition: { hash: 'h1', workflowId: 'nightly', body: '{}' }, day: '2030-01-01' };
 
 /** Returns what the ports of a gateway tell about the data of `fill`. */
-async function readGateway({ inbox, clients, revocations, cache, secrets }: GatewayStore) {
+async function readGateway({ inbox, clients, revocations, cache, secrets, queues }: GatewayStore) {
   const after = await inbox.after('acme', 0, 1000);
   const whole = await Promise.all(after.map(({ webhookId }) => inbox.find(webhookId)));
   return {
@@ -95,6 +96,8 @@ async function readGateway({ inbox, clients, revocations, cache, secrets }: Gate
     revocations: await revocations.since(0, 1000),
     pause: await cache.get('webhook-pause', 'acme'),
     secrets: await secrets.list('acme'),
+    queues: [await queues.counts(), await queues.settings(), await queues.list(QUEUE, { limit: 10 })],
+    queueBody: Buffer.from((await queues.find(QUEUE, 'large'))!.body!).toString(),
   };
 }
 
@@ -118,6 +121,14 @@ async function fillGateway(folder: string, shared: boolean): Promise<GatewayStor
   const client = { clientId: 'c', hostId: 'h', namespaceId: 'acme', name: 'n', secretHash: 's' };
   await store.clients.create({ ...client, createdAt: 1, revokedAt: null });
   const key = { namespaceId: 'acme', pluginId: 'p', event: 'e', instanceId: '' };
+  for (const id of ['small', 'large']) {
+    const body = Buffer.alloc(id === 'large' ? 10_000 : 10, 'x');
+    const item = { ...QUEUE, id, deliveryId: null, headers: '[]', body, orderKey: 'k', receivedAt: 5 };
+    await store.queues.put(item);
+  }
+  const lease = { ...QUEUE, maxAttempts: 3, concurrency: null, max: 1, leaseMs: 1e9, token: 't' };
+  await store.queues.lease(lease);
+  await store.queues.configure(QUEUE, '{}');
   const rotation = { sealed: 'sealed', now: 1, graceEndsAt: LATER, namespaceInUrl: true };
   for (let n = 0; n < 2; n++) await store.secrets.rotate(key, rotation);
   return store;

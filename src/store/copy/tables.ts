@@ -39,6 +39,12 @@ const EVENT_COUNTS = `(
     substr(actor, 1, ${MAX_KEY_CHARS}) as actor, sum(occurrences) as occurrences, sum(kept) as kept
   from event_count group by 1, 2, 3, 4, 5, 6)`;
 
+/** Items of queues with their bodies, of which SQLite stores the large ones in a table of their own. */
+const QUEUE_ITEMS = `(
+  select position, queue_id, id, state, due_at, attempt, token, order_key, delivery_id, received_at, last_error, body_bytes,
+    headers, coalesce(i.body, b.body) as body
+  from queue_item i left join queue_body b using (position))`;
+
 /** Tables with columns that only shared runs need. */
 const BOOTS = '(select *, null as member, null as instance from boot)';
 const RUNS = `(select *, 0 as notices, 0 as notices_read, '{}' as killed_by from run)`;
@@ -57,6 +63,14 @@ export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'svc.db', target: 'audit_head' },
   { file: 'svc.db', target: 'webhook_secret' },
   { file: 'svc.db', target: 'cache_entry', source: 'key_value' },
+  {
+    file: 'svc.db',
+    target: 'queue',
+    source: '(select queue_id, namespace_id, name from queue)',
+    identity: 'queue_id',
+  },
+  { file: 'svc.db', target: 'queue_setting' },
+  { file: 'svc.db', target: 'queue_item', source: QUEUE_ITEMS, identity: 'position' },
   { file: 'svc.db', target: 'delivery' },
   { file: 'svc.db', target: 'delivery_body', source: BODIES },
   { file: 'svc.db', target: 'delivery_marker', source: MARKERS },

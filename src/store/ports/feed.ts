@@ -1,7 +1,14 @@
 import type { SecretKey } from './webhook-secrets.ts';
 
 /** Kinds of data that one process caches and other processes can change. */
-export type FeedTopic = 'revocations' | 'secrets' | 'pauses' | 'static-tokens' | 'hosts' | 'access';
+export type FeedTopic =
+  | 'revocations'
+  | 'secrets'
+  | 'pauses'
+  | 'static-tokens'
+  | 'hosts'
+  | 'access'
+  | 'queues';
 
 /**
  * Scopes of the platform cache whose changes are added to the feed, with their topics. Each change adds the entry's key

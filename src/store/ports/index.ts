@@ -10,6 +10,7 @@ import type { MintedTokenStore } from './minted-tokens.ts';
 import type { StoreMonitor } from './monitor.ts';
 import type { ObjectStore } from './objects.ts';
 import type { PluginLockStore } from './plugin-lock.ts';
+import type { QueueStore } from './queues.ts';
 import type { RefreshTokenStore } from './refresh-tokens.ts';
 import type { RevocationStore } from './revocations.ts';
 import type { VectorStore } from './vectors.ts';
@@ -29,6 +30,7 @@ export * from './monitor.ts';
 export * from './object-keys.ts';
 export * from './objects.ts';
 export * from './plugin-lock.ts';
+export * from './queues.ts';
 export * from './rate-counters.ts';
 export * from './refresh-tokens.ts';
 export * from './revocations.ts';
@@ -55,6 +57,7 @@ export interface GatewayStore {
   revocations: RevocationStore;
   members: MemberStore;
   feed: FeedStore;
+  queues: QueueStore;
   /** Undefined for SQLite. */
   monitor?: StoreMonitor;
   /**

@@ -4,6 +4,7 @@ import { AUDIT } from './gateway/audit.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
 import { DELIVERY_HOURS } from './gateway/inbox/hour-schema.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
+import { QUEUES } from './gateway/queues/schema.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
 import { DATABASE_IDENTITY } from './identity.ts';
 import { DRAINING_MEMBERS, MEMBER_SCHEMA, MEMBERS } from './member-schema.ts';
@@ -67,6 +68,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: DELIVERY_HOURS, minVersion: 1 },
   { sql: RUN_LABELS_AND_HOURS, minVersion: 1 },
   { batch: RUN_HOURS_OF_EARLIER, sql: RUN_HOURS_COUNTED, minVersion: 1 },
+  { sql: QUEUES, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

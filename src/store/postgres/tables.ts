@@ -44,6 +44,7 @@ export interface Tables {
   clientScopes: { clientId: string; hostId: string; scopes: string };
   auditEntry: AuditEntry;
   auditHead: SignedHead & { id: number };
+  queueSetting: { namespaceId: string; name: string; settings: string };
   webhookSecret: Omit<SecretRecord, 'lapsed'>;
   schemaVersion: { version: number; minVersion: number; appliedAt: Generated<Date> };
 }

@@ -21,6 +21,7 @@ import { sqliteClients } from './svc/clients.ts';
 import { type AddToFeed, feedWriter, sqliteFeed } from './svc/feed.ts';
 import { sqliteHosts } from './svc/hosts.ts';
 import { sqliteMintedTokens } from './svc/minted-tokens.ts';
+import { sqliteQueues } from './svc/queues/queues.ts';
 import { sqliteRefreshTokens } from './svc/refresh-tokens.ts';
 import { sqliteRevocations } from './svc/revocations.ts';
 import { GATEWAY_MIGRATIONS } from './svc/schema.ts';
@@ -103,6 +104,7 @@ export async function sqliteGatewayStore({
     audit: sqliteAudit(db),
     revocations: sqliteRevocations(db, addToFeed),
     members: sqliteMembers(db, clock),
+    queues: sqliteQueues(db, clock, addToFeed),
     feed: sqliteFeed(db, clock),
     probe: () => db.read(() => db.pragma('schema_version')),
     async close() {

@@ -27,6 +27,7 @@ import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
 import { describeObjects } from '../suites/objects.ts';
+import { describeQueues } from '../suites/queues.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeRunSearch } from '../suites/run-search.ts';
 import { describeSharedRuns } from '../suites/shared-runs.ts';
@@ -101,6 +102,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeRunSearch('postgres', opened(postgresWorkflowStore));
   describeSharedRuns('postgres', opened(postgresWorkflowStore));
   describeClients('postgres', gatewayPart('clients'));
+  describeQueues('postgres', gatewayPart('queues'));
   describeMembers('postgres', gatewayPart('members'));
   describeRefreshTokens('postgres', gatewayPart('refreshTokens'));
   describeHosts('postgres', opened(gateway));

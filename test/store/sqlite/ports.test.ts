@@ -13,6 +13,7 @@ import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
+import { describeQueues } from '../suites/queues.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
@@ -39,6 +40,7 @@ describeWebhookInbox('sqlite, journalled', gatewayPart('inbox', false), { shared
 describeDeliveryHours('sqlite', gatewayPart('inbox'));
 describeDeliveryHours('sqlite, journalled', gatewayPart('inbox', false));
 describeClients('sqlite', gatewayPart('clients'));
+describeQueues('sqlite', gatewayPart('queues'));
 describeMembers('sqlite', gatewayPart('members'));
 describeRefreshTokens('sqlite', gatewayPart('refreshTokens'));
 const wholeStore: OpenDriver<GatewayStore> = async ({ dataDir, clock }) => {

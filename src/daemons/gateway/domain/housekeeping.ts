@@ -1,3 +1,4 @@
+import { LIMITS } from '../../../contracts/index.ts';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { every } from '../../../kit/time/clock.ts';
@@ -15,7 +16,7 @@ const CHUNK = 500;
 
 export interface HousekeepingDeps {
   store: GatewayStore;
-  /** Retention of finished deliveries in days. */
+  /** Retention of finished deliveries, and of dead items of queues, in days. */
   deliveriesDays: number;
   /**
    * Maximum size of svc.db in bytes. Above this size, the bodies of old deliveries are pruned first, and then the
@@ -50,6 +51,13 @@ export function startHousekeeping({
       await drain(() => store.cache.sweep(CHUNK));
       await drain(() => store.inbox.prune({ receivedBefore: now - days(deliveriesDays), now, limit: CHUNK }));
       await drain(() => store.inbox.shrink({ maxBytes: deliveriesMaxBytes, limit: CHUNK }), 1);
+      await drain(() =>
+        store.queues.prune({
+          ackedBefore: now - LIMITS.idempotencyWindowMs,
+          deadBefore: now - days(deliveriesDays),
+          limit: CHUNK,
+        }),
+      );
       await drain(() => store.refreshTokens.prune(now, CHUNK));
       await drain(() => store.mintedTokens.prune(now, CHUNK));
       await drain(() => store.revocations.prune(now, CHUNK));

@@ -12,6 +12,7 @@ import { PostgresFeed } from './feed.ts';
 import { postgresHosts } from './hosts.ts';
 import { PostgresWebhookInbox } from './inbox/inbox.ts';
 import { SpillingInbox, type SpillOptions } from './inbox/spilling-inbox.ts';
+import { PostgresQueues } from './queues/queues.ts';
 import { postgresRefreshTokens } from './refresh-tokens.ts';
 import { postgresMintedTokens, postgresRevocations } from './revocations.ts';
 import { postgresWebhookSecrets } from './webhook-secrets.ts';
@@ -47,6 +48,7 @@ export function postgresGatewayStore(
     revocations: postgresRevocations(database, feed),
     members: new PostgresMembers(database.reserved, leaseClock),
     feed,
+    queues: new PostgresQueues(database, feed, leaseClock),
     monitor: new PostgresMonitor(database),
     probe: () => database.reserved.probeReads(),
     async close() {

@@ -6,6 +6,7 @@ import { AUDIT } from './audit.ts';
 import { DELIVERY_HOURS } from './deliveries/hour-schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
+import { QUEUES } from './queues/schema.ts';
 
 /**
  * Body size above which a body is stored in a separate table. The value must not change, because released migrations
@@ -234,4 +235,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   DRAINING_MEMBERS,
   `${ACCESS} ${AUDIT}`,
   DELIVERY_HOURS,
+  QUEUES,
 ];
