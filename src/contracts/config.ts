@@ -4,6 +4,7 @@ import { ServiceName } from './common.ts';
 import { HostTarget } from './host-target.ts';
 import { ChosenHostId, type HostId, NamespaceId, PluginId } from './ids.ts';
 import { LIMITS } from './limits.ts';
+import { DeclaredSource, SourceName } from './sources.ts';
 import { HttpUrl, isTamperProof, StudioOidc } from './studio-config.ts';
 
 const Host = z.string().min(1);
@@ -227,6 +228,10 @@ export const PlatformConfig = z.strictObject({
       .positive()
       .default(1024 ** 3),
     runsDays: z.number().positive().default(30),
+  }),
+  sources: section({
+    forwardAllow: z.array(z.string().min(1)).default([]),
+    declared: z.record(NamespaceId, z.record(SourceName, DeclaredSource)).default({}),
   }),
   studio: section({ oidc: StudioOidc.nullable().default(null) }),
   auth: section({

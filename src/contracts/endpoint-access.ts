@@ -37,6 +37,7 @@ const governs = (audit: string, object: string): AccessRule => ({
 });
 
 const WEBHOOK = 'webhook:{pluginId}/{event}/{instanceId}';
+const SOURCE = 'source:{name}';
 const ROLE = 'role:{subject}';
 const PLUGIN = 'plugin:{pluginId|id|source|folder}';
 const RUN = 'run:{runId}';
@@ -109,6 +110,22 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'GET /api/v1/webhooks/deliveries/stream': DELIVERIES,
   'POST /api/v1/webhooks/deliveries/replay': { ...edits('delivery.replay', 'deliveries'), hasDryRun: true },
   'POST /api/v1/webhooks/deliveries/:webhookId/replay': edits('delivery.replay', 'delivery:{webhookId}'),
+
+  'GET /api/v1/sources': VIEWER,
+  'GET /api/v1/sources/:name': VIEWER,
+  'POST /api/v1/sources': edits('source.create', SOURCE),
+  'PATCH /api/v1/sources/:name': edits('source.update', SOURCE),
+  'DELETE /api/v1/sources/:name': edits('source.delete', SOURCE),
+  'POST /api/v1/sources/:name/rotate': edits('source.rotate', SOURCE),
+  'POST /api/v1/sources/:name/pause': edits('source.pause', `${SOURCE}/{destination}`),
+  'POST /api/v1/sources/:name/resume': edits('source.resume', `${SOURCE}/{destination}`),
+  'POST /api/v1/sources/:name/replay': edits('source.replay', 'delivery:{webhookId}'),
+  'POST /api/v1/sources/:name/destinations': edits('source.connect', SOURCE),
+  'PATCH /api/v1/sources/:name/destinations/:destination': edits('source.connect', `${SOURCE}/{destination}`),
+  'DELETE /api/v1/sources/:name/destinations/:destination': edits(
+    'source.disconnect',
+    `${SOURCE}/{destination}`,
+  ),
 
   'GET /api/v1/workflows': VIEWER,
   'GET /api/v1/workflows/runs': VIEWER,

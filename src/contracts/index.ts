@@ -41,6 +41,7 @@ export * from './run-actions.ts';
 export * from './run-decisions.ts';
 export * from './run-labels.ts';
 export * from './schedules.ts';
+export * from './sources.ts';
 export * from './state.ts';
 export * from './step-name.ts';
 export * from './storage.ts';
