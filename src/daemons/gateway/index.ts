@@ -20,6 +20,7 @@ import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { nodeStatusRoutes } from './routes/node-status.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
+import { sourceRoutes } from './routes/sources.ts';
 import { studioRoutes } from './routes/studio.ts';
 import { studioOidcRoutes } from './routes/studio-oidc.ts';
 import { studioSessionRoutes } from './routes/studio-session.ts';
@@ -55,6 +56,7 @@ export const gateway = defineDaemon({
     clientRoutes,
     tokenRoutes,
     tracesRoutes,
+    sourceRoutes,
     studioRoutes,
     studioSessionRoutes,
     studioOidcRoutes,

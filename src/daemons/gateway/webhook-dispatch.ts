@@ -1,4 +1,4 @@
-import { HandlerRef } from '../../contracts/index.ts';
+import { HandlerRef, SOURCES_PLUGIN_ID } from '../../contracts/index.ts';
 import { createDeadlines } from '../../kit/time/deadlines.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
@@ -14,6 +14,7 @@ import { LeaderNotice } from './domain/webhooks/dispatch/leader-notice.ts';
 import { OtherGateways } from './domain/webhooks/dispatch/other-gateways.ts';
 import { RequestedAttempts } from './domain/webhooks/dispatch/requested-attempts.ts';
 import type { WebhookDispatcher } from './domain/webhooks/dispatch/webhook-dispatcher.ts';
+import { sourceDispatch } from './source-services.ts';
 import type { WebhookState } from './webhook-state.ts';
 import { withWorkflows } from './workflow-starts.ts';
 
@@ -43,7 +44,16 @@ export function webhookDispatch(
     logger,
   );
   const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
-  const call: CallHandler = async (accepted, target, payload, deliveryId) => {
+  const { sourceCall, fanOut } = sourceDispatch(
+    {
+      ...{ resources, store, plugins, state, observe },
+      enqueue: (delivery, target, payload) => dispatcher.enqueue(delivery, target, payload),
+    },
+    stack,
+  );
+  const call: CallHandler = async (accepted, target, payload, deliveryId, attempt) => {
+    if (accepted.pluginId === SOURCES_PLUGIN_ID)
+      return sourceCall(accepted, target, payload, deliveryId, attempt);
     const handled = await callWithWorkflows(accepted, target, payload, deliveryId);
     if (handled.succeeded) use.noteRun(target.plugin.id);
     return handled;
@@ -66,7 +76,7 @@ export function webhookDispatch(
   // its retries do not delay the shutdown.
   stack.defer(() => ends.close());
   backlog.subscribe(() => dispatcher.runBacklog());
-  return { call, dispatcher, ends, forgetTriggers, requestedAttempts: requested };
+  return { call, dispatcher, ends, forgetTriggers, requestedAttempts: requested, fanOut };
 }
 
 interface DispatcherParts {

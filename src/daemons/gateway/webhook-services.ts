@@ -16,6 +16,7 @@ import { createWebhookVerifier } from './domain/webhooks/verify/verifier.ts';
 import { deliveryCounter } from './metrics.ts';
 import type { OtherProcesses } from './other-processes.ts';
 import { SideCalls } from './side-calls.ts';
+import { sourceServices } from './source-services.ts';
 import { webhookDispatch } from './webhook-dispatch.ts';
 import type { WebhookState } from './webhook-state.ts';
 import { whenWorkflowsLoaded } from './when-workflows-loaded.ts';
@@ -42,7 +43,7 @@ export async function webhookServices(
   refuseUnauthenticatedWebhooks(plugins);
   useDeclaredWebhooks(plugins, state);
   const observe = deliveryCounter(metrics);
-  const { call, dispatcher, ends, forgetTriggers, requestedAttempts } = webhookDispatch(
+  const { call, dispatcher, ends, forgetTriggers, requestedAttempts, fanOut } = webhookDispatch(
     { resources, store, plugins, state, membership, observe },
     stack,
   );
@@ -74,7 +75,9 @@ export async function webhookServices(
     ...{ clock, logger, observe, samples: refusals },
     verifier: createWebhookVerifier(sideCalls.runValidator, clock, logger),
   });
+  const replays = new Replays({ inbox, cache, targets, dispatcher, clock, random });
   return {
+    ...(await sourceServices({ resources, store, state, replays, fanOut })),
     rereadHere,
     reread: async () => {
       await Promise.all([rereadHere(), otherProcesses?.reread()]);
@@ -85,7 +88,7 @@ export async function webhookServices(
     tailedInbox: inbox,
     resign: createResigning(targets, secrets, clock),
     deliveries: new WebhookDeliveries(inbox, clock),
-    replays: new Replays({ inbox, cache, targets, dispatcher, clock, random }),
+    replays,
     samples: new WebhookSamples({ targets, secrets, delivery, clock, random }),
     webhookListing: listing,
     webhookRotations: new WebhookRotations({ inbox, secrets, targets }),

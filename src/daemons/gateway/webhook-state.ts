@@ -12,6 +12,7 @@ import { WebhookTargets } from './domain/webhooks/receive/targets.ts';
 import { createWebhookUrl } from './domain/webhooks/receive/webhook-url.ts';
 import { WebhookSecrets } from './domain/webhooks/verify/secrets.ts';
 import { unrecordedCounter } from './metrics.ts';
+import { openSources } from './source-state.ts';
 
 /**
  * Webhook services that need no plugin code. These services open before the plugins, because plugins can list their
@@ -26,12 +27,14 @@ export async function openWebhookState(
 ) {
   const { config, clock, logger, keys, metrics, address, peers } = resources;
   const { cache } = store;
-  const targets = new WebhookTargets();
+  const seal = createSeal(keys.masterKey, keys.previousMasterKeys);
+  const sources = await openSources(resources, store, feed, seal);
+  const targets = new WebhookTargets([], sources.targets);
   const use = new ServiceUse();
   const backlog = new BacklogSignal();
   const secrets = new WebhookSecrets({
     store: store.secrets,
-    seal: createSeal(keys.masterKey, keys.previousMasterKeys),
+    seal,
     clock,
     logger,
     feed,
@@ -47,5 +50,5 @@ export async function openWebhookState(
   });
   const urlOf = createWebhookUrl(config.gateway.publicUrl, address);
   const listing = new WebhookListing({ targets, secrets, pauses, samples: refusals, urlOf });
-  return { targets, use, backlog, secrets, pauses, services, refusals, urlOf, listing };
+  return { sources, targets, use, backlog, secrets, pauses, services, refusals, urlOf, listing };
 }

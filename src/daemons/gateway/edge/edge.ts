@@ -5,12 +5,15 @@ import { type Http, isDelivery, type JudgeOrigin, originForm } from '../../../ht
 import { answerHalfClosed, pendingResponse } from '../../../kit/process/node-internals.ts';
 import type { WebhookDelivery } from '../domain/webhooks/receive/delivery.ts';
 import { PROXIED_METHODS } from '../proxy/proxied-call.ts';
-import { Deliveries } from './deliveries.ts';
+import { Deliveries, type DeliveriesServices } from './deliveries.ts';
 import { ProxiedCalls, type ProxiedCallsServices } from './proxied-calls.ts';
 import { type EdgeRoute, EdgeRouter } from './router.ts';
 import { Upgrades, type UpgradesServices } from './upgrades.ts';
 
-export interface EdgeServices extends ProxiedCallsServices, UpgradesServices {
+/** Paths of deliveries to sources. The token is for senders that sign nothing. */
+const SOURCE_PATHS = ['/in/:namespaceId/:source', '/in/:namespaceId/:source/:token'];
+
+export interface EdgeServices extends ProxiedCallsServices, UpgradesServices, DeliveriesServices {
   delivery: WebhookDelivery;
   /** CORS check. Null if no origins are allowed. */
   judgeOrigin: JudgeOrigin | null;
@@ -51,6 +54,7 @@ class Edge {
     const match = this.#router.find(request.method!, request.url);
     switch (match?.route.kind) {
       case 'delivery':
+      case 'source':
         this.#deliveries.serve(request, response, match);
         break;
       case 'proxied':
@@ -78,6 +82,7 @@ class Edge {
       this.#router.add(method === 'GET' ? ['GET', 'HEAD'] : [method], { kind: 'native', pattern: path });
     for (const { method, path } of [deliverWebhook, deliverToInstance])
       this.#add([method], { kind: 'delivery', pattern: path });
+    for (const path of SOURCE_PATHS) this.#add(['POST'], { kind: 'source', pattern: path });
     for (const upstream of this.#services.upstreams) {
       for (const prefix of upstream.prefixes) {
         for (const pattern of [prefix || '/', `${prefix}/*`])

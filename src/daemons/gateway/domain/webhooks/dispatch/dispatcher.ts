@@ -275,7 +275,7 @@ export class InboxDispatcher implements WebhookDispatcher {
     const { pauses, targets, services, logger } = this.#deps;
     if (pauses.isPaused(delivery)) return undefined;
     const { pluginId, event } = delivery;
-    const target = targets.find(pluginId, event);
+    const target = targets.of(delivery);
     const name = `${pluginId} ${event}`;
     if (target) this.#reported.delete(name);
     else if (!this.#reported.has(name)) {
