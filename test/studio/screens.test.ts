@@ -12,6 +12,13 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
     await svc('webhooks', 'send', '@acme/orders', 'created', '--data', '{"id":1}');
     const { items } = await svc('webhooks', 'deliveries');
     const run = await svc('workflows', 'run', 'ship', '--input', '{"order":1}');
+    const source = await svc('sources', 'create', 'hooks', '--auth', '{"type":"token"}');
+    await svc('sources', 'connect', 'hooks', '--queue', 'hooks', '--filter', 'body.n > 1');
+    await fetch(source.url, {
+      method: 'POST',
+      body: '{"n":2}',
+      headers: { 'content-type': 'application/json' },
+    });
     paths = [
       '/studio/',
       '/studio/deliveries',
@@ -22,6 +29,8 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
       '/studio/plugins',
       `/studio/plugins/${encodeURIComponent('@acme/orders')}`,
       '/studio/webhooks',
+      '/studio/sources',
+      '/studio/sources?name=hooks',
       '/studio/schedules',
       '/studio/jobs',
       '/studio/hosts',

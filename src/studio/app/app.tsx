@@ -19,6 +19,7 @@ const Run = lazy(() => import('../screens/runs/run.tsx'));
 const Inbox = lazy(() => import('../screens/inbox/inbox.tsx'));
 const Plugins = lazy(() => import('../screens/plugins/plugins.tsx'));
 const Plugin = lazy(() => import('../screens/plugins/plugin.tsx'));
+const Sources = lazy(() => import('../screens/sources/sources.tsx'));
 const Webhooks = lazy(() => import('../screens/webhooks/webhooks.tsx'));
 const Schedules = lazy(() => import('../screens/schedules/schedules.tsx'));
 const Jobs = lazy(() => import('../screens/jobs/jobs.tsx'));
@@ -40,6 +41,7 @@ const SCREENS = {
   '/studio/plugins': Plugins,
   '/studio/plugins/:pluginId': Plugin,
   '/studio/webhooks': Webhooks,
+  '/studio/sources': Sources,
   '/studio/schedules': Schedules,
   '/studio/jobs': Jobs,
   '/studio/hosts': Hosts,
