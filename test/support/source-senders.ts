@@ -16,7 +16,13 @@ export interface Receiver {
   url: string;
   received: Received[];
   /** Answer to the next requests. Default: 200 with "thanks". */
-  answer: (request: Received) => { status: number; headers?: Record<string, string>; body?: string };
+  answer: (request: Received) => Answer | Promise<Answer>;
+}
+
+interface Answer {
+  status: number;
+  headers?: Record<string, string>;
+  body?: string;
 }
 
 /** An HTTP server on loopback that records what it receives, as an app would. */
@@ -28,7 +34,7 @@ export async function startReceiver(): Promise<Receiver> {
     const { method = '', url = '', headers, rawHeaders } = request;
     const received = { method, url, headers, rawHeaders, body: Buffer.concat(chunks) };
     receiver.received.push(received);
-    const { status, headers: sent = {}, body = '' } = receiver.answer(received);
+    const { status, headers: sent = {}, body = '' } = await receiver.answer(received);
     response.writeHead(status, sent).end(body);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
