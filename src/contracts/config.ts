@@ -4,6 +4,7 @@ import { ServiceName } from './common.ts';
 import { HostTarget } from './host-target.ts';
 import { ChosenHostId, type HostId, NamespaceId, PluginId } from './ids.ts';
 import { LIMITS } from './limits.ts';
+import { QueueName, QueueSettingsInput } from './queue-settings.ts';
 import { DeclaredSource, SourceName } from './sources.ts';
 import { HttpUrl, isTamperProof, StudioOidc } from './studio-config.ts';
 
@@ -210,6 +211,7 @@ export const PlatformConfig = z.strictObject({
   workflows: z.array(z.string()).default(['./workflows/*.{yaml,yml}']),
   /** Settings by plugin id, passed to the plugin as `ctx.config`. */
   pluginConfig: z.record(z.string(), z.record(z.string(), z.unknown())).default({}),
+  queues: z.record(QueueName, QueueSettingsInput).default({}),
   execution: Execution,
   tenants: z.record(NamespaceId, Tenant.partial()).default({}),
   adapters: AdaptersConfig.prefault({}),

@@ -9,7 +9,10 @@ export interface AccessRule {
   readonly needs: Role | 'caller' | 'open' | 'service';
   /** Whether the call acts beyond one namespace. The role must then be given for all namespaces. */
   readonly isGlobal?: boolean;
-  /** The scope that allows a client with scopes to call the endpoint. Without it, such clients are refused. */
+  /**
+   * The scope that allows a client with scopes to call the endpoint. Without it, such clients are refused. `{name}` is
+   * replaced by a path parameter.
+   */
   readonly scope?: string;
   /** Action in the audit log. Calls without an action are not recorded. */
   readonly audit?: string;
@@ -29,6 +32,10 @@ const VIEWER: AccessRule = { needs: 'viewer' };
 const EDITOR: AccessRule = { needs: 'editor' };
 const DELIVERIES: AccessRule = { needs: 'viewer', scope: 'deliveries:read' };
 
+const QUEUE_SCOPE = 'queue:{name}';
+const QUEUE_PROGRAM: AccessRule = { needs: 'editor', scope: QUEUE_SCOPE };
+const QUEUE_READER: AccessRule = { needs: 'viewer', scope: QUEUE_SCOPE };
+
 const edits = (audit: string, object: string): AccessRule => ({ needs: 'editor', audit, object });
 const administers = (audit: string, object: string): AccessRule => ({ needs: 'admin', audit, object });
 const governs = (audit: string, object: string): AccessRule => ({
@@ -38,6 +45,8 @@ const governs = (audit: string, object: string): AccessRule => ({
 
 const WEBHOOK = 'webhook:{pluginId}/{event}/{instanceId}';
 const SOURCE = 'source:{name}';
+const QUEUE = 'queue:{name}';
+const QUEUE_ITEM = 'queue:{name}/{id}';
 const ROLE = 'role:{subject}';
 const PLUGIN = 'plugin:{pluginId|id|source|folder}';
 const RUN = 'run:{runId}';
@@ -126,6 +135,21 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
     'source.disconnect',
     `${SOURCE}/{destination}`,
   ),
+
+  'GET /api/v1/queues': VIEWER,
+  'GET /api/v1/queues/:name': QUEUE_READER,
+  'PUT /api/v1/queues/:name/settings': administers('queue.configure', QUEUE),
+  'POST /api/v1/queues/:name/lease': QUEUE_PROGRAM,
+  'POST /api/v1/queues/:name/ack': QUEUE_PROGRAM,
+  'POST /api/v1/queues/:name/nack': QUEUE_PROGRAM,
+  'POST /api/v1/queues/:name/extend': QUEUE_PROGRAM,
+  'POST /api/v1/queues/:name/items': QUEUE_PROGRAM,
+  'GET /api/v1/queues/:name/items': QUEUE_READER,
+  'GET /api/v1/queues/:name/items/:id': QUEUE_READER,
+  'POST /api/v1/queues/:name/items/:id/retry': edits('queue.retry', QUEUE_ITEM),
+  'POST /api/v1/queues/:name/retry-dead': { ...edits('queue.retry', QUEUE), hasDryRun: true },
+  'DELETE /api/v1/queues/:name/items/:id': edits('queue.delete', QUEUE_ITEM),
+  'DELETE /api/v1/queues/:name/items': administers('queue.purge', QUEUE),
 
   'GET /api/v1/workflows': VIEWER,
   'GET /api/v1/workflows/runs': VIEWER,

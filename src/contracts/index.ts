@@ -35,6 +35,8 @@ export * from './plugin-description.ts';
 export * from './plugin-manifest.ts';
 export * from './plugin-services.ts';
 export * from './provider-ids.ts';
+export * from './queue-settings.ts';
+export * from './queues.ts';
 export * from './role.ts';
 export * from './routes.ts';
 export * from './run-actions.ts';

@@ -4,6 +4,7 @@ import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { EventName, type PluginId } from './ids.ts';
 import { PROVIDER_IDS } from './provider-ids.ts';
+import { QueueName } from './queue-settings.ts';
 import { BodyFormat, MediaType } from './webhook-answers.ts';
 import { IpAllow, WebhookAuthConfig } from './webhook-auth.ts';
 import { WebhookRetry } from './webhook-declaration.ts';
@@ -48,7 +49,7 @@ const ForwardUrl = z
 const target = {
   forward: ForwardUrl.optional().describe('URL that receives the original request'),
   workflow: z.string().min(1).max(256).optional().describe('Id of the workflow to run'),
-  queue: z.string().regex(NAME, NAME_RULE).optional().describe('Queue that keeps deliveries for programs'),
+  queue: QueueName.optional().describe('Queue that keeps deliveries for programs'),
   command: z
     .string()
     .max(343)

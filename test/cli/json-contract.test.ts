@@ -162,6 +162,7 @@ test('with no service running, each command still prints one envelope and exits'
     run: `run_${NOBODY}`,
     schedule: 'hold:0',
     job: `job_${NOBODY}`,
+    lease: 'none',
     jti: NOBODY,
     token: 'x.y.z',
     client: 'client_1',

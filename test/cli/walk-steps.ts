@@ -9,6 +9,7 @@ export interface Made {
   run: string;
   schedule: string;
   job: string;
+  lease: string;
   jti: string;
   token: string;
   client: string;
@@ -93,6 +94,32 @@ export const STEPS: Record<string, Step[]> = {
   'traces show': [
     { args: ({ trace }) => ['traces', 'show', trace] },
     fails(1, 'traces', 'show', 'nothing-of-the-kind'),
+  ],
+  'queues put': [step('queues', 'put', 'orders', '{"n":1}', '--id', 'one')],
+  'queues list': [step('queues', 'list')],
+  'queues show': [
+    step('queues', 'show', 'orders'),
+    step('queues', 'show', 'orders', 'one'),
+    fails(1, 'queues', 'show', 'nothing'),
+  ],
+  'queues lease': [
+    {
+      args: () => ['queues', 'lease', 'orders'],
+      take: ({ items }) => ({ lease: items[0].leaseId }),
+    },
+  ],
+  'queues nack': [{ args: ({ lease }) => ['queues', 'nack', 'orders', lease, '--delay-ms', '0'] }],
+  'queues ack': [{ args: ({ lease }) => ['queues', 'ack', 'orders', lease], code: 1 }],
+  'queues dead': [step('queues', 'dead', 'orders')],
+  'queues retry': [
+    step('queues', 'retry', 'orders', '--dead'),
+    step('queues', 'retry', 'orders', '--dead', '--dry-run'),
+    fails(1, 'queues', 'retry', 'orders', 'one'),
+    fails(2, 'queues', 'retry', 'orders'),
+  ],
+  'queues purge': [
+    fails(3, 'queues', 'purge', 'orders', 'waiting'),
+    step('queues', 'purge', 'orders', 'waiting', '--yes'),
   ],
   'workflows list': [step('workflows', 'list')],
   'workflows run': [

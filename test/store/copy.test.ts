@@ -126,7 +126,15 @@ async function fillGateway(folder: string, shared: boolean): Promise<GatewayStor
     const item = { ...QUEUE, id, deliveryId: null, headers: '[]', body, orderKey: 'k', receivedAt: 5 };
     await store.queues.put(item);
   }
-  const lease = { ...QUEUE, maxAttempts: 3, concurrency: null, max: 1, leaseMs: 1e9, token: 't' };
+  const lease = {
+    ...QUEUE,
+    maxAttempts: 3,
+    concurrency: null,
+    max: 1,
+    maxBytes: 1,
+    leaseMs: 1e9,
+    token: 't',
+  };
   await store.queues.lease(lease);
   await store.queues.configure(QUEUE, '{}');
   const rotation = { sealed: 'sealed', now: 1, graceEndsAt: LATER, namespaceInUrl: true };

@@ -19,6 +19,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
       body: '{"n":2}',
       headers: { 'content-type': 'application/json' },
     });
+    await svc('queues', 'put', 'mail', '{"to":"ada"}', '--id', 'first');
     paths = [
       '/studio/',
       '/studio/deliveries',
@@ -31,6 +32,9 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
       '/studio/webhooks',
       '/studio/sources',
       '/studio/sources?name=hooks',
+      '/studio/queues',
+      '/studio/queues/mail',
+      '/studio/queues/mail/first',
       '/studio/schedules',
       '/studio/jobs',
       '/studio/hosts',

@@ -171,6 +171,16 @@ const workflow: Descriptions = {
   httpAllow: 'Private hosts that `http` steps may call, such as "10.0.0.5" or "intranet:8080".',
 };
 
+const queues: Descriptions = {
+  '': 'Settings by queue, for all namespaces. They win over those set by API.',
+  '*.maxAttempts': 'Leases after which a failed item becomes dead. Default: 10.',
+  '*.concurrency': 'Maximum number of leased items; null: no limit (default).',
+  '*.leaseMs': 'Duration of a lease for which the program names none. Default: 30 s.',
+  '*.maxLeaseMs': 'Longest lease. Default: 1 h.',
+  '*.order':
+    'One item at a time and in order: of each order "key" (default), of the whole "queue", or "none".',
+};
+
 const retention: Descriptions = {
   '': 'How long records are kept.',
   logsDays: 'Days for log records.',
@@ -222,6 +232,7 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
   plugins: "Folders of the project's plugins (globs).",
   workflows: 'Workflow definition files (globs).',
   pluginConfig: 'Settings by plugin id, passed to the plugin as `ctx.config`.',
+  ...under('queues', queues),
   ...under('execution', execution),
   tenants: 'Limits by namespace; null: no limit.',
   'tenants.*.requestsPerMinute':

@@ -20,6 +20,7 @@ import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { nodeStatusRoutes } from './routes/node-status.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
+import { queueRoutes } from './routes/queues.ts';
 import { sourceRoutes } from './routes/sources.ts';
 import { studioRoutes } from './routes/studio.ts';
 import { studioOidcRoutes } from './routes/studio-oidc.ts';
@@ -63,6 +64,7 @@ export const gateway = defineDaemon({
     webhookAdminRoutes,
     webhookDeliveriesRoutes,
     webhookStreamRoutes,
+    queueRoutes,
     docsRoutes,
     nodeStatusRoutes,
     nativeMethodRoutes,

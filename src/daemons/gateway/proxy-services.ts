@@ -3,7 +3,7 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 import { version } from '../../kit/files/paths.ts';
 import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { Resources } from '../define-daemon.ts';
-import { nativeRule } from './domain/access/access-rules.ts';
+import { nativeCallRule } from './domain/access/access-rules.ts';
 import { requireAccess } from './domain/access/require-access.ts';
 import { actingNamespace } from './domain/identity/acting-namespace.ts';
 import type { Principal } from './domain/identity/authenticator.ts';
@@ -90,7 +90,8 @@ function limited(
     const acting = actingNamespace(request.headers, caller, admins);
     const { method, id: requestId, traceId, routeOptions } = request;
     const route = routeOptions.url ?? '';
-    requireAccess(acting, nativeRule(method, route), { method, route, requestId, traceId }, logger);
+    const rule = nativeCallRule(method, route, request.params);
+    requireAccess(acting, rule, { method, route, requestId, traceId }, logger);
     return acting;
   };
 }

@@ -28,6 +28,7 @@ import { NodeMembers } from './node-members.ts';
 import { OtherProcesses } from './other-processes.ts';
 import { startingUpstreams } from './proxy/upstreams.ts';
 import { proxyServices } from './proxy-services.ts';
+import { queueServices } from './queue-services.ts';
 import { remoteExecution } from './remote-execution.ts';
 import { lockStore } from './store-lock.ts';
 import { traceServices } from './trace-services.ts';
@@ -65,9 +66,10 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     (opened) => opened.close(),
   );
   const otherProcesses = shareMetrics(resources, membership);
+  const queues = await queueServices(resources, { store, feed }, stack);
   const webhooks = await webhookServices(
     resources,
-    { store, membership, plugins, shared, state, otherProcesses },
+    { store, queues: queues.queues, membership, plugins, shared, state, otherProcesses },
     stack,
   );
   createPoolMetrics(metrics, store.monitor);
@@ -88,6 +90,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...identity,
     ...proxyServices(resources, { identity, routes }, stack),
     ...webhooks,
+    ...queues,
     ...traceServices(resources, store),
     ...remote,
     plugins,

@@ -7,6 +7,7 @@ import type { Resources } from '../define-daemon.ts';
 import { OutgoingClient } from '../outgoing/outgoing-client.ts';
 import { commandCall, requireCommand } from '../plugin-runtime/commands.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import type { Queues } from './domain/queues/queues.ts';
 import { SourceAdmin } from './domain/sources/admin/source-admin.ts';
 import { SourceReplays } from './domain/sources/admin/source-replays.ts';
 import { SourceSecrets } from './domain/sources/admin/source-secrets.ts';
@@ -31,13 +32,14 @@ const START_TIMEOUT_MS = seconds(10);
 export interface SourceDispatchDeps extends Pick<FanOutDeps, 'enqueue' | 'observe'> {
   resources: Resources;
   store: GatewayStore;
+  queues: Pick<Queues, 'put'>;
   plugins: PluginRuntime;
   state: WebhookState;
 }
 
 /** Builds the services that run deliveries to sources and destinations. */
 export function sourceDispatch(
-  { resources, store, plugins, state, enqueue, observe }: SourceDispatchDeps,
+  { resources, store, queues, plugins, state, enqueue, observe }: SourceDispatchDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, logger } = resources;
@@ -54,7 +56,7 @@ export function sourceDispatch(
       forward: forwardTo(client, clock),
       workflow: startWorkflow(workflowStarts(resources)),
       command: runCommand(commandRuns(plugins)),
-      queue: putInQueue((item) => store.queues.put(item)),
+      queue: putInQueue((item) => queues.put(item)),
     },
   });
   return { sourceCall: calls.call, fanOut };

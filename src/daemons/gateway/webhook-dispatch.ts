@@ -4,6 +4,7 @@ import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import type { Queues } from './domain/queues/queues.ts';
 import { Attempts } from './domain/webhooks/dispatch/attempts.ts';
 import { DeliveryEnds } from './domain/webhooks/dispatch/delivery-ends.ts';
 import { InboxDispatcher, type WebhookDispatcherDeps } from './domain/webhooks/dispatch/dispatcher.ts';
@@ -21,6 +22,7 @@ import { withWorkflows } from './workflow-starts.ts';
 export interface WebhookDispatchDeps {
   resources: Resources;
   store: GatewayStore;
+  queues: Queues;
   plugins: PluginRuntime;
   state: WebhookState;
   membership: Membership;
@@ -30,7 +32,7 @@ export interface WebhookDispatchDeps {
 
 /** Builds the dispatcher, which runs the handlers of accepted deliveries. */
 export function webhookDispatch(
-  { resources, store, plugins, state, membership, observe }: WebhookDispatchDeps,
+  { resources, store, queues, plugins, state, membership, observe }: WebhookDispatchDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger } = resources;
@@ -46,7 +48,7 @@ export function webhookDispatch(
   const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
   const { sourceCall, fanOut } = sourceDispatch(
     {
-      ...{ resources, store, plugins, state, observe },
+      ...{ resources, store, queues, plugins, state, observe },
       enqueue: (delivery, target, payload) => dispatcher.enqueue(delivery, target, payload),
     },
     stack,

@@ -4,6 +4,7 @@ import type { Resources } from '../define-daemon.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { followPlugins, type SharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
+import type { Queues } from './domain/queues/queues.ts';
 import { WebhookAdmin } from './domain/webhooks/admin/admin.ts';
 import { WebhookDeliveries } from './domain/webhooks/admin/deliveries.ts';
 import { Replays } from './domain/webhooks/admin/replays.ts';
@@ -23,6 +24,7 @@ import { whenWorkflowsLoaded } from './when-workflows-loaded.ts';
 
 export interface WebhookServicesDeps {
   store: GatewayStore;
+  queues: Queues;
   membership: Membership;
   plugins: PluginRuntime;
   /** Undefined with SQLite. */
@@ -34,7 +36,7 @@ export interface WebhookServicesDeps {
 /** Builds the services for webhooks. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(
   resources: Resources,
-  { store, membership, plugins, shared, state, otherProcesses }: WebhookServicesDeps,
+  { store, queues, membership, plugins, shared, state, otherProcesses }: WebhookServicesDeps,
   stack: AsyncDisposableStack,
 ) {
   const { clock, random, logger, metrics, createLimiter } = resources;
@@ -44,7 +46,7 @@ export async function webhookServices(
   useDeclaredWebhooks(plugins, state);
   const observe = deliveryCounter(metrics);
   const { call, dispatcher, ends, forgetTriggers, requestedAttempts, fanOut } = webhookDispatch(
-    { resources, store, plugins, state, membership, observe },
+    { resources, store, queues, plugins, state, membership, observe },
     stack,
   );
   const sideCalls = new SideCalls(plugins, random);

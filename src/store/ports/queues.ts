@@ -69,6 +69,8 @@ export interface QueueLimits {
 
 export interface LeaseRequest extends QueueKey, QueueLimits {
   max: number;
+  /** The last item is the one with which the bodies reach this size. */
+  maxBytes: number;
   leaseMs: number;
   /** Random text of the lease ids. Must differ for each request. */
   token: string;
@@ -151,6 +153,8 @@ export interface QueueStore {
   list(key: QueueKey, filter: QueueItemFilter): Promise<QueueItemPage>;
   find(key: QueueKey, id: string): Promise<(QueueItemRecord & Partial<QueueItemContent>) | undefined>;
 
+  /** Returns the time at which the newest dead item ended, or 0. */
+  lastDeadAt(key: QueueKey): Promise<number>;
   /** Makes dead items wait again, with no attempts made. Returns the ids of the changed items. */
   retry(key: QueueKey, ids: readonly string[]): Promise<string[]>;
   /** Deletes items that are not leased. Returns the ids of the deleted items. */

@@ -36,9 +36,10 @@ const FIRST = { items: [], cursor: undefined, error: undefined, isLoading: true 
 export function usePages<Name extends ListName>(
   name: Name,
   query: NonNullable<Input<Name>['query']>,
+  params?: Record<string, string>,
 ): Pages<ItemOf<Name>> {
   type Item = ItemOf<Name>;
-  const key = JSON.stringify(query);
+  const key = JSON.stringify([query, params]);
   const [state, setState] = useState<State<Item>>(FIRST);
   const [round, setRound] = useState(0);
   const loading = useRef<AbortController | null>(null);
@@ -50,7 +51,9 @@ export function usePages<Name extends ListName>(
     const changes: Array<Change<Item>> = [];
     pending.current.add(changes);
     try {
-      const page = await call(name, { query: { ...query, cursor } } as unknown as Input<Name>, { signal });
+      const page = await call(name, { params, query: { ...query, cursor } } as unknown as Input<Name>, {
+        signal,
+      });
       const repeat: Change<Item> = (items) => changes.reduce((all, change) => change(all), items);
       return { ...page, repeat };
     } finally {

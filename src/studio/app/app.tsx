@@ -21,6 +21,9 @@ const Plugins = lazy(() => import('../screens/plugins/plugins.tsx'));
 const Plugin = lazy(() => import('../screens/plugins/plugin.tsx'));
 const Sources = lazy(() => import('../screens/sources/sources.tsx'));
 const Webhooks = lazy(() => import('../screens/webhooks/webhooks.tsx'));
+const Queues = lazy(() => import('../screens/queues/queues.tsx'));
+const Queue = lazy(() => import('../screens/queues/queue.tsx'));
+const QueueItem = lazy(() => import('../screens/queues/queue-item.tsx'));
 const Schedules = lazy(() => import('../screens/schedules/schedules.tsx'));
 const Jobs = lazy(() => import('../screens/jobs/jobs.tsx'));
 const Hosts = lazy(() => import('../screens/hosts/hosts.tsx'));
@@ -42,6 +45,9 @@ const SCREENS = {
   '/studio/plugins/:pluginId': Plugin,
   '/studio/webhooks': Webhooks,
   '/studio/sources': Sources,
+  '/studio/queues': Queues,
+  '/studio/queues/:queue': Queue,
+  '/studio/queues/:queue/:id': QueueItem,
   '/studio/schedules': Schedules,
   '/studio/jobs': Jobs,
   '/studio/hosts': Hosts,

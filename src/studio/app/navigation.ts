@@ -22,6 +22,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
       { path: '/studio/plugins', label: 'Plugins' },
       { path: '/studio/webhooks', label: 'Webhooks' },
       { path: '/studio/sources', label: 'Sources' },
+      { path: '/studio/queues', label: 'Queues' },
       { path: '/studio/schedules', label: 'Schedules' },
       { path: '/studio/jobs', label: 'Jobs' },
     ],

@@ -6,6 +6,7 @@ import {
   disconnectSource,
   getDelivery,
   getSource,
+  leaseItems,
   listDeliveries,
   listSources,
   pauseSource,
@@ -349,10 +350,14 @@ describeOnStores('a source', (storeConfig) => {
     await gateway.call(connectSource, { params: params('gh'), body: { queue: 'jobs' } });
     const { body } = await sendAsGitHub(url, secret, { n: 1 }, 'd-1');
     await expect.poll(async () => (await deliveriesOf(gateway, 'queue'))[0]?.status).toBe('succeeded');
-    const { queues } = (gateway as unknown as { services: { store: { queues: AnyQueues } } }).services.store;
-    const { items } = await queues.list({ namespaceId: 'default', queue: 'jobs' }, { limit: 10 });
-    expect(items).toMatchObject([{ bodyBytes: 7, status: 'waiting' }]);
-    expect(body.status).toBe('accepted');
+    const lease = { params: { name: 'jobs' }, body: { max: 5 } };
+    const { items } = await gateway.call(leaseItems, lease);
+    const [child] = await deliveriesOf(gateway, 'queue');
+    expect(items).toMatchObject([{ deliveryId: child!.webhookId, attempt: 1, body: { n: 1 } }]);
+    const { headers } = items[0]!;
+    expect(JSON.stringify(headers)).toContain('x-github-delivery');
+    expect(JSON.stringify(headers)).not.toContain('sha256=');
+    expect(child!.replayOf).toBe(body.webhookId);
   });
 
   test('the config declares sources, which the API does not change', async () => {
@@ -378,7 +383,3 @@ describeOnStores('a source', (storeConfig) => {
     await expect(githubSource(gateway)).rejects.toMatchObject({ code: 'CONFLICT' });
   });
 });
-
-interface AnyQueues {
-  list(key: unknown, filter: unknown): Promise<{ items: unknown[] }>;
-}

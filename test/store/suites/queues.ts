@@ -28,7 +28,15 @@ function newItem(id: string, more: Partial<NewQueueItem> = {}): NewQueueItem {
 }
 
 function request(more: Partial<LeaseRequest> = {}): LeaseRequest {
-  return { ...KEY, ...LIMITS, max: 100, leaseMs: seconds(30), token: `token${leases++}`, ...more };
+  return {
+    ...KEY,
+    ...LIMITS,
+    max: 100,
+    maxBytes: 1e6,
+    leaseMs: seconds(30),
+    token: `token${leases++}`,
+    ...more,
+  };
 }
 
 /** @spec docs/queues.md */
@@ -67,6 +75,13 @@ export function describeQueues(name: string, open: OpenDriver<QueueStore>): void
       expect(await again.find(KEY, 'one')).not.toHaveProperty('body');
     });
 
+    test('a lease call ends with the item that reaches its number of bytes', async () => {
+      const { port } = await openFresh(open);
+      for (const id of ['a', 'b', 'c', 'd']) await port.put(newItem(id, { body: Buffer.alloc(10) }));
+      expect(idsOf(await port.lease(request({ maxBytes: 20 })))).toEqual(['a', 'b']);
+      expect(idsOf(await port.lease(request({ maxBytes: 1 })))).toEqual(['c']);
+    });
+
     test('a lease of another queue or namespace is lost', async () => {
       const { port } = await openFresh(open);
       await port.put(newItem('one'));
@@ -98,6 +113,7 @@ export function describeQueues(name: string, open: OpenDriver<QueueStore>): void
       const { items } = await port.list(KEY, { status: 'dead', limit: 10 });
       expect(items).toMatchObject([{ id: 'one', attempt: 2, lastError: EXPIRED, endedAt: clock.now() }]);
       expect(await port.count(KEY)).toMatchObject({ waiting: 0, leased: 0, dead: 1, oldestReceivedAt: null });
+      expect(await port.lastDeadAt(KEY)).toBe(clock.now());
       expect(await port.retry(KEY, ['one', 'two'])).toEqual(['one']);
       expect(await port.lease(request(limits))).toMatchObject([{ id: 'one', attempt: 1 }]);
     });
@@ -273,7 +289,7 @@ async function follow(
       case 'lease': {
         const { max, leaseMs } = call;
         const token = `token${leases++}`;
-        const items = await port.lease({ ...key, ...limits, max, leaseMs, token });
+        const items = await port.lease({ ...key, ...limits, max, maxBytes: 1e6, leaseMs, token });
         const expected = model.lease(max, leaseMs, token, now).map((item) => ({
           ...{ id: item.id, attempt: item.attempt, orderKey: item.orderKey, leasedUntil: item.dueAt },
         }));

@@ -18,6 +18,14 @@ export function nativeRule(method: string, pattern: string | undefined): AccessR
   return ENDPOINT_ACCESS[`${name} ${pattern}`] ?? undeclaredAccess(method, false);
 }
 
+/** Returns the rule of a call to the gateway. Path parameters are part of some scopes, as in `queue:{name}`. */
+export function nativeCallRule(method: string, pattern: string | undefined, params: unknown): AccessRule {
+  const rule = nativeRule(method, pattern);
+  if (!rule.scope?.includes('{')) return rule;
+  const values = params as Readonly<Record<string, string | undefined>>;
+  return { ...rule, scope: rule.scope.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '') };
+}
+
 /** Finds the rules of proxied calls. Services find their routes in the same way. */
 export class AccessRules {
   readonly #endpoints = findMyWay({ ...ROUTER_OPTIONS, querystringParser: () => NO_QUERY });

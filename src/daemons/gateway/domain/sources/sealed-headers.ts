@@ -1,4 +1,5 @@
 import type { Seal } from '../../../../kit/security/keys.ts';
+import { MASK } from '../webhooks/receive/request-head.ts';
 import { URL_TOKEN_HEADER } from './source-targets.ts';
 
 /** Pseudo-header of a record that contains the sealed original headers. No list of headers shows it. */
@@ -33,7 +34,7 @@ export class SealedHeaders {
     const pairs = JSON.parse(recorded) as Pairs;
     const sealed = pairs.find(([name]) => name === SEALED)?.[1];
     if (sealed !== undefined) return JSON.parse(this.#seal.open(sealed, contextOf(key))) as Pairs;
-    return pairs.filter(([name, value]) => !name.startsWith(':') && value !== '[masked]');
+    return pairs.filter(([name, value]) => !name.startsWith(':') && value !== MASK);
   }
 }
 

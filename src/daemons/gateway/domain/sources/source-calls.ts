@@ -69,7 +69,7 @@ export class SourceCalls {
     const handOver: HandOver = {
       ...{ delivery, settings, mayBePrivate, attempt, value, isTransformed },
       timeoutMs: effectiveSettings(settings).timeoutMs,
-      headers: sealedHeaders.read(delivery.headers, [source.namespaceId, source.name]),
+      originalHeaders: () => sealedHeaders.read(delivery.headers, [source.namespaceId, source.name]),
       body: isTransformed ? Buffer.from(JSON.stringify(value)) : (delivery.body ?? Buffer.alloc(0)),
     };
     return destinations[kindOf(settings)](handOver);

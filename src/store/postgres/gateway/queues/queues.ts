@@ -73,8 +73,8 @@ export class PostgresQueues implements QueueStore {
   async lease(request: LeaseRequest): Promise<LeasedItem[]> {
     const queueId = await this.#puts.idOf(request);
     if (queueId === undefined) return [];
-    const { max, leaseMs, token, maxAttempts, concurrency } = request;
-    const values = { queueId, max, leaseMs, token, maxAttempts, concurrency, error: EXPIRED };
+    const { max, maxBytes, leaseMs, token, maxAttempts, concurrency } = request;
+    const values = { queueId, max, maxBytes, leaseMs, token, maxAttempts, concurrency, error: EXPIRED };
     const rows = await this.#write<LeasedRow>(LEASE, values, 'lease queue items');
     return rows
       .sort((a, b) => a.item - b.item)
@@ -154,6 +154,14 @@ export class PostgresQueues implements QueueStore {
     if (!row) return undefined;
     const { headers, body } = row;
     return headers === null ? recordOf(key, row) : { ...recordOf(key, row), headers, body };
+  }
+
+  async lastDeadAt(key: QueueKey): Promise<number> {
+    const queueId = (await this.#puts.idOf(key)) ?? null;
+    const text = `select coalesce(max(due_at), 0) as last from svc.queue_item
+      where queue_id = :queueId and state = ${QUEUE_STATE.dead}`;
+    const [row] = await this.#read<{ last: number }>(text, { queueId });
+    return row!.last;
   }
 
   async retry(key: QueueKey, ids: readonly string[]): Promise<string[]> {
@@ -246,7 +254,7 @@ function namesOf(keys: readonly QueueKey[]): object {
 }
 
 const LEASE = `select * from svc.lease_queue_items(
-  :queueId, :max, :leaseMs, :token, :maxAttempts, :concurrency, :error, :now)`;
+  :queueId, :max, :maxBytes, :leaseMs, :token, :maxAttempts, :concurrency, :error, :now)`;
 const SETTLE = `select * from svc.settle_queue_leases(
   :queueId, :positions::bigint[], :tokens::text[], :kind, :ms, :error, :maxAttempts, :now)`;
 const LIST = `select ${COLUMNS} from svc.queue_item

@@ -127,7 +127,7 @@ const EXPIRE = `
  */
 const LEASE = `
   create function svc.lease_queue_items(
-    queue bigint, most bigint, lease_ms bigint, lease_token text, max_attempts integer, max_leased integer, error text,
+    queue bigint, most bigint, most_bytes bigint, lease_ms bigint, lease_token text, max_attempts integer, max_leased integer, error text,
     now_given bigint
   ) returns table (
     item bigint, item_id text, delivery text, key text, attempts integer, received bigint, until bigint, header_text text,
@@ -152,11 +152,13 @@ const LEASE = `
     end if;
     return query
       with picked as materialized (
-        select position from svc.queue_item where queue_id = queue and state = 0
+        select position, body_bytes from svc.queue_item where queue_id = queue and state = 0
         order by due_at, position limit greatest(most, 0) for update skip locked
+      ), fitting as (
+        select position, sum(body_bytes) over (order by position) - body_bytes as bytes_before from picked
       )
       update svc.queue_item i set state = 3, due_at = now_ms + lease_ms, attempt = i.attempt + 1, token = lease_token
-      from picked where i.position = picked.position
+      from fitting where i.position = fitting.position and fitting.bytes_before < most_bytes
       returning i.position, i.id, i.delivery_id, i.order_key, i.attempt, i.received_at, i.due_at, i.headers, i.body;
   end $$;`;
 

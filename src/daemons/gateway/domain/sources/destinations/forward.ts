@@ -42,7 +42,8 @@ export function forwardTo(client: Pick<OutgoingClient, 'send'>, clock: Clock): H
 }
 
 /** Returns the headers to send, as a flat list, so that repeated headers stay repeated. */
-function forwardedHeaders({ headers, delivery, attempt, isTransformed }: HandOver): string[] {
+function forwardedHeaders({ originalHeaders, delivery, attempt, isTransformed }: HandOver): string[] {
+  const headers = originalHeaders();
   const dropped = new Set(DROPPED);
   for (const [name, value] of headers) {
     if (name.toLowerCase() === 'connection')
