@@ -6,6 +6,7 @@ import {
   disconnectSource,
   getDelivery,
   getSource,
+  grantRole,
   leaseItems,
   listDeliveries,
   listSources,
@@ -358,6 +359,32 @@ describeOnStores('a source', (storeConfig) => {
     expect(JSON.stringify(headers)).toContain('x-github-delivery');
     expect(JSON.stringify(headers)).not.toContain('sha256=');
     expect(child!.replayOf).toBe(body.webhookId);
+  });
+
+  test('a viewer reads sources and changes none', async () => {
+    const gateway = await start();
+    await githubSource(gateway);
+    const role = { subject: 'host:member', role: 'viewer' } as const;
+    await gateway.call(grantRole, { body: { ...role, namespaceId: 'default' as never } });
+    const { items } = await gateway.call(listSources, {}, MEMBER_TOKEN);
+    expect(items.map(({ name }) => name)).toEqual(['gh']);
+    await gateway.call(getSource, { params: params('gh') }, MEMBER_TOKEN);
+    const destination = { ...params('gh'), destination: 'a' };
+    const webhookId = '0198b2de-7c4e-7d5a-b0d2-5b0f5a0e8f11';
+    const source = { name: 'b' as SourceName, provider: 'github' } as const;
+    const calls = [
+      () => gateway.call(createSource, { body: source }, MEMBER_TOKEN),
+      () => gateway.call(updateSource, { params: params('gh'), body: {} }, MEMBER_TOKEN),
+      () => gateway.call(rotateSource, { params: params('gh'), body: {} }, MEMBER_TOKEN),
+      () => gateway.call(connectSource, { params: params('gh'), body: { queue: 'q' } }, MEMBER_TOKEN),
+      () => gateway.call(updateDestination, { params: destination, body: {} }, MEMBER_TOKEN),
+      () => gateway.call(disconnectSource, { params: destination }, MEMBER_TOKEN),
+      () => gateway.call(pauseSource, { params: params('gh'), body: {} }, MEMBER_TOKEN),
+      () => gateway.call(resumeSource, { params: params('gh'), body: {} }, MEMBER_TOKEN),
+      () => gateway.call(replaySource, { params: params('gh'), body: { webhookId } }, MEMBER_TOKEN),
+      () => gateway.call(deleteSource, { params: params('gh') }, MEMBER_TOKEN),
+    ];
+    for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'FORBIDDEN' });
   });
 
   test('the config declares sources, which the API does not change', async () => {
