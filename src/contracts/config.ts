@@ -5,7 +5,7 @@ import { HostTarget } from './host-target.ts';
 import { ChosenHostId, type HostId, NamespaceId, PluginId } from './ids.ts';
 import { LIMITS } from './limits.ts';
 import { QueueName, QueueSettingsInput } from './queue-settings.ts';
-import { DeclaredSource, SourceName } from './sources.ts';
+import { DeclaredSource, SourceName } from './source-config.ts';
 import { HttpUrl, isTamperProof, StudioOidc } from './studio-config.ts';
 
 const Host = z.string().min(1);

@@ -60,6 +60,7 @@ export * from './webhook-declaration.ts';
 export * from './webhook-deliveries.ts';
 export * from './webhook-delivery.ts';
 export * from './webhook-handshake.ts';
+export * from './webhook-retry.ts';
 export * from './whoami.ts';
 export * from './workflow-code.ts';
 export * from './workflow-context.ts';

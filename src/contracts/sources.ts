@@ -1,30 +1,34 @@
 import { z } from 'zod';
-import { SecretRef } from './adapters.ts';
 import { page } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { EventName, type PluginId } from './ids.ts';
-import { PROVIDER_IDS } from './provider-ids.ts';
-import { QueueName } from './queue-settings.ts';
-import { BodyFormat, MediaType } from './webhook-answers.ts';
+import type { PluginId } from './ids.ts';
+import {
+  DestinationName,
+  destinationSettings,
+  destinationTarget,
+  ONE_SENDER,
+  ONE_TARGET,
+  SourceName,
+  sourceProvider,
+  sourceSettings,
+  targetCount,
+} from './source-config.ts';
 import { IpAllow, WebhookAuthConfig } from './webhook-auth.ts';
-import { WebhookRetry } from './webhook-declaration.ts';
+import { WebhookRetry } from './webhook-retry.ts';
+
+export {
+  DeclaredDestination,
+  DeclaredSource,
+  DestinationName,
+  DestinationSettings,
+  MAX_DESTINATIONS,
+  SourceName,
+  TARGET_KINDS,
+  type TargetKind,
+} from './source-config.ts';
 
 /** Plugin id under which the deliveries of sources are recorded. No plugin may have this id. */
 export const SOURCES_PLUGIN_ID = 'sources' as PluginId;
-
-export const MAX_DESTINATIONS = 50;
-const TOO_MANY = `must have at most ${MAX_DESTINATIONS} destinations`;
-const MAX_EXPRESSION_CHARS = 4096;
-
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-const NAME_RULE = 'must start with a letter or digit and contain at most 64 letters, digits and . _ -';
-
-/** Name of a source. Recorded deliveries have this name as their event. */
-export const SourceName = z.string().regex(NAME, NAME_RULE).pipe(EventName);
-export type SourceName = z.infer<typeof SourceName>;
-
-/** Name of a destination within its source. */
-export const DestinationName = z.string().regex(NAME, NAME_RULE);
 
 /** An unguessable token in the URL, for senders that sign nothing. */
 const TokenAuth = z.strictObject({ type: z.literal('token'), ipAllow: IpAllow.optional() });
@@ -35,96 +39,13 @@ export const SourceAuth = z
   .refine((auth) => auth.type !== 'custom', 'a source has no plugin, so it cannot have a custom validator');
 export type SourceAuth = z.infer<typeof SourceAuth>;
 
-const Expression = z.string().min(1).max(MAX_EXPRESSION_CHARS);
-
-const ForwardUrl = z
-  .url({ protocol: /^https?$/ })
-  .max(2048)
-  .refine((url) => {
-    const { username, password } = new URL(url);
-    return username === '' && password === '';
-  }, 'must not contain a user or password');
-
-/** Place to which a destination hands deliveries over. Exactly one field is set. */
-const target = {
-  forward: ForwardUrl.optional().describe('URL that receives the original request'),
-  workflow: z.string().min(1).max(256).optional().describe('Id of the workflow to run'),
-  queue: QueueName.optional().describe('Queue that keeps deliveries for programs'),
-  command: z
-    .string()
-    .max(343)
-    .regex(/^(?:@[^/]+\/)?[^/@]+\/[^/]+$/, 'must be "<plugin>/<command>"')
-    .optional()
-    .describe('Command of a plugin, as "<plugin>/<command>"'),
-};
-export const TARGET_KINDS = ['forward', 'workflow', 'queue', 'command'] as const;
-export type TargetKind = (typeof TARGET_KINDS)[number];
-
-const settings = {
-  filter: Expression.nullable().describe('CEL over headers, body, source and event; null: every delivery'),
-  transform: Expression.nullable().describe('CEL whose value replaces the body; null: the body as received'),
-  retry: WebhookRetry.nullable().describe('Null: the default of the kind'),
-  concurrency: z.number().int().min(1).max(1000).nullable().describe('Attempts in flight; null: 4'),
-  orderBy: z.string().min(1).max(256).nullable().describe('Dot path into the body. Equal values keep order'),
-  timeoutMs: z.number().int().min(100).max(600_000).nullable().describe('Time of an attempt; null: 30 s'),
-};
-
-const ONE_TARGET = `set exactly one of ${TARGET_KINDS.join(', ')}`;
-const targetCount = (value: Partial<Record<TargetKind, unknown>>): number =>
-  TARGET_KINDS.filter((kind) => value[kind] !== undefined).length;
-
-/** A destination as it is stored. */
-export const DestinationSettings = z.strictObject({ ...target, ...settings });
-export type DestinationSettings = z.infer<typeof DestinationSettings>;
-
-/** A destination of the config, whose absent settings have their defaults. */
-export const DeclaredDestination = z
-  .strictObject({ ...target, ...z.strictObject(settings).partial().shape })
-  .refine((value) => targetCount(value) === 1, ONE_TARGET);
-export type DeclaredDestination = z.infer<typeof DeclaredDestination>;
-
-const sourceSettings = {
-  description: z.string().max(500).optional(),
-  body: BodyFormat.optional().describe("Default: the provider's format, or JSON"),
-  contentTypes: z.array(MediaType).min(1).max(16).optional(),
-  idempotencyKey: z
-    .string()
-    .min(1)
-    .max(256)
-    .optional()
-    .describe('Dot path into the body, or "header:<name>". Default: the delivery id of the provider'),
-  requestsPerMinute: z.number().int().positive().max(1_000_000).optional(),
-};
-
-const sender = {
-  provider: z.enum(PROVIDER_IDS).optional().describe('Provider of the catalogue'),
-  auth: SourceAuth.optional().describe('Instead of a provider'),
-};
-const ONE_SENDER = 'set either "provider" or "auth"';
-
 /** Settings of a source, without its name. */
-export const SourceSettings = z.strictObject({ ...sender, ...sourceSettings });
-export type SourceSettings = z.infer<typeof SourceSettings>;
-
-/** `auth` of a declared source. The schema of the config file does not repeat the schemas of all types. */
-const DeclaredAuth = z.looseObject({ type: z.string() }).superRefine((auth, context) => {
-  for (const { path, message } of SourceAuth.safeParse(auth).error?.issues ?? [])
-    context.addIssue({ code: 'custom', path: [...path], message });
+export const SourceSettings = z.strictObject({
+  provider: sourceProvider,
+  auth: SourceAuth.optional().describe('Instead of a provider'),
+  ...sourceSettings,
 });
-
-/** A source that `svc.config.json` declares. */
-export const DeclaredSource = z
-  .strictObject({
-    ...SourceSettings.shape,
-    auth: DeclaredAuth.optional(),
-    secret: SecretRef.optional(),
-    destinations: z
-      .record(DestinationName, DeclaredDestination)
-      .refine((named) => Object.keys(named).length <= MAX_DESTINATIONS, TOO_MANY)
-      .default({}),
-  })
-  .refine((value) => (value.provider === undefined) !== (value.auth === undefined), ONE_SENDER);
-export type DeclaredSource = z.infer<typeof DeclaredSource>;
+export type SourceSettings = z.infer<typeof SourceSettings>;
 
 export const DestinationCounts = z.object({
   accepted: z.number().int().describe('Waiting or running'),
@@ -139,9 +60,9 @@ export type DestinationCounts = z.infer<typeof DestinationCounts>;
 export const Destination = z
   .object({
     name: z.string(),
-    ...target,
+    ...destinationTarget,
     forward: z.string().optional().describe('URL, without the values of its query'),
-    ...settings,
+    ...destinationSettings,
     retry: WebhookRetry.describe('Retry policy in effect'),
     concurrency: z.number().int(),
     timeoutMs: z.number().int(),
@@ -272,8 +193,8 @@ export const connectSource = endpoint({
   body: z
     .strictObject({
       name: DestinationName.optional(),
-      ...target,
-      ...z.strictObject(settings).partial().shape,
+      ...destinationTarget,
+      ...z.strictObject(destinationSettings).partial().shape,
     })
     .refine((body) => targetCount(body) === 1, ONE_TARGET),
   reply: Destination,
@@ -287,7 +208,7 @@ export const updateDestination = endpoint({
   tags,
   params: destinationParams,
   body: z
-    .strictObject({ ...target, ...z.strictObject(settings).partial().shape })
+    .strictObject({ ...destinationTarget, ...z.strictObject(destinationSettings).partial().shape })
     .refine((body) => targetCount(body) <= 1, ONE_TARGET),
   reply: Destination,
   errors: changeErrors,
