@@ -15,7 +15,7 @@ const OWN_PREFIX = 'x-svc-';
 const GONE = 410;
 const MAX_RETRY_AFTER_MS = hours(24);
 
-/** Forwards the original method, headers and body to a URL. @spec docs/sources.md "Forward" */
+/** Forwards the original method, headers and body to a URL. @spec docs/sources.md "Destinations" */
 export function forwardTo(client: Pick<OutgoingClient, 'send'>, clock: Clock): HandOverTo {
   return async (handOver) => {
     const { settings, timeoutMs, mayBePrivate, body } = handOver;
