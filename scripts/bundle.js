@@ -107,7 +107,14 @@ const BASE = [
   ...['adapters', 'common', 'config', 'endpoint', 'errors', 'host-target', 'ids', 'limits', 'role'].map(
     (name) => `contracts/${name}`,
   ),
-  'contracts/studio-config',
+  ...[
+    'provider-ids',
+    'queue-settings',
+    'source-config',
+    'studio-config',
+    'webhook-answers',
+    'webhook-retry',
+  ].map((name) => `contracts/${name}`),
 ].map((name) => `src/${name}.ts`);
 
 const PACKAGES_OF_COMMAND = /[\\/]node_modules[\\/](?:chalk|commander)[\\/]/;

@@ -5,6 +5,7 @@ import { HostTarget } from './host-target.ts';
 import { ChosenHostId, type HostId, NamespaceId, PluginId } from './ids.ts';
 import { LIMITS } from './limits.ts';
 import { QueueName, QueueSettingsInput } from './queue-settings.ts';
+import { DeclaredSource, SourceName } from './source-config.ts';
 import { HttpUrl, isTamperProof, StudioOidc } from './studio-config.ts';
 
 const Host = z.string().min(1);
@@ -231,6 +232,10 @@ export const PlatformConfig = z.strictObject({
       .positive()
       .default(1024 ** 3),
     runsDays: z.number().positive().default(30),
+  }),
+  sources: section({
+    forwardAllow: z.array(z.string().min(1)).default([]),
+    declared: z.record(NamespaceId, z.record(SourceName, DeclaredSource)).default({}),
   }),
   studio: section({ oidc: StudioOidc.nullable().default(null) }),
   auth: section({

@@ -44,6 +44,7 @@ const governs = (audit: string, object: string): AccessRule => ({
 });
 
 const WEBHOOK = 'webhook:{pluginId}/{event}/{instanceId}';
+const SOURCE = 'source:{name}';
 const QUEUE = 'queue:{name}';
 const QUEUE_ITEM = 'queue:{name}/{id}';
 const ROLE = 'role:{subject}';
@@ -122,6 +123,22 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /api/v1/webhooks/deliveries/replay': { ...edits('delivery.replay', 'deliveries'), hasDryRun: true },
   'POST /api/v1/webhooks/deliveries/:webhookId/replay': edits('delivery.replay', 'delivery:{webhookId}'),
   'POST /api/v1/webhooks/deliveries/:webhookId/trust': administers('delivery.trust', 'delivery:{webhookId}'),
+
+  'GET /api/v1/sources': VIEWER,
+  'GET /api/v1/sources/:name': VIEWER,
+  'POST /api/v1/sources': edits('source.create', SOURCE),
+  'PATCH /api/v1/sources/:name': edits('source.update', SOURCE),
+  'DELETE /api/v1/sources/:name': edits('source.delete', SOURCE),
+  'POST /api/v1/sources/:name/rotate': edits('source.rotate', SOURCE),
+  'POST /api/v1/sources/:name/pause': edits('source.pause', `${SOURCE}/{destination}`),
+  'POST /api/v1/sources/:name/resume': edits('source.resume', `${SOURCE}/{destination}`),
+  'POST /api/v1/sources/:name/replay': edits('source.replay', 'delivery:{webhookId}'),
+  'POST /api/v1/sources/:name/destinations': edits('source.connect', SOURCE),
+  'PATCH /api/v1/sources/:name/destinations/:destination': edits('source.connect', `${SOURCE}/{destination}`),
+  'DELETE /api/v1/sources/:name/destinations/:destination': edits(
+    'source.disconnect',
+    `${SOURCE}/{destination}`,
+  ),
 
   'GET /api/v1/queues': VIEWER,
   'GET /api/v1/queues/:name': QUEUE_READER,

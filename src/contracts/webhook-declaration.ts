@@ -4,6 +4,7 @@ import { EventName } from './ids.ts';
 import { LIMITS } from './limits.ts';
 import { ReceiveOptions } from './webhook-answers.ts';
 import { WebhookAuthConfig } from './webhook-auth.ts';
+import { WebhookRetry } from './webhook-retry.ts';
 
 const PositiveInt = z.number().int().positive();
 const DotPath = z.string().min(1).max(256);
@@ -14,23 +15,6 @@ const DotPath = z.string().min(1).max(256);
  */
 export const ChallengeConfig = z.strictObject({ bodyPath: DotPath, value: z.string(), replyPath: DotPath });
 export type ChallengeConfig = z.infer<typeof ChallengeConfig>;
-
-/**
- * Exponential backoff. The delay starts at `initialMs` and is multiplied by `factor` after each attempt, up to `maxMs`.
- * Each delay is randomly shortened by up to 20 %.
- */
-export const WebhookRetry = z.strictObject({
-  /** Maximum number of executions, including the first execution. */
-  maxAttempts: PositiveInt.min(2).max(100),
-  backoff: z
-    .strictObject({
-      initialMs: PositiveInt.default(1000),
-      factor: z.number().min(1).max(10).default(2),
-      maxMs: PositiveInt.max(24 * 3600_000).default(3600_000),
-    })
-    .prefault({}),
-});
-export type WebhookRetry = z.infer<typeof WebhookRetry>;
 
 const asyncOnly = (field: string) =>
   `"${field}" is for async webhooks: the sender of a synchronous one gets the handler's outcome and retries itself. Add "async": true or remove it`;

@@ -39,7 +39,7 @@ function requireSafePath(url: string): void {
  * host name is not checked.
  */
 export function isDelivery(url: string): boolean {
-  return url.startsWith('/webhooks/');
+  return url.startsWith('/webhooks/') || url.startsWith('/in/');
 }
 
 const HTTP_METHODS = new Set<string | undefined>(METHODS);

@@ -12,6 +12,8 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
     await svc('webhooks', 'send', '@acme/orders', 'created', '--data', '{"id":1}');
     const { items } = await svc('webhooks', 'deliveries');
     const run = await svc('workflows', 'run', 'ship', '--input', '{"order":1}');
+    await svc('sources', 'create', 'hooks', '--auth', '{"type":"token"}');
+    await svc('sources', 'connect', 'hooks', '--queue', 'hooks', '--filter', 'body.n > 1');
     await svc('queues', 'put', 'mail', '{"to":"ada"}', '--id', 'first');
     paths = [
       '/studio/',
@@ -23,6 +25,8 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
       '/studio/plugins',
       `/studio/plugins/${encodeURIComponent('@acme/orders')}`,
       '/studio/webhooks',
+      '/studio/sources',
+      '/studio/sources?name=hooks',
       '/studio/queues',
       '/studio/queues/mail',
       '/studio/queues/mail/first',
@@ -96,6 +100,27 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/studio\/deliveries\/[\w-]+$/);
     await page.getByRole('heading', { name: '@acme/orders/created', level: 1 }).waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('a person creates a source, connects it, and pauses the destination', async () => {
+    const { page, problems, context } = await studio.open('/studio/sources');
+    await page.getByLabel('Name', { exact: true }).fill('made');
+    await page.getByRole('button', { name: 'Create source' }).click();
+    await page.getByRole('heading', { name: 'URL of made' }).waitFor();
+    const url = await page.getByText('/in/default/made/').first().textContent();
+    await page.getByRole('link', { name: 'made', exact: true }).click();
+    await page.getByRole('heading', { name: 'made', level: 1 }).waitFor();
+    await page.getByLabel('Hand over to').selectOption('queue');
+    await page.getByLabel('Name of a queue').fill('made');
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    const destinations = page.getByRole('region', { name: 'Destinations' });
+    await destinations.getByRole('button', { name: 'Pause' }).click();
+    await destinations.getByText('paused').waitFor();
+    const headers = { 'content-type': 'application/json' };
+    expect((await fetch(url!, { method: 'POST', body: '{}', headers })).status).toBe(202);
+    await page.getByRole('region', { name: 'Newest deliveries' }).getByText('accepted').waitFor();
     expect(problems).toEqual([]);
     await context.close();
   });

@@ -11,6 +11,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   roles: 'Restrict callers to roles',
   schedules: 'Manage schedules of workflows',
   service: 'Run the platform as a system service',
+  sources: 'Take webhooks without a plugin, and hand them over',
   store: 'Copy the data to PostgreSQL',
   tokens: 'Manage access tokens',
   traces: 'Show traces of requests, deliveries, runs and jobs',

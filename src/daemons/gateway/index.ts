@@ -21,6 +21,7 @@ import { nodeStatusRoutes } from './routes/node-status.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
 import { queueRoutes } from './routes/queues.ts';
+import { sourceRoutes } from './routes/sources.ts';
 import { studioRoutes } from './routes/studio.ts';
 import { studioOidcRoutes } from './routes/studio-oidc.ts';
 import { studioSessionRoutes } from './routes/studio-session.ts';
@@ -56,6 +57,7 @@ export const gateway = defineDaemon({
     clientRoutes,
     tokenRoutes,
     tracesRoutes,
+    sourceRoutes,
     studioRoutes,
     studioSessionRoutes,
     studioOidcRoutes,

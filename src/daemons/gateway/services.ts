@@ -66,9 +66,10 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     (opened) => opened.close(),
   );
   const otherProcesses = shareMetrics(resources, membership);
+  const queues = await queueServices(resources, { store, feed }, stack);
   const webhooks = await webhookServices(
     resources,
-    { store, membership, plugins, shared, state, otherProcesses },
+    { store, queues: queues.queues, membership, plugins, shared, state, otherProcesses },
     stack,
   );
   createPoolMetrics(metrics, store.monitor);
@@ -78,7 +79,6 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     inboxBytes: () => inbox.waitingBytes,
     hosts: () => remote.hostSessions.connected,
   });
-  const queues = await queueServices(resources, { store, feed }, stack);
   const routes = createPluginRouteLookup(plugins);
   const claims = executionClaims(resources, { store, membership });
   // The sweep runs before the first call, because containers of a killed gateway must lose their access.

@@ -1,9 +1,10 @@
-import { HandlerRef } from '../../contracts/index.ts';
+import { HandlerRef, SOURCES_PLUGIN_ID } from '../../contracts/index.ts';
 import { createDeadlines } from '../../kit/time/deadlines.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { Membership } from '../membership/membership.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
+import type { Queues } from './domain/queues/queues.ts';
 import { Attempts } from './domain/webhooks/dispatch/attempts.ts';
 import { DeliveryEnds } from './domain/webhooks/dispatch/delivery-ends.ts';
 import { InboxDispatcher, type WebhookDispatcherDeps } from './domain/webhooks/dispatch/dispatcher.ts';
@@ -14,12 +15,14 @@ import { LeaderNotice } from './domain/webhooks/dispatch/leader-notice.ts';
 import { OtherGateways } from './domain/webhooks/dispatch/other-gateways.ts';
 import { RequestedAttempts } from './domain/webhooks/dispatch/requested-attempts.ts';
 import type { WebhookDispatcher } from './domain/webhooks/dispatch/webhook-dispatcher.ts';
+import { sourceDispatch } from './source-services.ts';
 import type { WebhookState } from './webhook-state.ts';
 import { withWorkflows } from './workflow-starts.ts';
 
 export interface WebhookDispatchDeps {
   resources: Resources;
   store: GatewayStore;
+  queues: Queues;
   plugins: PluginRuntime;
   state: WebhookState;
   membership: Membership;
@@ -29,7 +32,7 @@ export interface WebhookDispatchDeps {
 
 /** Builds the dispatcher, which runs the handlers of accepted deliveries. */
 export function webhookDispatch(
-  { resources, store, plugins, state, membership, observe }: WebhookDispatchDeps,
+  { resources, store, queues, plugins, state, membership, observe }: WebhookDispatchDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger } = resources;
@@ -43,7 +46,16 @@ export function webhookDispatch(
     logger,
   );
   const { call: callWithWorkflows, forgetTriggers } = withWorkflows(callHandler, resources, store);
-  const call: CallHandler = async (accepted, target, payload, deliveryId) => {
+  const { sourceCall, fanOut } = sourceDispatch(
+    {
+      ...{ resources, store, queues, plugins, state, observe },
+      enqueue: (delivery, target, payload) => dispatcher.enqueue(delivery, target, payload),
+    },
+    stack,
+  );
+  const call: CallHandler = async (accepted, target, payload, deliveryId, attempt) => {
+    if (accepted.pluginId === SOURCES_PLUGIN_ID)
+      return sourceCall(accepted, target, payload, deliveryId, attempt);
     const handled = await callWithWorkflows(accepted, target, payload, deliveryId);
     if (handled.succeeded) use.noteRun(target.plugin.id);
     return handled;
@@ -66,7 +78,7 @@ export function webhookDispatch(
   // its retries do not delay the shutdown.
   stack.defer(() => ends.close());
   backlog.subscribe(() => dispatcher.runBacklog());
-  return { call, dispatcher, ends, forgetTriggers, requestedAttempts: requested };
+  return { call, dispatcher, ends, forgetTriggers, requestedAttempts: requested, fanOut };
 }
 
 interface DispatcherParts {

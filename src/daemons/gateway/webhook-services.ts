@@ -7,6 +7,7 @@ import type { Membership } from '../membership/membership.ts';
 import { objectAccess } from '../plugin-runtime/access/adapters.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { followPlugins, type SharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
+import type { Queues } from './domain/queues/queues.ts';
 import { WebhookAdmin } from './domain/webhooks/admin/admin.ts';
 import { WebhookDeliveries } from './domain/webhooks/admin/deliveries.ts';
 import { Replays } from './domain/webhooks/admin/replays.ts';
@@ -22,12 +23,14 @@ import { createWebhookVerifier } from './domain/webhooks/verify/verifier.ts';
 import { deliveryCounter } from './metrics.ts';
 import type { OtherProcesses } from './other-processes.ts';
 import { SideCalls } from './side-calls.ts';
+import { sourceServices } from './source-services.ts';
 import { webhookDispatch } from './webhook-dispatch.ts';
 import type { WebhookState } from './webhook-state.ts';
 import { whenWorkflowsLoaded } from './when-workflows-loaded.ts';
 
 export interface WebhookServicesDeps {
   store: GatewayStore;
+  queues: Queues;
   membership: Membership;
   plugins: PluginRuntime;
   /** Undefined with SQLite. */
@@ -39,7 +42,7 @@ export interface WebhookServicesDeps {
 /** Builds the services for webhooks. Throws INVALID_MANIFEST for a webhook without `auth`. */
 export async function webhookServices(
   resources: Resources,
-  { store, membership, plugins, shared, state, otherProcesses }: WebhookServicesDeps,
+  { store, queues, membership, plugins, shared, state, otherProcesses }: WebhookServicesDeps,
   stack: AsyncDisposableStack,
 ) {
   const { clock, random, logger, metrics, createLimiter } = resources;
@@ -49,8 +52,8 @@ export async function webhookServices(
   refuseUnauthenticatedWebhooks(plugins);
   useDeclaredWebhooks(plugins, state);
   const observe = deliveryCounter(metrics);
-  const { call, dispatcher, ends, forgetTriggers, requestedAttempts } = webhookDispatch(
-    { resources, store, plugins, state, membership, observe },
+  const { call, dispatcher, ends, forgetTriggers, requestedAttempts, fanOut } = webhookDispatch(
+    { resources, store, queues, plugins, state, membership, observe },
     stack,
   );
   const sideCalls = new SideCalls(plugins, random);
@@ -99,7 +102,9 @@ export async function webhookServices(
     runValidator: sideCalls.runValidator,
   });
   stack.defer(() => refusedRequests.flush());
+  const replays = new Replays({ inbox, cache, targets, dispatcher, uploads, refused, clock, random });
   return {
+    ...(await sourceServices({ resources, store, state, replays, fanOut })),
     rereadHere,
     reread: async () => {
       await Promise.all([rereadHere(), otherProcesses?.reread()]);
@@ -110,7 +115,7 @@ export async function webhookServices(
     tailedInbox: inbox,
     resign: createResigning(targets, secrets, clock),
     deliveries: new WebhookDeliveries({ inbox, refusedRequests, clock }),
-    replays: new Replays({ inbox, cache, targets, dispatcher, uploads, refused, clock, random }),
+    replays,
     refusedReplays: refused,
     samples: new WebhookSamples({ targets, secrets, delivery, clock, random, publicUrl }),
     webhookListing: listing,

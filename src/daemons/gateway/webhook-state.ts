@@ -14,6 +14,7 @@ import { createWebhookUrl } from './domain/webhooks/receive/webhook-url.ts';
 import { RefusedRequests } from './domain/webhooks/refused/refused-requests.ts';
 import { WebhookSecrets } from './domain/webhooks/verify/secrets.ts';
 import { unrecordedCounter } from './metrics.ts';
+import { openSources } from './source-state.ts';
 
 /**
  * Webhook services that need no plugin code. These services open before the plugins, because plugins can list their
@@ -28,10 +29,11 @@ export async function openWebhookState(
 ) {
   const { config, clock, logger, keys, metrics, address, peers } = resources;
   const { cache } = store;
-  const targets = new WebhookTargets();
+  const seal = createSeal(keys.masterKey, keys.previousMasterKeys);
+  const sources = await openSources(resources, store, feed, seal);
+  const targets = new WebhookTargets([], sources.targets);
   const use = new ServiceUse();
   const backlog = new BacklogSignal();
-  const seal = createSeal(keys.masterKey, keys.previousMasterKeys);
   const secrets = new WebhookSecrets({
     store: store.secrets,
     seal,
@@ -57,7 +59,7 @@ export async function openWebhookState(
   const urlOf = createWebhookUrl(config.gateway.publicUrl, address);
   const listing = new WebhookListing({ targets, secrets, pauses, samples: refusals, urlOf });
   return {
-    ...{ targets, use, backlog, secrets, expected, pauses, services },
+    ...{ sources, targets, use, backlog, secrets, expected, pauses, services },
     ...{ refusals, refusedRequests, urlOf, listing },
   };
 }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import semver from 'semver';
 import type { z } from 'zod';
-import { MANIFEST_FILE, ManifestV3, PluginId } from '../../contracts/index.ts';
+import { MANIFEST_FILE, ManifestV3, PluginId, SOURCES_PLUGIN_ID } from '../../contracts/index.ts';
 import { nearest } from '../../kit/data/nearest.ts';
 import { problemsOf, problemText } from '../../kit/data/schema-problems.ts';
 import { messageOf } from '../../kit/errors/errors.ts';
@@ -74,8 +74,19 @@ export function checkManifest(raw: unknown): ReadManifest {
   const named = id.success ? { id: id.data as string } : {};
   const parsed = ManifestV3.safeParse(raw);
   if (!parsed.success) return { ...named, faults: limitFaults(issuesOf(parsed.error, raw)) };
-  const faults = [...versionFaults(parsed.data), ...duplicateFaults(parsed.data)];
+  const faults = [
+    ...reservedIdFaults(parsed.data),
+    ...versionFaults(parsed.data),
+    ...duplicateFaults(parsed.data),
+  ];
   return { ...named, faults: limitFaults(faults), ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
+}
+
+/** Refuses the id under which the deliveries of sources are recorded. @spec docs/sources.md */
+function reservedIdFaults({ id }: ManifestV3): PluginFault[] {
+  if (id !== SOURCES_PLUGIN_ID) return [];
+  const message = `"${SOURCES_PLUGIN_ID}" is reserved for sources of webhooks. Choose another id`;
+  return [{ code: 'INVALID_MANIFEST', path: 'id', message }];
 }
 
 /**

@@ -5,10 +5,11 @@ export type FeedTopic =
   | 'revocations'
   | 'secrets'
   | 'pauses'
+  | 'queues'
+  | 'sources'
   | 'static-tokens'
   | 'hosts'
-  | 'access'
-  | 'queues';
+  | 'access';
 
 /**
  * Scopes of the platform cache whose changes are added to the feed, with their topics. Each change adds the entry's key
@@ -16,6 +17,7 @@ export type FeedTopic =
  */
 export const FEED_SCOPES = {
   'webhook-pause': 'pauses',
+  sources: 'sources',
   'static-token-revisions': 'static-tokens',
 } as const satisfies Record<string, FeedTopic>;
 

@@ -1,6 +1,7 @@
+import type { JsonValue } from '../../kit/data/json-value.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 
-export type JsonValue = string | number | boolean | null | JsonValue[] | { [name: string]: JsonValue };
+export type { JsonValue };
 
 export interface KeyValueEntry {
   key: string;

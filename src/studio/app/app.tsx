@@ -19,6 +19,7 @@ const Run = lazy(() => import('../screens/runs/run.tsx'));
 const Inbox = lazy(() => import('../screens/inbox/inbox.tsx'));
 const Plugins = lazy(() => import('../screens/plugins/plugins.tsx'));
 const Plugin = lazy(() => import('../screens/plugins/plugin.tsx'));
+const Sources = lazy(() => import('../screens/sources/sources.tsx'));
 const Webhooks = lazy(() => import('../screens/webhooks/webhooks.tsx'));
 const Queues = lazy(() => import('../screens/queues/queues.tsx'));
 const Queue = lazy(() => import('../screens/queues/queue.tsx'));
@@ -43,6 +44,7 @@ const SCREENS = {
   '/studio/plugins': Plugins,
   '/studio/plugins/:pluginId': Plugin,
   '/studio/webhooks': Webhooks,
+  '/studio/sources': Sources,
   '/studio/queues': Queues,
   '/studio/queues/:queue': Queue,
   '/studio/queues/:queue/:id': QueueItem,

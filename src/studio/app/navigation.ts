@@ -21,6 +21,7 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     items: [
       { path: '/studio/plugins', label: 'Plugins' },
       { path: '/studio/webhooks', label: 'Webhooks' },
+      { path: '/studio/sources', label: 'Sources' },
       { path: '/studio/queues', label: 'Queues' },
       { path: '/studio/schedules', label: 'Schedules' },
       { path: '/studio/jobs', label: 'Jobs' },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { Budget, OverBudget } from '../../../src/daemons/workflow/domain/definition/budget.ts';
 import { compileTemplate } from '../../../src/daemons/workflow/domain/definition/templates.ts';
+import { Budget, OverBudget } from '../../../src/kit/expressions/budget.ts';
 import type { JsonValue } from '../../../src/store/ports/index.ts';
 import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { Budget, OverBudget } from '../../../src/daemons/workflow/domain/definition/budget.ts';
 import { createEvaluator } from '../../../src/daemons/workflow/domain/definition/evaluator.ts';
 import { compileInputSchema } from '../../../src/daemons/workflow/domain/definition/input-schema.ts';
+import { Budget, OverBudget } from '../../../src/kit/expressions/budget.ts';
 import { startWorkflow } from './support/workflow.ts';
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index);

@@ -17,7 +17,7 @@ export const show = defineCommand({
   args: z.object({ id: z.uuid().describe('delivery id, from X-Webhook-Id') }),
   run: async ({ id }, { client }) => ok(await client.call(getDelivery, { params: { webhookId: id } })),
   text(delivery: WebhookDeliveryDetails, style) {
-    const { explanation, outcome, body, bodyBytes, replayOf, replayedBy, replayableUntil } = delivery;
+    const { explanation, outcome, body, bodyBytes, origin, replayOf, replayedBy, replayableUntil } = delivery;
     const facts = pairs(
       [
         ['id', delivery.webhookId],
@@ -34,7 +34,9 @@ export const show = defineCommand({
         ],
         ['request id', delivery.requestId],
         ['trace', delivery.traceId],
-        ...(replayOf ? [['replay of', replayOf] as [string, string]] : []),
+        ...(replayOf
+          ? [[origin === 'replay' ? 'replay of' : 'received as', replayOf] as [string, string]]
+          : []),
         ...(replayedBy ? [['replayed by', replayedBy] as [string, string]] : []),
       ],
       style,

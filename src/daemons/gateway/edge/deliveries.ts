@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Caller, HEADERS } from '../../../contracts/index.ts';
+import { type Caller, HEADERS, SOURCES_PLUGIN_ID } from '../../../contracts/index.ts';
 import {
   type ClientSideOf,
   continueIfExpected,
@@ -10,6 +10,9 @@ import {
 import { toPlatformError } from '../../../kit/errors/errors.ts';
 import { saneId, spanIdOf, traceIdOf } from '../../../kit/telemetry/trace.ts';
 import { atTurnEnd } from '../../../kit/time/turn-end.ts';
+import type { SealedHeaders } from '../domain/sources/sealed-headers.ts';
+import type { SourceArrivals } from '../domain/sources/source-arrivals.ts';
+import { URL_TOKEN_HEADER } from '../domain/sources/source-targets.ts';
 import type {
   DeliveryAnswer,
   IncomingDelivery,
@@ -21,6 +24,8 @@ import type { EdgeMatch } from './router.ts';
 
 export interface DeliveriesServices {
   delivery: WebhookDelivery;
+  sourceArrivals: SourceArrivals;
+  sealedHeaders: SealedHeaders;
   clientSideOf: ClientSideOf;
 }
 
@@ -43,22 +48,29 @@ export class Deliveries {
   readonly #kit: HttpKit;
   readonly #delivery: WebhookDelivery;
   readonly #clientSideOf: ClientSideOf;
+  readonly #arrivals: SourceArrivals;
+  readonly #sealedHeaders: SealedHeaders;
   /** Runs at the end of the event loop turn. By then, a body in the same packet as the headers has been read. */
   readonly #receiveSoon = atTurnEnd((arrival: Arrival) => void this.#receive(arrival));
   readonly #answerSoon = atTurnEnd(([arrival, answer]: [Arrival, DeliveryAnswer]) =>
     this.#answer(arrival, answer),
   );
 
-  constructor(kit: HttpKit, { delivery, clientSideOf }: DeliveriesServices) {
+  constructor(kit: HttpKit, { delivery, clientSideOf, sourceArrivals, sealedHeaders }: DeliveriesServices) {
     this.#kit = kit;
     this.#delivery = delivery;
     this.#clientSideOf = clientSideOf;
+    this.#arrivals = sourceArrivals;
+    this.#sealedHeaders = sealedHeaders;
   }
 
   serve(request: IncomingMessage, response: ServerResponse, { route, params }: EdgeMatch): void {
     const startedAt = performance.now();
     this.#kit.lastRequestAt = startedAt;
-    const incoming = this.#read(request, response, params);
+    const incoming =
+      route.kind === 'source'
+        ? this.#readToSource(request, response, params)
+        : this.#read(request, response, params);
     this.#receiveSoon({ request, response, route: route.pattern, startedAt, incoming });
   }
 
@@ -124,6 +136,30 @@ export class Deliveries {
     };
   }
 
+  /**
+   * Builds the delivery of a source. The token of the URL becomes a header, which the verification compares and the
+   * record masks.
+   */
+  #readToSource(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { namespaceId, source, token }: EdgeMatch['params'],
+  ): IncomingDelivery {
+    const read = this.#read(request, response, { pluginId: SOURCES_PLUGIN_ID, event: source! });
+    const key = [namespaceId!, source!] as const;
+    const rawHeaders = withoutHeader(read.rawHeaders, URL_TOKEN_HEADER);
+    return {
+      ...read,
+      url: maskedUrl(read.url, token),
+      namespaceInUrl: namespaceId!,
+      rawHeaders: token === undefined ? rawHeaders : [...rawHeaders, URL_TOKEN_HEADER, token],
+      toSource: {
+        find: () => this.#arrivals.require(namespaceId!, source!, token),
+        seal: (recorded) => this.#sealedHeaders.add(recorded, rawHeaders, key),
+      },
+    };
+  }
+
   #account({ request, route, startedAt, incoming }: Arrival, status: number, caller: Caller | null): void {
     const { webhookId, requestId, traceId } = incoming;
     this.#kit.accountAnswered({
@@ -146,4 +182,20 @@ function namespaceIn(url: string): string | undefined {
   if (mark === -1) return undefined;
   const named = new URLSearchParams(url.slice(mark + 1)).getAll('namespace');
   return named.length === 1 ? named[0] : undefined;
+}
+
+/** Returns the request target without the token of the path. */
+function maskedUrl(url: string, token: string | undefined): string {
+  if (token === undefined) return url;
+  const mark = url.indexOf('?');
+  const path = mark === -1 ? url : url.slice(0, mark);
+  return `${path.slice(0, path.lastIndexOf('/'))}/…${mark === -1 ? '' : url.slice(mark)}`;
+}
+
+function withoutHeader(rawHeaders: readonly string[], dropped: string): string[] {
+  const kept: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]!.toLowerCase() !== dropped) kept.push(rawHeaders[i]!, rawHeaders[i + 1]!);
+  }
+  return kept;
 }

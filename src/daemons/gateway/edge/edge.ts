@@ -5,12 +5,15 @@ import { type Http, isDelivery, type JudgeOrigin, originForm } from '../../../ht
 import { answerHalfClosed, pendingResponse } from '../../../kit/process/node-internals.ts';
 import type { WebhookDelivery } from '../domain/webhooks/receive/delivery.ts';
 import { PROXIED_METHODS } from '../proxy/proxied-call.ts';
-import { Deliveries } from './deliveries.ts';
+import { Deliveries, type DeliveriesServices } from './deliveries.ts';
 import { ProxiedCalls, type ProxiedCallsServices } from './proxied-calls.ts';
 import { type EdgeMatch, type EdgeRoute, EdgeRouter } from './router.ts';
 import { Upgrades, type UpgradesServices } from './upgrades.ts';
 
-export interface EdgeServices extends ProxiedCallsServices, UpgradesServices {
+/** Paths of deliveries to sources. The token is for senders that sign nothing. */
+const SOURCE_PATHS = ['/in/:namespaceId/:source', '/in/:namespaceId/:source/:token'];
+
+export interface EdgeServices extends ProxiedCallsServices, UpgradesServices, DeliveriesServices {
   delivery: WebhookDelivery;
   /** CORS check. Null if no origins are allowed. */
   judgeOrigin: JudgeOrigin | null;
@@ -56,6 +59,7 @@ class Edge {
     const match = this.#findHandshake(request) ?? this.#router.find(request.method!, request.url);
     switch (match?.route.kind) {
       case 'delivery':
+      case 'source':
         this.#deliveries.serve(request, response, match);
         break;
       case 'proxied':
@@ -74,8 +78,12 @@ class Edge {
     if (method === 'POST' || !isDelivery(url!)) return undefined;
     const match = this.#handshakes.find(method!, url!);
     if (!match) return undefined;
-    const { pluginId, event } = match.params;
-    return this.#services.delivery.takesHandshake(pluginId!, event!, method!) ? match : undefined;
+    const { pluginId, event, namespaceId, source } = match.params;
+    const isTaken =
+      match.route.kind === 'source'
+        ? this.#services.sourceArrivals.takesHandshake(namespaceId!, source!, method!)
+        : this.#services.delivery.takesHandshake(pluginId!, event!, method!);
+    return isTaken ? match : undefined;
   }
 
   #serveProxied(
@@ -93,7 +101,9 @@ class Edge {
     const { routes } = this.#http.kit;
     for (const { method, path } of routes)
       this.#router.add(method === 'GET' ? ['GET', 'HEAD'] : [method], { kind: 'native', pattern: path });
-    for (const { method, path } of [deliverWebhook, deliverToInstance]) this.#addDelivery(method, path);
+    for (const { method, path } of [deliverWebhook, deliverToInstance])
+      this.#addDelivery(method, { kind: 'delivery', pattern: path });
+    for (const path of SOURCE_PATHS) this.#addDelivery('POST', { kind: 'source', pattern: path });
     for (const upstream of this.#services.upstreams) {
       for (const prefix of upstream.prefixes) {
         for (const pattern of [prefix || '/', `${prefix}/*`])
@@ -102,9 +112,9 @@ class Edge {
     }
   }
 
-  #addDelivery(method: string, pattern: string): void {
-    this.#add([method], { kind: 'delivery', pattern });
-    this.#handshakes.add(HANDSHAKE_METHODS, { kind: 'delivery', pattern });
+  #addDelivery(method: string, route: EdgeRoute): void {
+    this.#add([method], route);
+    this.#handshakes.add(HANDSHAKE_METHODS, route);
   }
 
   /** Adds a route to the router. Also adds the route to the list for the `Allow` header of 405 responses. */

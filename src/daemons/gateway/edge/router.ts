@@ -9,6 +9,7 @@ import type { Upstream } from '../proxy/upstreams.ts';
 export type EdgeRoute =
   | { kind: 'native'; pattern: string }
   | { kind: 'delivery'; pattern: string }
+  | { kind: 'source'; pattern: string }
   | { kind: 'proxied'; pattern: string; upstream: Upstream };
 
 export interface EdgeMatch {

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { messageOf } from '../../../kit/errors/errors.ts';
-import { Budget, OverBudget } from '../domain/definition/budget.ts';
+import { Budget, OverBudget } from '../../../kit/expressions/budget.ts';
 import type { ConfinedTask } from '../domain/definition/evaluator.ts';
 import type { Scope } from '../domain/definition/expressions.ts';
 import type { InputSchema } from '../domain/definition/input-schema.ts';

@@ -173,7 +173,7 @@ function factsOf(delivery: WebhookDeliveryDetails) {
     ['Instance', instanceId],
     ['Body', `${bodyBytes} bytes`],
     ['Trace', <TraceLink key="trace" id={traceId} />],
-    ['Replay of', replayOf && <DeliveryLink key="of" id={replayOf} />],
+    [origin === 'replay' ? 'Replay of' : 'Received as', replayOf && <DeliveryLink key="of" id={replayOf} />],
     ['Replayed by', replayedBy && <DeliveryLink key="by" id={replayedBy} />],
   ] as const;
 }

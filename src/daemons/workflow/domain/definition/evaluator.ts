@@ -1,8 +1,7 @@
 import type { MaybePromise } from '../../../../kit/data/maybe-promise.ts';
+import { Budget, OverBudget } from '../../../../kit/expressions/budget.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
-import { Budget, OverBudget } from './budget.ts';
-import type { Variable } from './cel-environment.ts';
-import type { Scope } from './expressions.ts';
+import type { Scope, Variable } from './expressions.ts';
 import type { CheckedInput, CheckedPart, InputSchema } from './input-schema.ts';
 import type { Evaluable, Written } from './templates.ts';
 

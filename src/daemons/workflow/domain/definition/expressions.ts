@@ -1,19 +1,26 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { isLongerThan } from '../../../../kit/data/json.ts';
-import type { JsonValue } from '../../../../store/ports/index.ts';
-import { type Budget, OverBudget } from './budget.ts';
+import { type Budget, OverBudget } from '../../../../kit/expressions/budget.ts';
 import {
-  compileProgram,
+  createCompiler,
   MAX_VALUE_CHARS,
   NO_KEYS,
   type Program,
   type ScopeState,
   TooLarge,
   tooLarge,
-  VARIABLES,
-  type Variable,
-} from './cel-environment.ts';
-import { toCel, toJson } from './cel-values.ts';
+} from '../../../../kit/expressions/cel-environment.ts';
+import { toCel, toJson } from '../../../../kit/expressions/cel-values.ts';
+import type { JsonValue } from '../../../../store/ports/index.ts';
+
+/**
+ * Number of outer levels of each variable that are rebuilt for each evaluation. With 2 levels, `steps` and `steps.<id>`
+ * are rebuilt.
+ */
+const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
+export type Variable = keyof typeof VARIABLES;
+
+const compileProgram = createCompiler(Object.keys(VARIABLES));
 
 /** Variables available to an expression. */
 export interface Scope {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { isLongerThan } from '../../../../kit/data/json.ts';
 import { problemsOf } from '../../../../kit/data/schema-problems.ts';
+import type { Budget } from '../../../../kit/expressions/budget.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
-import type { Budget } from './budget.ts';
 import { spendOnCheck } from './check-cost.ts';
 import { type PartCount, schemaFault } from './schema-faults.ts';
 import type { DefinitionIssue, Path } from './templates.ts';

@@ -1,5 +1,5 @@
+import { type Budget, OverBudget } from '../../../../kit/expressions/budget.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
-import { type Budget, OverBudget } from './budget.ts';
 import {
   compileExpression,
   type Expression,

@@ -1,3 +1,4 @@
+import { Budget, OverBudget } from '../../../../kit/expressions/budget.ts';
 import { redactText } from '../../../../kit/telemetry/redact.ts';
 import type {
   AttemptRecord,
@@ -6,7 +7,6 @@ import type {
   RunProgress,
   RunRecord,
 } from '../../../../store/ports/index.ts';
-import { Budget, OverBudget } from '../definition/budget.ts';
 import type { CompiledStep } from '../definition/compiled-workflow.ts';
 import { UNITS_PER_EVALUATION } from '../definition/evaluator.ts';
 import type { Scope } from '../definition/expressions.ts';

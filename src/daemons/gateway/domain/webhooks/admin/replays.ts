@@ -124,7 +124,7 @@ export class Replays {
    * Throws WEBHOOK_NOT_FOUND or PLUGIN_NOT_FOUND if the webhook is no longer declared.
    */
   #targetFor(record: DeliveryRecord): DeclaredWebhook {
-    const { webhookId, status, pluginId, event, instanceId } = record;
+    const { webhookId, status } = record;
     if (UNHANDLED.has(status))
       throw new PlatformError(
         'CONFLICT',
@@ -137,7 +137,7 @@ export class Replays {
         'CONFLICT',
         `The body of delivery ${webhookId} was pruned; see retention.deliveriesMaxBytes.`,
       );
-    return this.#deps.targets.require(pluginId, event, instanceId === '' ? undefined : instanceId);
+    return this.#deps.targets.requireOf(record);
   }
 
   async #replayRecord(record: DeliveryRecord, { requestId, traceId }: Call): Promise<Replayed> {
@@ -174,7 +174,7 @@ export class Replays {
   async #findUnhandled(namespaceId: string, webhookId: string): Promise<DeliveryRecord | undefined> {
     const record = await requireDelivery(this.#deps.inbox, namespaceId, webhookId);
     if (record.body === null || record.replayedBy !== null) return undefined;
-    if (!this.#deps.targets.find(record.pluginId, record.event)) return undefined;
+    if (!this.#deps.targets.of(record)) return undefined;
     if (record.status === 'succeeded' || record.marker === null) return record;
     return (await this.#deps.inbox.isSettled(record.marker, this.#deps.clock.now())) ? undefined : record;
   }

@@ -66,11 +66,12 @@ export class Attempts {
     if (payload === 'gone' || payload === 'unread')
       return { nextAttemptAt: undefined, isUnread: payload === 'unread' };
     // The delivery id is null, because workflow starts of async and replayed deliveries are deduplicated by webhook id.
-    const handled = await this.#deps.call(delivery, target, payload, null);
+    const handled = await this.#deps.call(delivery, target, payload, null, item.attempts + 1);
     item.attempts++;
     const { retry } = target.webhook;
     const end = outcomeOf(handled, item.attempts, retry);
-    const again = end === 'retrying' ? this.#backoffMs(retry!, item.attempts) : null;
+    const again =
+      end === 'retrying' ? Math.max(this.#backoffMs(retry!, item.attempts), handled.retryAfterMs ?? 0) : null;
     const nextAttemptAt = again === null ? null : this.#deps.deadlines.note(this.#deps.clock.now() + again);
     this.#deps.observe(delivery.pluginId, delivery.event, end);
     if (end === 'dead') this.#reportDead(item);
@@ -152,8 +153,9 @@ function errorOf({ succeeded, record }: Handled): string | null {
   return error ? `${error.code}: ${error.message}` : 'failed';
 }
 
-function outcomeOf({ succeeded }: Handled, attempts: number, retry: WebhookRetry | undefined) {
+function outcomeOf({ succeeded, isFinal }: Handled, attempts: number, retry: WebhookRetry | undefined) {
   if (succeeded) return 'succeeded';
   if (!retry) return 'failed';
+  if (isFinal) return 'dead';
   return attempts < retry.maxAttempts ? 'retrying' : 'dead';
 }

@@ -1,3 +1,4 @@
+import { SOURCES_PLUGIN_ID } from '../../../../../contracts/index.ts';
 import { createDeadlines, type Deadlines } from '../../../../../kit/time/deadlines.ts';
 import { seconds } from '../../../../../kit/time/duration.ts';
 import type { DeliveryRecord, NewDelivery } from '../../../../../store/ports/index.ts';
@@ -12,6 +13,7 @@ import { DeliveryBacklog } from './backlog.ts';
 import type { NeededServices } from './needed-services.ts';
 import type { OtherGateways } from './other-gateways.ts';
 import { Queue } from './queue.ts';
+import { limitOf, WaitingBound } from './waiting-bound.ts';
 import type { WebhookDispatcher } from './webhook-dispatcher.ts';
 
 export interface WebhookDispatcherDeps extends AttemptsDeps {
@@ -31,6 +33,8 @@ export interface WebhookDispatcherDeps extends AttemptsDeps {
 const MAX_HELD = 1000;
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 const RESCAN_MS = seconds(30);
+/** Maximum concurrent hand-overs of sources that take no slot of the handlers. */
+const MAX_HAND_OVERS = 256;
 /**
  * Maximum concurrent handlers while many deliveries are being received. Responses have priority, because senders time
  * out, but stored deliveries can wait.
@@ -50,13 +54,11 @@ export class InboxDispatcher implements WebhookDispatcher {
     // Size of the body and of its text. The parsed value is not counted, although the value needs about the same amount
     // of memory.
     bytesOf: ({ delivery, payload }) => (delivery.body?.byteLength ?? 0) + (payload?.text.length ?? 0),
-    limitOf: ({ delivery, target: { webhook } }) =>
-      webhook.concurrency === undefined
-        ? undefined
-        : { name: endpointName(delivery), limit: webhook.concurrency },
+    limitOf,
     orderOf: ({ delivery }) =>
       delivery.orderKey === null ? undefined : `${endpointName(delivery)} ${delivery.orderKey}`,
   });
+  readonly #bound = new WaitingBound((name) => this.#queue.waitingFor(name));
   readonly #running = new Map<string, Promise<void>>();
   /**
    * Ids of deliveries that must not be queued again. These deliveries are waiting, running, or finished during the
@@ -69,6 +71,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   #receiving = 0;
   /** Number of attempts that run in this process and not on other gateways. */
   #ownRunning = 0;
+  /** Number of running attempts that hand a delivery of a source over. */
+  #handingOver = 0;
   #stopRescan: (() => void) | undefined;
   #isClosed = false;
 
@@ -97,7 +101,7 @@ export class InboxDispatcher implements WebhookDispatcher {
     if (this.#deps.pauses.isPaused(delivery)) return;
     // The delivery might have been loaded from the store between its commit and this call.
     if (this.#known.has(delivery.webhookId)) return;
-    if (!this.#mustWaitInStore(delivery)) {
+    if (!this.#mustWaitInStore(delivery) && !this.#bound.keepsOut(limitOf({ delivery, target })?.name)) {
       this.#known.add(delivery.webhookId);
       this.#queue.push({ delivery, target, payload, attempts: 0, marker });
     }
@@ -127,6 +131,7 @@ export class InboxDispatcher implements WebhookDispatcher {
   }
 
   runBacklog(): void {
+    this.#bound.clear();
     this.#backlog.rescan();
     this.#pump();
   }
@@ -144,8 +149,7 @@ export class InboxDispatcher implements WebhookDispatcher {
   }
 
   /**
-   * Returns whether a new delivery must stay in the store. Reasons are full memory, a closed dispatcher, and older
-   * deliveries that are not yet loaded from the store.
+   * Returns whether a new delivery must stay in the store: memory is full, or older deliveries are not loaded yet.
    */
   #mustWaitInStore({ orderKey }: NewDelivery): boolean {
     const { isPending, isRefilling } = this.#backlog;
@@ -157,7 +161,9 @@ export class InboxDispatcher implements WebhookDispatcher {
   #pump(): void {
     const { others, mayStart = () => true } = this.#deps;
     const limit = this.#ownLimit + (others?.capacity ?? 0);
-    while (!this.#isClosed && mayStart() && this.#running.size < limit) {
+    // Hand-overs mostly wait for other systems. They take no slot of the handlers, so that slow ones delay no webhook.
+    const free = (): number => limit + Math.min(this.#handingOver, MAX_HAND_OVERS) - this.#running.size;
+    while (!this.#isClosed && mayStart() && free() > 0) {
       const item = this.#gate.next() ?? this.#queue.take();
       if (!item) break;
       // The loop continues with the next delivery while this delivery waits for its response. An earlier slow response
@@ -179,6 +185,8 @@ export class InboxDispatcher implements WebhookDispatcher {
   async #run(item: QueuedDelivery, target: DeclaredWebhook): Promise<void> {
     const { services } = this.#deps;
     let end: AttemptEnd | 'held' = 'held';
+    const isHandOver = item.delivery.pluginId === SOURCES_PLUGIN_ID;
+    if (isHandOver) this.#handingOver++;
     try {
       const unsure = services?.confirm(target);
       if (unsure) await unsure;
@@ -186,6 +194,7 @@ export class InboxDispatcher implements WebhookDispatcher {
       if (!services?.isUnavailable(target)) end = await this.#attempt(item, target);
     } finally {
       this.#running.delete(item.delivery.webhookId);
+      if (isHandOver) this.#handingOver--;
       if (end === 'held') this.#putBack(item);
       else if (end.isUnread) {
         this.#putBack(item);
@@ -224,6 +233,7 @@ export class InboxDispatcher implements WebhookDispatcher {
 
   #settle(item: QueuedDelivery, target: DeclaredWebhook, again: number | undefined): void {
     this.#queue.done(item, { keepsOrder: again !== undefined });
+    if (this.#bound.drained(limitOf(item)?.name)) this.#backlog.rescan();
     if (again !== undefined && this.#timers.maySchedule(item.delivery)) {
       // The body is not kept in memory between attempts, because the store contains the body.
       this.#schedule({ ...item, target, delivery: { ...item.delivery, body: null } }, again);
@@ -251,6 +261,7 @@ export class InboxDispatcher implements WebhookDispatcher {
       this.#rescanLater();
       return;
     }
+    if (!waits && this.#bound.keepsOut(limitOf({ delivery: record, target })?.name)) return;
     this.#known.add(record.webhookId);
     if (!waits) {
       const parsed = payloadOf(target, record);
@@ -278,7 +289,7 @@ export class InboxDispatcher implements WebhookDispatcher {
     const { pauses, targets, services, logger } = this.#deps;
     if (pauses.isPaused(delivery)) return undefined;
     const { pluginId, event } = delivery;
-    const target = targets.find(pluginId, event);
+    const target = targets.of(delivery);
     const name = `${pluginId} ${event}`;
     if (target) this.#reported.delete(name);
     else if (!this.#reported.has(name)) {

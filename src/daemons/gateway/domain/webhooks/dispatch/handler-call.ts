@@ -37,6 +37,10 @@ export interface Handled {
   content?: ReplyContent;
   /** The outcome as JSON, for the delivery's record. */
   record: string;
+  /** Whether further attempts cannot succeed. Such a failed delivery is dead at once. */
+  isFinal?: boolean;
+  /** Minimum time until the next attempt, which the receiver asked for. */
+  retryAfterMs?: number | undefined;
 }
 
 export type CallHandler = (
@@ -48,6 +52,8 @@ export type CallHandler = (
    * webhook id. Set only if each redelivery gets its own record.
    */
   deliveryId: string | null,
+  /** Number of this attempt, from 1. Only for async deliveries. */
+  attempt?: number,
 ) => Promise<Handled>;
 
 /** Maximum length of a recorded handler result, in characters. */
@@ -182,7 +188,8 @@ function failed({ error, exitCode }: CommandResult): Handled {
   return { succeeded: false, httpStatus: 500, body, record: recordOf(body) };
 }
 
-function recordOf(outcome: unknown): string {
+/** Returns an outcome for the record, with secrets masked. A large outcome is left out. */
+export function recordOf(outcome: unknown): string {
   const text = JSON.stringify(redact(outcome));
   return text.length <= MAX_RECORD_CHARS ? text : JSON.stringify({ truncated: true, bytes: text.length });
 }

@@ -41,6 +41,11 @@ export class Queue<Item> {
     return this.#bytes;
   }
 
+  /** Returns the number of items that wait for a slot of the concurrency limit with this name. */
+  waitingFor(name: string): number {
+    return this.#limited.get(name)?.waiting.length ?? 0;
+  }
+
   push(item: Item): void {
     this.#count(item, 1);
     if (this.#enterOrder(item)) this.#toReady(item);

@@ -8,7 +8,7 @@ import type { NeededServices } from './needed-services.ts';
 export interface RequestedAttemptsDeps {
   attempts: Pick<Attempts, 'attempt'>;
   inbox: Pick<WebhookInbox, 'find'>;
-  targets: Pick<WebhookTargets, 'find'>;
+  targets: Pick<WebhookTargets, 'of'>;
   services: Pick<NeededServices, 'isUnavailable' | 'confirm'>;
   membership: Pick<Membership, 'isHeld'>;
 }
@@ -80,7 +80,7 @@ export class RequestedAttempts {
     if (!record || !isUnfinished(record)) return { nextAttemptAt: undefined, isUnread: false };
     // The attempt counts differ, so `isUnread` makes the scheduler read the record again.
     if (record.attempts !== attempts) return { nextAttemptAt: undefined, isUnread: true };
-    const target = targets.find(record.pluginId, record.event);
+    const target = targets.of(record);
     if (!target) return undefined;
     await services.confirm(target);
     if (services.isUnavailable(target)) return undefined;

@@ -7,7 +7,7 @@ import type { CreateLimiter, RateVerdict, SharedLimiter } from '../../../../../k
 import { minutes } from '../../../../../kit/time/duration.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { VerificationKeys } from '../verify/verification-key.ts';
-import type { DeliveryContext } from './delivery-context.ts';
+import type { DeliveryContext, IncomingDelivery } from './delivery-context.ts';
 import { endpointName } from './endpoint-name.ts';
 import { rateLimitError } from './rate-limit-error.ts';
 import { senderNetwork } from './sender-network.ts';
@@ -57,12 +57,10 @@ export class Admission {
    * NAMESPACE_REQUIRED, VALIDATION_ERROR or RATE_LIMIT_EXCEEDED.
    */
   admit(context: DeliveryContext): MaybePromise<Admitted> {
-    const { pluginId, event, instanceId } = context.incoming;
+    const { pluginId, event, instanceId, toSource } = context.incoming;
+    if (toSource) return this.#admitToSource(context, toSource);
     const target = step(context, 'route', () => this.#targets.require(pluginId, event, instanceId));
-    return onceKnown(this.#findNamespace(context), (keys) => {
-      context.isProvisioned = keys !== undefined;
-      return onceKnown(this.#limit(context, target.webhook), () => ({ target, keys }));
-    });
+    return this.#admitTo(context, target);
   }
 
   /**
@@ -82,6 +80,25 @@ export class Admission {
     this.#permits.giveBack(endpointName(context));
   }
 
+  async #admitToSource(
+    context: DeliveryContext,
+    { find }: NonNullable<IncomingDelivery['toSource']>,
+  ): Promise<Admitted> {
+    const found = await Promise.allSettled([find()]);
+    const target = step(context, 'route', () => {
+      if (found[0].status === 'rejected') throw found[0].reason;
+      return found[0].value;
+    });
+    return this.#admitTo(context, target);
+  }
+
+  #admitTo(context: DeliveryContext, target: DeclaredWebhook): MaybePromise<Admitted> {
+    return onceKnown(this.#findNamespace(context), (keys) => {
+      context.isProvisioned = keys !== undefined;
+      return onceKnown(this.#limit(context, target.webhook), () => ({ target, keys }));
+    });
+  }
+
   #isNamespace(text: string): boolean {
     if (this.#namespaces.get(text)) return true;
     const isValid = NamespaceId.safeParse(text).success;
@@ -94,9 +111,9 @@ export class Admission {
    * can contain the namespace.
    */
   #findNamespace(context: DeliveryContext): MaybePromise<VerificationKeys | undefined> {
-    const { rawHeaders, namespaceInUrl } = context.incoming;
-    // An empty header counts as missing.
-    const sent = singleHeader(rawHeaders, HEADERS.namespace) || undefined;
+    const { rawHeaders, namespaceInUrl, toSource } = context.incoming;
+    // An empty header counts as missing. The URL of a source always names the namespace.
+    const sent = toSource ? undefined : singleHeader(rawHeaders, HEADERS.namespace) || undefined;
     const named = sent ?? namespaceInUrl;
     const isNamed = typeof named === 'string' && this.#isNamespace(named);
     if (sent !== undefined && !isNamed) {
@@ -105,7 +122,7 @@ export class Admission {
     }
     context.namespaceId = isNamed ? named : '';
     return onceKnown(isNamed ? this.#secrets.find(context) : undefined, (keys) => {
-      if (!isNamed || (sent === undefined && !keys?.namespaceInUrl)) {
+      if (!isNamed || (sent === undefined && !toSource && !keys?.namespaceInUrl)) {
         context.namespaceId = '';
         mark(context, 'namespace', 'missing');
         throw new PlatformError(

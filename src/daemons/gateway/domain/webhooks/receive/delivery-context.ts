@@ -4,6 +4,7 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { NewDelivery, SecretKey } from '../../../../../store/ports/index.ts';
 import { maskedHeaders } from './request-head.ts';
 import { beginSteps, type StepLog } from './step-log.ts';
+import type { DeclaredWebhook } from './targets.ts';
 
 /** A delivery request whose body has not been read yet. */
 export interface IncomingDelivery {
@@ -28,6 +29,13 @@ export interface IncomingDelivery {
   origin?: 'sender' | 'sample';
   requestId: string;
   traceId: string;
+  /** For a delivery to a source, whose URL names the namespace. */
+  toSource?: {
+    /** Returns the source. Throws NOT_FOUND if the URL names none. */
+    find: () => Promise<DeclaredWebhook>;
+    /** Adds the sealed original headers to the recorded ones. */
+    seal: (recorded: string) => string;
+  };
   /** Reads the raw body. Throws PAYLOAD_TOO_LARGE if the body exceeds `limitBytes`. */
   readBody: (limitBytes: number) => MaybePromise<Buffer>;
 }
@@ -94,7 +102,7 @@ export function deliveryOf(
     source: incoming.source,
     requestId: incoming.requestId,
     traceId: incoming.traceId,
-    headers: context.headers ?? maskedHeaders(incoming.rawHeaders),
+    headers: headersOf(context),
     body: context.body,
     bodyBytes: context.body?.byteLength ?? 0,
     mode,
@@ -102,4 +110,9 @@ export function deliveryOf(
     replayOf: null,
     orderKey,
   };
+}
+
+function headersOf({ headers, incoming }: DeliveryContext): string {
+  if (headers === null) return maskedHeaders(incoming.rawHeaders);
+  return incoming.toSource ? incoming.toSource.seal(headers) : headers;
 }

@@ -302,7 +302,9 @@ export class WebhookDelivery {
   #note(context: DeliveryContext, status: 'refused' | 'challenge' | 'duplicate', httpStatus: number): void {
     const { pluginId, event } = context;
     // Metric labels come only from manifests, because clients could otherwise create any number of labels.
-    if (this.#deps.targets.isDeclared(pluginId, event)) this.#deps.observe(pluginId, event, status);
+    const isSource = context.incoming.toSource !== undefined && context.namespaceId !== '';
+    if (isSource || this.#deps.targets.isDeclared(pluginId, event))
+      this.#deps.observe(pluginId, event, status);
     else this.#deps.observe('(unknown)', '(unknown)', status);
     // No operator could see a record without a namespace.
     if (context.namespaceId === '' || !this.#deps.samples.admits(context, status)) return;

@@ -6,7 +6,8 @@ import type { VerificationKeys } from '../verify/verification-key.ts';
 /** Names of the pseudo-headers that store the request line among the headers, as in HTTP/2. */
 const METHOD = ':method';
 const PATH = ':path';
-const MASK = '[masked]';
+/** Value of a masked header. */
+export const MASK = '[masked]';
 
 /**
  * Maximum stored header bytes of an unauthenticated request, per name or value and in total. The limits bound the

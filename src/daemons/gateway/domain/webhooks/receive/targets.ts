@@ -1,5 +1,10 @@
-import type { ManifestV3, WebhookHandlerDecl } from '../../../../../contracts/index.ts';
+import {
+  type ManifestV3,
+  SOURCES_PLUGIN_ID,
+  type WebhookHandlerDecl,
+} from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
+import type { SecretKey } from '../../../../../store/ports/index.ts';
 
 export interface WebhookPlugin {
   id: string;
@@ -13,14 +18,21 @@ export interface DeclaredWebhook {
   webhook: WebhookHandlerDecl;
 }
 
+/** Webhooks of sources and of their destinations. */
+export interface SourceWebhooks {
+  of(key: SecretKey): DeclaredWebhook;
+}
+
 type Declared = Map<string, Map<string, DeclaredWebhook>>;
 
 /** Finds the webhooks that loaded plugins declare. @spec Webhook delivery step 1 */
 export class WebhookTargets {
   #byPlugin: Declared;
+  readonly #sources: SourceWebhooks | undefined;
 
-  constructor(plugins: readonly WebhookPlugin[] = []) {
+  constructor(plugins: readonly WebhookPlugin[] = [], sources?: SourceWebhooks) {
     this.#byPlugin = declaredBy(plugins);
+    this.#sources = sources;
   }
 
   /** Replaces all webhooks after a load or reload of plugins. */
@@ -66,6 +78,21 @@ export class WebhookTargets {
 
   find(pluginId: string, event: string): DeclaredWebhook | undefined {
     return this.#byPlugin.get(pluginId)?.get(event);
+  }
+
+  /** Returns the webhook of a stored delivery, which can be a delivery of a source. */
+  of(key: SecretKey): DeclaredWebhook | undefined {
+    return this.#isOfSource(key) ? this.#sources!.of(key) : this.find(key.pluginId, key.event);
+  }
+
+  /** Returns the webhook of a stored delivery. Throws like `require`. */
+  requireOf(key: SecretKey): DeclaredWebhook {
+    if (this.#isOfSource(key)) return this.#sources!.of(key);
+    return this.require(key.pluginId, key.event, key.instanceId === '' ? undefined : key.instanceId);
+  }
+
+  #isOfSource({ pluginId }: SecretKey): boolean {
+    return this.#sources !== undefined && pluginId === SOURCES_PLUGIN_ID;
   }
 
   all(): DeclaredWebhook[] {

@@ -7,13 +7,6 @@ import { toCel, toJson } from './cel-values.ts';
  * this module replaces a method of the library.
  */
 
-/**
- * Number of outer levels of each variable that are rebuilt for each evaluation. With 2 levels, `steps` and `steps.<id>`
- * are rebuilt.
- */
-export const VARIABLES = { input: 0, run: 0, matrix: 0, steps: 2, needs: 3, jobs: 3, delivery: 1 } as const;
-export type Variable = keyof typeof VARIABLES;
-
 /** Run state for the functions `success()`, `failure()` and `cancelled()`. */
 export type ScopeState = 'success' | 'failure' | 'cancelled' | 'skipped';
 
@@ -60,15 +53,19 @@ interface Evaluator {
 let budget: Budget;
 let currentState: ScopeState = 'success';
 
-const environment = createEnvironment();
+/** Creates a compiler for expressions over these variables. */
+export function createCompiler(variables: readonly string[]): (text: string) => Program {
+  const environment = createEnvironment(variables);
+  return (text) => compileProgram(environment, text);
+}
 
-function createEnvironment(): Environment {
+function createEnvironment(variables: readonly string[]): Environment {
   const env = new Environment({
     homogeneousAggregateLiterals: false,
     enableOptionalTypes: true,
     limits: { maxAstNodes: 2000, maxDepth: 64 },
   });
-  for (const name of Object.keys(VARIABLES)) env.registerVariable(name, 'dyn');
+  for (const name of variables) env.registerVariable(name, 'dyn');
   // JSON has one number type, so these operators accept integers mixed with doubles. Otherwise, `input.count * 2` would
   // be a type error.
   const mixed: Record<string, (a: number, b: number) => number> = {
@@ -264,7 +261,7 @@ export interface Program {
 }
 
 /** Parses and type-checks CEL text. Throws the errors of the CEL library. */
-export function compileProgram(text: string): Program {
+function compileProgram(environment: Environment, text: string): Program {
   const program = environment.parse(text);
   const { valid, error } = program.check();
   if (!valid) throw error;

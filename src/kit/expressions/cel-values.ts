@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../../../store/ports/index.ts';
+import type { JsonValue } from '../data/json-value.ts';
 import type { Budget } from './budget.ts';
 
 /** Caches for each large value whether the value contains a map with the key `constructor`. */
