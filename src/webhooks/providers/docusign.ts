@@ -42,6 +42,4 @@ export const docusign: Provider = {
     headers: { 'content-type': 'application/json; charset=utf-8' },
     body: '{"event":"envelope-completed","apiVersion":"v2.1","uri":"/restapi/v2.1/accounts/b123a4e6-094f-43aa-b2d9-30076d0af3c7/envelopes/6b0cff6d-1def-40c3-9684-1587c8fcaa2c","retryCount":0,"configurationId":123456,"generatedDateTime":"2024-02-13T14:34:42.2740396Z","data":{"accountId":"b123a4e6-094f-43aa-b2d9-30076d0af3c7","userId":"861d2a78-7e55-42a1-ba7f-7501cc1a0d28","envelopeId":"6b0cff6d-1def-40c3-9684-1587c8fcaa2c"}}',
   },
-  unverified:
-    'The documentation shows no signature together with its key, and the SDKs of Docusign do not verify one.',
 };
