@@ -13,7 +13,14 @@ export const docusign: Provider = {
     {
       type: 'signature',
       algorithm: 'hmac-sha256',
-      signature: { header: 'x-docusign-signature-1', prefix: '', encoding: 'base64', format: 'plain' },
+      signature: {
+        header: 'x-docusign-signature-1',
+        prefix: '',
+        encoding: 'base64',
+        format: 'plain',
+        // One header for each active Connect key.
+        alternatives: [2, 3, 4, 5, 6, 7, 8, 9].map((key) => ({ header: `x-docusign-signature-${key}` })),
+      },
       signed: '{body}',
       secret: { encoding: 'text', prefix: '' },
     },
@@ -35,7 +42,7 @@ export const docusign: Provider = {
   ],
   ackAfterMs: 4000,
   pitfalls: [
-    'With several Connect keys, only the signature of the first one is checked (X-DocuSign-Signature-1).',
+    'Of several Connect keys, the signatures of the first nine are checked (X-DocuSign-Signature-1 to -9).',
     'Choose the data format JSON (REST v2.1): the older configurations send XML.',
   ],
   sample: {
