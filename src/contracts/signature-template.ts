@@ -64,7 +64,10 @@ interface Place {
 /** The parts of a signature scheme that depend on each other. */
 export interface SignatureRules {
   algorithm: string;
-  signature: Place & { format: 'plain' | { separator: string; assign: string; key: string } };
+  signature: Place & {
+    format: 'plain' | { separator: string; assign: string; key: string };
+    alternatives?: readonly Place[] | undefined;
+  };
   signed: string;
   timestamp?: (Place & { param?: string | undefined }) | undefined;
   id?: unknown;
@@ -82,6 +85,9 @@ export function signatureFaults(auth: SignatureRules): RuleFault[] {
   const { signature, timestamp } = auth;
   if (count(signature.header, signature.query, signature.field) !== 1)
     faults.push({ path: ['signature'], message: 'must name exactly one of "header", "query" and "field"' });
+  // Parameters such as the timestamp would otherwise exist once for each place.
+  if (signature.alternatives && signature.format !== 'plain')
+    faults.push({ path: ['signature', 'alternatives'], message: 'requires "plain" as "signature.format"' });
   if (timestamp && count(timestamp.header, timestamp.query, timestamp.field, timestamp.param) !== 1)
     faults.push({
       path: ['timestamp'],

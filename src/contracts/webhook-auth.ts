@@ -66,6 +66,8 @@ export const SignatureAuth = z
       prefix: z.string().max(64).default(''),
       encoding: SignatureEncoding.default('hex'),
       format: SignatureFormat.default('plain'),
+      /** Further places of a signature. One of all signatures that a request has must match. */
+      alternatives: z.array(RequestPlace).min(1).max(8).optional(),
     }),
     /**
      * Template of the signed bytes: `{body} {timestamp} {id} {method} {url} {path} {query} {sortedForm} {header:<name>}

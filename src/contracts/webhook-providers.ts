@@ -19,7 +19,7 @@ export const WebhookProvider = z
     sendsHeaders: z.boolean().describe('Whether the provider can send the namespace header'),
     verified: z
       .boolean()
-      .describe("Whether deliveries of the provider's own library or documentation were tested"),
+      .describe('Whether deliveries were tested that other software than the platform signed'),
   })
   .meta({ id: 'WebhookProvider' });
 export type WebhookProvider = z.infer<typeof WebhookProvider>;
@@ -30,7 +30,7 @@ export const WebhookProviderDetails = WebhookProvider.extend({
   events: z.array(z.string()).describe('Event types that the provider documents, or the most used of them'),
   ipAllow: z.array(z.string()).describe('Published addresses of the provider'),
   sample: z.object({ headers: z.record(z.string(), z.string()), body: z.string() }),
-  unverified: z.string().nullable().describe('Why no delivery of the provider was tested'),
+  unverified: z.string().nullable().describe('Why no such delivery was tested'),
 }).meta({ id: 'WebhookProviderDetails' });
 export type WebhookProviderDetails = z.infer<typeof WebhookProviderDetails>;
 

@@ -127,3 +127,29 @@ test('of sixteen signatures, each position counts, and the previous key is accep
     ).toEqual({ valid: true, secret: 'previous' });
   }
 });
+
+test('of the signatures in alternative places one must match, and all must be well-formed', () => {
+  const auth = declared('hmac-sha256', 'hex', {
+    signature: { header: 'x-sig', alternatives: [{ header: 'x-sig-2' }, { header: 'x-sig-3' }] },
+  });
+  const good = '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843';
+  const bad = good.replace('5', '6');
+  const check = (...headers: string[]) =>
+    verifyDeclared(auth, headers, Buffer.from('what do ya want for nothing?'), keysOf('Jefe'), NOW);
+  expect(check('x-sig', good, 'x-sig-2', bad)).toMatchObject({ valid: true });
+  expect(check('x-sig', bad, 'x-sig-2', good)).toMatchObject({ valid: true });
+  expect(check('x-sig-3', good)).toMatchObject({ valid: true });
+  expect(check('x-sig', bad, 'x-sig-2', bad)).toMatchObject({ fault: 'mismatch' });
+  expect(check('x-sig', good, 'x-sig-2', good.slice(2))).toMatchObject({ fault: 'encoding' });
+  expect(check('x-sig', good, 'x-sig-3', bad, 'x-sig-3', bad)).toMatchObject({ fault: 'header_repeated' });
+  expect(check()).toMatchObject({ fault: 'header_missing' });
+});
+
+test.each([
+  ['nine places', { alternatives: Array(9).fill({ header: 'x-sig-2' }) }],
+  ['no place', { alternatives: [] }],
+  ['a place with two names', { alternatives: [{ header: 'x-sig-2', query: 'sig' }] }],
+  ['a list of signatures', { alternatives: [{ header: 'x-sig-2' }], format: { key: 'v1' } }],
+])('alternatives with %s are no declaration', (_name, signature) => {
+  expect(() => declared('hmac-sha256', 'hex', { signature: { header: 'x-sig', ...signature } })).toThrow();
+});

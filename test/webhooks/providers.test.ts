@@ -147,4 +147,8 @@ test('each vector names its source, and a vector of an unverified entry does not
   }
 });
 
-test.todo(`${PROVIDER_IDS.length} ids have an entry, and at least 50 entries are verified`);
+test('each id has one entry, and at least 50 entries are verified', () => {
+  expect(PROVIDERS.map(({ id }) => id).sort()).toEqual([...PROVIDER_IDS].sort());
+  const verified = suites.filter(({ provider, names }) => names.length > 0 && !provider.unverified);
+  expect(verified.length).toBeGreaterThanOrEqual(50);
+});

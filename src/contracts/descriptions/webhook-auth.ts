@@ -27,6 +27,8 @@ export const WEBHOOK_AUTH: Descriptions = {
     'format.separator': 'Text between items.',
     'format.assign': 'Text between name and value of an item.',
     'format.key': 'Name of the items that are signatures.',
+    alternatives: 'Further places of a signature; one signature must match.',
+    ...under('alternatives.*', { '': 'One of header, query and field.', ...place }),
   }),
   signed: 'Template of the signed bytes; docs/webhooks.md lists its placeholders.',
   ...under('timestamp', {

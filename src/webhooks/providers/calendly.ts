@@ -47,5 +47,4 @@ export const calendly: Provider = {
     headers: { 'content-type': 'application/json' },
     body: '{"created_at":"2020-11-23T17:51:19.000000Z","created_by":"https://api.calendly.com/users/AAAAAAAAAAAAAAAA","event":"invitee.created","payload":{"email":"test@example.com","name":"John Doe","status":"active","uri":"https://api.calendly.com/scheduled_events/AAAAAAAAAAAAAAAA/invitees/AAAAAAAAAAAAAAAA"}}',
   },
-  unverified: 'The documentation shows no signature together with its key, and Calendly has no library.',
 };

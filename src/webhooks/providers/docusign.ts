@@ -13,7 +13,14 @@ export const docusign: Provider = {
     {
       type: 'signature',
       algorithm: 'hmac-sha256',
-      signature: { header: 'x-docusign-signature-1', prefix: '', encoding: 'base64', format: 'plain' },
+      signature: {
+        header: 'x-docusign-signature-1',
+        prefix: '',
+        encoding: 'base64',
+        format: 'plain',
+        // One header for each active Connect key.
+        alternatives: [2, 3, 4, 5, 6, 7, 8, 9].map((key) => ({ header: `x-docusign-signature-${key}` })),
+      },
       signed: '{body}',
       secret: { encoding: 'text', prefix: '' },
     },
@@ -35,13 +42,11 @@ export const docusign: Provider = {
   ],
   ackAfterMs: 4000,
   pitfalls: [
-    'With several Connect keys, only the signature of the first one is checked (X-DocuSign-Signature-1).',
+    'Of several Connect keys, the signatures of the first nine are checked (X-DocuSign-Signature-1 to -9).',
     'Choose the data format JSON (REST v2.1): the older configurations send XML.',
   ],
   sample: {
     headers: { 'content-type': 'application/json; charset=utf-8' },
     body: '{"event":"envelope-completed","apiVersion":"v2.1","uri":"/restapi/v2.1/accounts/b123a4e6-094f-43aa-b2d9-30076d0af3c7/envelopes/6b0cff6d-1def-40c3-9684-1587c8fcaa2c","retryCount":0,"configurationId":123456,"generatedDateTime":"2024-02-13T14:34:42.2740396Z","data":{"accountId":"b123a4e6-094f-43aa-b2d9-30076d0af3c7","userId":"861d2a78-7e55-42a1-ba7f-7501cc1a0d28","envelopeId":"6b0cff6d-1def-40c3-9684-1587c8fcaa2c"}}',
   },
-  unverified:
-    'The documentation shows no signature together with its key, and the SDKs of Docusign do not verify one.',
 };

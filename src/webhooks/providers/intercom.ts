@@ -43,6 +43,4 @@ export const intercom: Provider = {
     headers: { 'content-type': 'application/json' },
     body: '{"type":"notification_event","id":"notif_78c122d0-23ba-11e4-9464-79b01267cc2e","topic":"contact.user.created","app_id":"a86dr8yl","data":{"type":"notification_event_data","item":{"type":"contact","id":"530370b477ad7120001d","external_id":"25","role":"user","name":"Hoban Washburne"}}}',
   },
-  unverified:
-    'The documentation shows a signed notification without its secret, and no library of Intercom verifies one.',
 };

@@ -13,7 +13,14 @@ export const mailgun: Provider = {
     {
       type: 'signature',
       algorithm: 'hmac-sha256',
-      signature: { field: 'signature.signature', prefix: '', encoding: 'hex', format: 'plain' },
+      signature: {
+        field: 'signature.signature',
+        prefix: '',
+        encoding: 'hex',
+        format: 'plain',
+        // The signature of the primary account, in events of its subaccounts.
+        alternatives: [{ field: 'signature.parent-signature' }],
+      },
       signed: '{field:signature.timestamp}{field:signature.token}',
       secret: { encoding: 'text', prefix: '' },
     },
@@ -29,7 +36,7 @@ export const mailgun: Provider = {
     'Mailgun signs only a timestamp and a token: a third party with one signature can send any body with it.',
     'The age of the timestamp is not checked, because Mailgun repeats failed deliveries for eight hours.',
     'The signing key of webhooks is not the API key.',
-    'Events of a subaccount are checked with the key of the subaccount: parent-signature is ignored.',
+    'Events of a subaccount are signed with its key and with that of the primary account: either is accepted.',
     'Routes forward messages as forms with other fields; this entry covers event webhooks only.',
   ],
   sample: {

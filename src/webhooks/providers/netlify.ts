@@ -45,5 +45,4 @@ export const netlify: Provider = {
       '{"id":"5ebc34bf4fea0b01f02efa3a","site_id":"fa4dd95a-994e-4f89-8a7a-2d9e9fc36a32","state":"ready","name":"example",' +
       '"url":"https://example.netlify.app","branch":"main","context":"production"}',
   },
-  unverified: 'Netlify publishes neither a signed example nor a library that signs or verifies.',
 };

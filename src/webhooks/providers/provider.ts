@@ -88,6 +88,6 @@ export interface Provider {
   pitfalls: readonly string[];
   /** A delivery as the provider documents it: the headers without signature, and the body as sent. */
   sample: { headers: Readonly<Record<string, string>>; body: string };
-  /** Reason why no vector of the provider's own documentation or library exists. Such an entry counts as unverified. */
+  /** Reason why no vector exists that other software than this platform made. Such an entry counts as unverified. */
   unverified?: string;
 }

@@ -26,7 +26,7 @@ Senders that a webhook can declare by name: \`"auth": {"type": "provider", "prov
 | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
 
-${PROVIDERS.some(({ unverified }) => unverified) ? '† No delivery of the library or documentation of this provider was tested.\n' : ''}`.trimEnd() +
+${PROVIDERS.some(({ unverified }) => unverified) ? '† No delivery that other software signed was tested.\n' : ''}`.trimEnd() +
     '\n'
   );
 }

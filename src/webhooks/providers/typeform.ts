@@ -31,6 +31,4 @@ export const typeform: Provider = {
     headers: { 'content-type': 'application/json' },
     body: '{"event_id":"LtWXD3crgy","event_type":"form_response","form_response":{"form_id":"lT4Z3j","token":"a3a12ec67a1365927098a606107fac15","submitted_at":"2018-01-18T18:17:02Z","landed_at":"2018-01-18T18:07:02Z","calculated":{"score":9},"definition":{"id":"lT4Z3j","title":"Webhooks example","fields":[]},"answers":[]}}',
   },
-  unverified:
-    'The documentation shows no signature together with its secret, and no library of Typeform verifies one.',
 };

@@ -46,5 +46,4 @@ export const vercel: Provider = {
       '"payload":{"team":{"id":"team_123"},"user":{"id":"user_123"},"deployment":{"id":"dpl_123","meta":{},' +
       '"url":"example-123.vercel.app","name":"example"},"target":"production","project":{"id":"prj_123"},"plan":"pro"}}',
   },
-  unverified: 'Vercel publishes neither a signed example nor a library that signs or verifies webhooks.',
 };

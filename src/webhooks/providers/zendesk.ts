@@ -42,6 +42,4 @@ export const zendesk: Provider = {
     headers: { 'content-type': 'application/json', 'x-zendesk-webhook-invocation-id': '8350205582' },
     body: '{"type":"zen:event-type:user.created","account_id":22129848,"id":"2b24ef10-19df-42e0-8d88-0ba1d5d8f9a3","time":"2022-06-30T14:02:05Z","zendesk_event_version":"2022-06-20","subject":"zen:user:10002","detail":{"id":"10002","role":"end-user"},"event":{}}',
   },
-  unverified:
-    'The present documentation shows no signature; an example of 2021 signs the body before the time, as Zendesk does no longer.',
 };

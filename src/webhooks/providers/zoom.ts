@@ -76,6 +76,4 @@ export const zoom: Provider = {
     headers: { 'content-type': 'application/json; charset=utf-8', 'user-agent': 'Zoom Marketplace/1.0a' },
     body: '{"event":"meeting.started","event_ts":1626230691572,"payload":{"account_id":"AAAAAABBBB","object":{"id":"1234567890","uuid":"4444AAAiAAAAAiAiAiiAii==","host_id":"x1yCzABCDEfg23HiJKl4mN","topic":"My Meeting","type":2}}}',
   },
-  unverified:
-    "Zoom's documentation has no complete signed delivery, and its library (@zoom/rivet) signs none and is not under a free licence.",
 };

@@ -8,12 +8,13 @@ const MAX_FOUND = 16;
 const MIN_SIGNATURE_BYTES = 20;
 
 /**
- * Returns all values at the signature's place that decode from hex or base64. Accepts non-canonical encodings. Only for
+ * Returns all values at the signature's places that decode from hex or base64. Accepts non-canonical encodings. Only for
  * the explanation of refusals.
  */
 export function lenientSignatures({ signature }: SignatureAuth, request: SignedRequest): Buffer[] {
-  const sent = placeOf(signature).read(request).text ?? '';
-  return sent
+  return [signature, ...(signature.alternatives ?? [])]
+    .map((place) => placeOf(place).read(request).text ?? '')
+    .join(' ')
     .slice(0, MAX_SEARCHED_CHARS)
     .split(/[\s,;]+/)
     .map((word) => word.replace(/^[\w.-]{1,32}=(?!=*$)/, ''))

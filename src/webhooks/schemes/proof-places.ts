@@ -19,7 +19,7 @@ export function proofPlacesOf(auths: readonly ProviderAuth[]): ProofPlaces {
 function placesOf(auth: ProviderAuth): RequestPlace[] {
   switch (auth.type) {
     case 'signature':
-      return [auth.signature];
+      return [auth.signature, ...(auth.signature.alternatives ?? [])];
     case 'token':
       return [auth.at];
     case 'jwt':

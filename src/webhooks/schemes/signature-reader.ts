@@ -23,6 +23,7 @@ const NONE: readonly Buffer[] = [];
 export class SignatureReader {
   readonly #auth: SignatureAuth;
   readonly #place: Place;
+  readonly #alternatives: readonly Place[];
   readonly #template: Template;
   readonly #timestamp: Place | undefined;
   readonly #id: Place | undefined;
@@ -33,6 +34,7 @@ export class SignatureReader {
     const { signature, timestamp, id } = auth;
     this.#auth = auth;
     this.#place = placeOf(signature);
+    this.#alternatives = (signature.alternatives ?? []).map(placeOf);
     this.#template = new Template(auth.signed);
     this.#timestamp = timestamp && timestamp.param === undefined ? placeOf(timestamp) : undefined;
     this.#id = id && placeOf(id);
@@ -40,7 +42,7 @@ export class SignatureReader {
   }
 
   isUsedBy(request: SignedRequest): boolean {
-    return !isMissing(this.#place.read(request).fault);
+    return [this.#place, ...this.#alternatives].some((place) => !isMissing(place.read(request).fault));
   }
 
   read(request: SignedRequest, nowMs: number): Claim {
@@ -62,7 +64,17 @@ export class SignatureReader {
   }
 
   #texts(request: SignedRequest): Texts {
-    const sent = this.#place.read(request);
+    const first = this.#textsAt(this.#place, request);
+    if (this.#alternatives.length === 0) return first;
+    const all = [first, ...this.#alternatives.map((place) => this.#textsAt(place, request))];
+    const sent = all.filter(({ fault }) => !isMissing(fault));
+    if (sent.length === 0) return first;
+    const fault = sent.find((texts) => texts.fault)?.fault;
+    return { signatures: sent.flatMap(({ signatures }) => signatures), fault };
+  }
+
+  #textsAt(place: Place, request: SignedRequest): Texts {
+    const sent = place.read(request);
     if (sent.text === undefined) return { signatures: [], fault: sent.fault };
     const { prefix, format } = this.#auth.signature;
     if (!sent.text.startsWith(prefix)) return { signatures: [], fault: 'prefix_missing' };

@@ -62,8 +62,9 @@ export function attacksOn(provider: Provider, used: ProviderAuth): Attack[] {
 function placesOf(auth: ProviderAuth): RequestPlace[] {
   switch (auth.type) {
     case 'signature': {
-      const { header, query, field } = auth.signature;
-      return [{ ...(header && { header }), ...(query && { query }), ...(field && { field }) }];
+      const { header, query, field, alternatives = [] } = auth.signature;
+      const first = { ...(header && { header }), ...(query && { query }), ...(field && { field }) };
+      return [first, ...alternatives];
     }
     case 'token':
       return [auth.at];

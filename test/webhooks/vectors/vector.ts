@@ -1,6 +1,6 @@
 import type { ProviderId } from '../../../src/contracts/index.ts';
 
-/** A delivery that a provider's own library or documentation made. */
+/** A delivery from a provider's library or documentation, or, as `source` says, from a third party's library. */
 export interface Vector {
   provider: ProviderId;
   /** Package and version, or the page, that the delivery comes from. The platform's own signer makes none. */
