@@ -3,6 +3,7 @@ export * from './adapters.ts';
 export * from './analytics.ts';
 export * from './audit.ts';
 export * from './auth.ts';
+export * from './body-format.ts';
 export * from './bulk.ts';
 export * from './clients.ts';
 export * from './command-result.ts';

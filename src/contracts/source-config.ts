@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { SecretRef } from './adapters.ts';
+import { BodyFormat, MediaType } from './body-format.ts';
 import { EventName } from './ids.ts';
 import { PROVIDER_IDS } from './provider-ids.ts';
 import { QueueName } from './queue-settings.ts';
-import { BodyFormat, MediaType } from './webhook-answers.ts';
 import { WebhookRetry } from './webhook-retry.ts';
 
 export const MAX_DESTINATIONS = 50;
