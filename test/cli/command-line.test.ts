@@ -98,7 +98,7 @@ test('the version equals that of the package', () => {
 test.each([
   [['sttus'], 'Did you mean "svc status"?'],
   [['webhook', 'provison', 'a', 'b'], 'Did you mean "svc webhooks provision"?'],
-  [['webhooks'], 'needs a verb: provision, rotation, list, revoke'],
+  [['webhooks'], 'needs a verb: provision, expect-secret, rotation, list, revoke'],
   [['hosts', 'ls'], 'Did you mean "svc hosts list"?'],
   [['agents', 'start'], 'Did you mean "svc agent run"?'],
   [['plugins', 'frobnicate'], 'Verbs: list, show, install'],

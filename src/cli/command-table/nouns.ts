@@ -8,6 +8,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   jobs: 'Manage background jobs of plugins',
   keys: 'Rotate the master key that encrypts secrets',
   plugins: 'Install, develop and manage plugins',
+  queues: 'Manage queues that programs lease deliveries from',
   roles: 'Restrict callers to roles',
   schedules: 'Manage schedules of workflows',
   service: 'Run the platform as a system service',
