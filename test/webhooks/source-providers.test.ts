@@ -1,6 +1,7 @@
+import { createHmac } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createSource, listSources, type SourceName } from '../../src/contracts/index.ts';
+import { createSource, listSources, type SourceName, updateSource } from '../../src/contracts/index.ts';
 import { PROVIDERS, type Provider } from '../../src/webhooks/providers/index.ts';
 import { sharedByTests } from '../support/at-end.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
@@ -80,4 +81,26 @@ describe.each(PROVIDERS.map((provider) => ({ id: provider.id, provider })))('$id
       }
     },
   );
+});
+
+test('the forms of Slack get 400 unless the source declares the body as a form', async () => {
+  const gateway = started();
+  const secret = 'the-signing-secret-of-slack';
+  const slack = PROVIDERS.find(({ id }) => id === 'slack')!;
+  const { url } = await create(gateway, 'slack-forms', slack, secret);
+  const press = () => {
+    const time = String(Math.floor(gateway.clock.now() / 1000));
+    const body = `payload=${encodeURIComponent('{"type":"block_actions"}')}`;
+    const signature = createHmac('sha256', secret).update(`v0:${time}:${body}`).digest('hex');
+    const headers = [
+      ['content-type', 'application/x-www-form-urlencoded'],
+      ['x-slack-request-timestamp', time],
+      ['x-slack-signature', `v0=${signature}`],
+    ] as const;
+    return send({ url, headers, body: Buffer.from(body) });
+  };
+  expect((await press()).status).toBe(400);
+  const params = { name: 'slack-forms' as SourceName };
+  await gateway.call(updateSource, { params, body: { body: 'form' } });
+  expect((await press()).status).toBe(200);
 });
