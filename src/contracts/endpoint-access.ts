@@ -130,6 +130,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'PATCH /api/v1/sources/:name': edits('source.update', SOURCE),
   'DELETE /api/v1/sources/:name': edits('source.delete', SOURCE),
   'POST /api/v1/sources/:name/rotate': edits('source.rotate', SOURCE),
+  'POST /api/v1/sources/:name/expect-secret': edits('source.expect_secret', SOURCE),
   'POST /api/v1/sources/:name/pause': edits('source.pause', `${SOURCE}/{destination}`),
   'POST /api/v1/sources/:name/resume': edits('source.resume', `${SOURCE}/{destination}`),
   'POST /api/v1/sources/:name/replay': edits('source.replay', 'delivery:{webhookId}'),

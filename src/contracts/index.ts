@@ -37,6 +37,7 @@ export * from './plugin-description.ts';
 export * from './plugin-manifest.ts';
 export * from './plugin-services.ts';
 export * from './provider-ids.ts';
+export * from './queue-records.ts';
 export * from './queue-settings.ts';
 export * from './queues.ts';
 export * from './role.ts';

@@ -183,6 +183,18 @@ export const rotateSource = endpoint({
   errors: changeErrors,
 });
 
+/** Accepts one secret that the sender hands over. @spec docs/webhooks.md "Handshakes" */
+export const expectSourceSecret = endpoint({
+  method: 'POST',
+  path: '/api/v1/sources/:name/expect-secret',
+  summary: 'Accept one secret that the sender hands over within the next minutes',
+  tags,
+  params,
+  body: z.strictObject({ minutes: z.number().int().min(1).max(60).default(10) }).prefault({}),
+  reply: z.object({ url: z.string(), expiresAt: z.number().describe('Epoch milliseconds') }),
+  errors: changeErrors,
+});
+
 export const connectSource = endpoint({
   method: 'POST',
   path: '/api/v1/sources/:name/destinations',

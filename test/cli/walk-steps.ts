@@ -111,6 +111,7 @@ export const STEPS: Record<string, Step[]> = {
     fails(2, 'sources', 'update', 'inbound'),
   ],
   'sources rotate': [step('sources', 'rotate', 'inbound')],
+  'sources expect-secret': [fails(1, 'sources', 'expect-secret', 'inbound')],
   'sources pause': [step('sources', 'pause', 'inbound', '--destination', 'queue')],
   'sources resume': [step('sources', 'resume', 'inbound', '--destination', 'queue')],
   'sources deliveries': [step('sources', 'deliveries', 'inbound')],

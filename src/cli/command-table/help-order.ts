@@ -33,7 +33,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   schedules: ['list', 'pause', 'resume', 'trigger'],
   service: ['install', 'status', 'uninstall'],
   sources: [
-    ...['create', 'list', 'show', 'update', 'delete', 'rotate', 'connect', 'disconnect'],
+    ...['create', 'list', 'show', 'update', 'delete', 'rotate', 'expect-secret', 'connect', 'disconnect'],
     ...['pause', 'resume', 'deliveries', 'replay'],
   ],
   store: ['copy'],

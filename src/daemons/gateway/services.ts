@@ -50,7 +50,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const { membership, elsewhere } = await joinStore(resources, store, stack);
   const feed = await openFeed(resources, { store, membership }, stack);
   const identity = await identityServices(resources, { store, signing, feed, elsewhere });
-  const state = await openWebhookState(resources, { store, feed }, stack);
+  const state = await openWebhookState(resources, { store, feed, audit: identity.audit }, stack);
   const { createRemoteBackends, ...remote } = await remoteExecution(
     resources,
     { store, identity, membership, feed },

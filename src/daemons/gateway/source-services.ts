@@ -74,9 +74,9 @@ export interface SourceServicesDeps {
 export async function sourceServices({ resources, store, state, replays, fanOut }: SourceServicesDeps) {
   const { clock, random, env, config, address } = resources;
   const { inbox } = store;
-  const { secrets, pauses, sources } = state;
+  const { secrets, expected, pauses, sources } = state;
   const { registry, targets, expressions, sealedHeaders, declared } = sources;
-  const sourceSecrets = new SourceSecrets({ secrets, targets, random });
+  const sourceSecrets = new SourceSecrets({ secrets, targets, expected, random });
   await sourceSecrets.provisionDeclared(declared, env);
   const baseUrl = () => (config.gateway.publicUrl ?? `http://localhost:${address.port}`).replace(/\/+$/, '');
   const views = new SourceViews({ pauses, baseUrl });

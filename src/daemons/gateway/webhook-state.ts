@@ -2,6 +2,7 @@ import { createSeal } from '../../kit/security/keys.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ChangeFeed } from '../membership/change-feed.ts';
+import type { AuditLog } from './domain/audit/audit-log.ts';
 import { WebhookListing } from './domain/webhooks/admin/listing.ts';
 import { WebhookPauses } from './domain/webhooks/admin/pauses.ts';
 import { BacklogSignal } from './domain/webhooks/dispatch/backlog-signal.ts';
@@ -24,7 +25,7 @@ export type WebhookState = Awaited<ReturnType<typeof openWebhookState>>;
 
 export async function openWebhookState(
   resources: Resources,
-  { store, feed }: { store: GatewayStore; feed: ChangeFeed },
+  { store, feed, audit }: { store: GatewayStore; feed: ChangeFeed; audit: AuditLog },
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, logger, keys, metrics, address, peers } = resources;
@@ -41,7 +42,7 @@ export async function openWebhookState(
     logger,
     feed,
   });
-  const expected = new ExpectedSecrets({ secrets, cache, clock, logger });
+  const expected = new ExpectedSecrets({ secrets, audit, cache, clock, logger });
   const pauses = await WebhookPauses.open({ cache, feed, onResume: () => backlog.notify() });
   const services = stack.adopt(
     new NeededServices({ peers, use, logger, onBack: () => backlog.notify() }),

@@ -36,7 +36,7 @@ export const slack: Provider = {
   accepted: { status: 200, body: '' },
   ackAfterMs: 2500,
   pitfalls: [
-    'Buttons and slash commands are sent as forms: declare "body": "form".',
+    'Buttons, menus, modals and slash commands are sent as forms. They get 400 unless the webhook or source declares "body": "form".',
     'Slack sends an event again if the answer takes more than 3 seconds.',
   ],
   sample: {

@@ -4,16 +4,23 @@ import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import {
   type AuditEntry,
+  configureQueue,
+  connectSource,
   createClientCredentials,
+  createSource,
   ENDPOINT_ACCESS,
   grantRole,
+  leaseItems,
   listAudit,
   listDeliveries,
   mintToken,
+  nackItems,
   pauseWebhook,
   provisionWebhook,
+  putItem,
   resumeWebhook,
   revokeRole,
+  type SourceName,
   setClientScopes,
   verifyAudit,
 } from '../../../src/contracts/index.ts';
@@ -97,7 +104,57 @@ async function send(
 
 const HOOK = { pluginId: '@acme/orders', event: 'created' };
 const MULTI = { pluginId: '@acme/orders', event: 'shop', instanceId: 'one' };
+const QUERIES: Record<string, string> = {
+  'DELETE /api/v1/access/roles': '?subject=host%3Ax',
+  'DELETE /api/v1/queues/:name/items': '?status=waiting',
+};
 const HOST = { name: 'x', publicKey: Buffer.alloc(32, 1).toString('base64') };
+
+/** Creates sources, with a delivery, and queues with a dead item. Returns what their endpoints need to succeed. */
+async function inputsOfSources(gateway: TestGateway): Promise<Record<string, object>> {
+  const named = (name: string) => ({ name: name as SourceName });
+  const auth = { type: 'token' } as const;
+  const { url } = await gateway.call(createSource, { body: { ...named('src'), auth } });
+  await gateway.call(createSource, { body: { ...named('gone'), auth } });
+  await gateway.call(createSource, { body: { ...named('tasks'), provider: 'asana' } });
+  await gateway.call(connectSource, { params: named('src'), body: { name: 'kept', queue: 'other' } });
+  await gateway.call(connectSource, { params: named('src'), body: { name: 'old', queue: 'other' } });
+  const sent = await fetch(url, {
+    method: 'POST',
+    body: '{}',
+    headers: { 'content-type': 'application/json' },
+  });
+  const { webhookId } = (await sent.json()) as { webhookId: string };
+  for (const id of ['i-1', 'i-2', 'i-3'])
+    await gateway.call(putItem, { params: { name: 'jobs' }, body: { id, body: {} } });
+  await gateway.call(configureQueue, { params: { name: 'jobs' }, body: { maxAttempts: 1 } });
+  const { items } = await gateway.call(leaseItems, { params: { name: 'jobs' }, body: { max: 1 } });
+  const leaseIds = items.map(({ leaseId }) => leaseId);
+  await gateway.call(nackItems, { params: { name: 'jobs' }, body: { leaseIds } });
+  const params = named('src');
+  const jobs = { name: 'jobs' };
+  return {
+    'POST /api/v1/sources': { body: { ...named('new'), auth } },
+    'PATCH /api/v1/sources/:name': { params, body: { description: 'x' } },
+    'DELETE /api/v1/sources/:name': { params: named('gone') },
+    'POST /api/v1/sources/:name/rotate': { params, body: {} },
+    'POST /api/v1/sources/:name/expect-secret': { params: named('tasks'), body: {} },
+    'POST /api/v1/sources/:name/pause': { params, body: {} },
+    'POST /api/v1/sources/:name/resume': { params, body: {} },
+    'POST /api/v1/sources/:name/replay': { params, body: { webhookId } },
+    'POST /api/v1/sources/:name/destinations': { params, body: { queue: 'other' } },
+    'PATCH /api/v1/sources/:name/destinations/:destination': {
+      params: { ...params, destination: 'kept' },
+      body: { concurrency: 2 },
+    },
+    'DELETE /api/v1/sources/:name/destinations/:destination': { params: { ...params, destination: 'old' } },
+    'PUT /api/v1/queues/:name/settings': { params: jobs, body: { maxAttempts: 1 } },
+    'POST /api/v1/queues/:name/items/:id/retry': { params: { ...jobs, id: items[0]!.id } },
+    'POST /api/v1/queues/:name/retry-dead': { params: jobs, body: {} },
+    'DELETE /api/v1/queues/:name/items/:id': { params: { ...jobs, id: 'i-3' } },
+    'DELETE /api/v1/queues/:name/items': { params: jobs },
+  };
+}
 
 /** What the endpoints of the gateway need to succeed; the upstream answers 200 to everything else. */
 async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
@@ -115,6 +172,7 @@ async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
   const { clientId } = client;
   const { hostId } = host as { hostId: string };
   return {
+    ...(await inputsOfSources(gateway)),
     'PUT /api/v1/access/roles': { body: { subject: 'host:x', role: 'viewer' } },
     'POST /api/v1/clients': { body: { name: 'x' } },
     'PUT /api/v1/clients/:clientId/scopes': { params: { clientId }, body: { scopes: ['messages:send'] } },
@@ -152,7 +210,7 @@ describe.each(DRIVERS)('the audit log on %s', (_driver, open) => {
     expect(audited.length).toBeGreaterThan(35);
     for (const [name, { audit }] of audited) {
       const before = (await entries(gateway)).length;
-      const query = name.startsWith('DELETE /api/v1/access') ? '?subject=host%3Ax' : '';
+      const query = QUERIES[name] ?? '';
       const response = await send(gateway, name + query, {
         body: name.startsWith('DELETE') ? undefined : {},
         ...given[name],

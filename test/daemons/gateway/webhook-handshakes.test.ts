@@ -130,6 +130,11 @@ test('a secret that the sender hands over is stored once, while the window is op
   expect((await handOver(gateway, 'secret-number-4')).status).toBe(401);
   const { items } = await gateway.call(listAudit, { query: {} } as never);
   expect(items.map(({ action }) => action)).toContain('webhook.expect_secret');
+  const stored = items.filter(({ action }) => action === 'webhook.take_secret');
+  expect(stored).toMatchObject([
+    { object: 'webhook:inbound/taken', actorKind: 'sender', outcome: 'succeeded' },
+  ]);
+  expect(JSON.stringify(items)).not.toContain('secret-number');
   expect(JSON.stringify(gateway.logs.lines)).not.toContain('secret-number');
 });
 

@@ -164,6 +164,13 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/sources/rotate.ts')).rotate,
   },
   {
+    name: 'sources expect-secret',
+    summary: 'Accept one secret that the sender hands over within the next minutes',
+    group: 'Webhooks',
+    example: 'svc sources expect-secret tasks --minutes 5',
+    load: async () => (await import('../../commands/sources/expect-secret.ts')).expectSourceSecretCommand,
+  },
+  {
     name: 'sources connect',
     summary: 'Hand the deliveries of a source over to a URL, workflow, queue or command',
     group: 'Webhooks',

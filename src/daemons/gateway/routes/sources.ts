@@ -4,6 +4,7 @@ import {
   createSource,
   deleteSource,
   disconnectSource,
+  expectSourceSecret,
   getSource,
   LIMITS,
   listSources,
@@ -66,6 +67,9 @@ export function sourceRoutes(http: Http, services: SourceRoutesServices): void {
     reply.header('cache-control', 'no-store');
     return sourceAdmin.rotate(caller.namespaceId, params.name, body.secret);
   });
+  mount(http, expectSourceSecret, changing, ({ caller, params, body }) =>
+    sourceAdmin.expectSecret(caller.namespaceId, params.name, minutes(body.minutes)),
+  );
   mount(http, connectSource, changing, ({ caller, params, body }) =>
     sourceAdmin.connect(caller.namespaceId, params.name, body, rightsOf(caller, body)),
   );

@@ -1,5 +1,5 @@
 import { useRoute } from 'preact-iso';
-import type { QueueItemDetails } from '../../../contracts/queues.ts';
+import type { QueueItemDetails } from '../../../contracts/queue-records.ts';
 import { call } from '../../api/call.ts';
 import { outdate, useQuery } from '../../api/query.ts';
 import { Facts } from '../../ui/facts.tsx';

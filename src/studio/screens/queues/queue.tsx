@@ -1,5 +1,5 @@
 import { useRoute } from 'preact-iso';
-import type { QueueItem, Queue as QueueRecord } from '../../../contracts/queues.ts';
+import type { QueueItem, Queue as QueueRecord } from '../../../contracts/queue-records.ts';
 import { call } from '../../api/call.ts';
 import { type Pages, usePages } from '../../api/pages.ts';
 import { outdate, useQuery } from '../../api/query.ts';

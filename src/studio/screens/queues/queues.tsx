@@ -1,4 +1,4 @@
-import type { Queue } from '../../../contracts/queues.ts';
+import type { Queue } from '../../../contracts/queue-records.ts';
 import { useQuery } from '../../api/query.ts';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { Page } from '../../ui/page.tsx';

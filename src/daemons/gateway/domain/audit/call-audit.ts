@@ -1,4 +1,4 @@
-import type { AccessRule, AuditOutcome, Caller } from '../../../../contracts/index.ts';
+import type { AccessRule, AuditOutcome } from '../../../../contracts/index.ts';
 import { isRecord } from '../../../../kit/data/is-record.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
@@ -6,7 +6,7 @@ import type { AuditedCall, AuditLog } from './audit-log.ts';
 
 /** Data of a call that is known before its answer. */
 export interface OpenCall {
-  caller: Caller;
+  caller: AuditedCall['caller'];
   rule: AccessRule;
   params: unknown;
   query?: unknown;

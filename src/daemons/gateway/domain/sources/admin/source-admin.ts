@@ -121,6 +121,14 @@ export class SourceAdmin {
     return { url: views.urlOf(entry, made.token), secret: made.secret };
   }
 
+  /** Accepts one secret that the sender hands over within `forMs`. */
+  async expectSecret(namespaceId: string, name: string, forMs: number) {
+    const { sourceSecrets, views } = this.#deps;
+    const entry = this.require(namespaceId, name);
+    const expiresAt = await sourceSecrets.expect(entry, forMs);
+    return { url: views.urlOf(entry, undefined), expiresAt };
+  }
+
   async connect(
     namespaceId: string,
     name: string,

@@ -2,6 +2,8 @@ import type { SourceSettings } from '../../../../../contracts/index.ts';
 import { type Environment, resolveSecret } from '../../../../../kit/config/secret-ref.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
+import { receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
+import type { ExpectedSecrets } from '../../webhooks/receive/expected-secrets.ts';
 import { checkedSecret, makeSecret } from '../../webhooks/verify/new-secret.ts';
 import type { WebhookSecrets } from '../../webhooks/verify/secrets.ts';
 import type { DeclaredEntry } from '../declared-sources.ts';
@@ -11,6 +13,7 @@ import { catalogueEntry, hasUrlToken, type SourceTargets, sourceKey } from '../s
 export interface SourceSecretsDeps {
   secrets: WebhookSecrets;
   targets: Pick<SourceTargets, 'of'>;
+  expected: Pick<ExpectedSecrets, 'open'>;
   random: Random;
 }
 
@@ -46,6 +49,27 @@ export class SourceSecrets {
       given === undefined ? makeSecret(auth, random) : hasToken ? given : checkedSecret(auth, given);
     await secrets.provision(key, secret, { namespaceInUrl: true });
     return hasToken ? { token: secret, secret: '' } : { secret: given === undefined ? secret : '' };
+  }
+
+  /**
+   * Opens the window for a secret that the sender hands over, and returns its end in epoch ms. Throws VALIDATION_ERROR
+   * if this sender hands over no secret.
+   */
+  async expect({ source }: SourceEntry, forMs: number): Promise<number> {
+    const { namespaceId, name, settings } = source;
+    const { secrets, targets, expected, random } = this.#deps;
+    const key = sourceKey(namespaceId, name);
+    const { webhook } = targets.of(key);
+    const { handshakes } = receiveRulesOf(webhook);
+    if (hasUrlToken(settings) || !handshakes.some(({ effect }) => effect?.type === 'take-secret'))
+      throw new PlatformError(
+        'VALIDATION_ERROR',
+        `The source ${name} takes no secret from its sender: create one with \`svc sources rotate\`.`,
+      );
+    // Deliveries need a secret. Until the sender hands over its own, it is one that nobody knows.
+    if (!(await secrets.find(key)))
+      await secrets.provision(key, makeSecret(webhook.auth, random), { namespaceInUrl: true });
+    return expected.open(key, forMs);
   }
 
   /** Gives declared sources the secrets that the config references. A changed secret counts as a rotation. */

@@ -13,6 +13,7 @@ import { DeliveryBacklog } from './backlog.ts';
 import type { NeededServices } from './needed-services.ts';
 import type { OtherGateways } from './other-gateways.ts';
 import { Queue } from './queue.ts';
+import { RunnableTargets } from './runnable-targets.ts';
 import { limitOf, WaitingBound } from './waiting-bound.ts';
 import type { WebhookDispatcher } from './webhook-dispatcher.ts';
 
@@ -49,6 +50,7 @@ export class InboxDispatcher implements WebhookDispatcher {
   readonly #deadlines: Deadlines;
   readonly #attempts: Attempts;
   readonly #timers: AttemptTimers;
+  readonly #runnable: RunnableTargets;
   readonly #gate = new AnswerGate();
   readonly #queue = new Queue<QueuedDelivery>({
     // Size of the body and of its text. The parsed value is not counted, although the value needs about the same amount
@@ -66,8 +68,6 @@ export class InboxDispatcher implements WebhookDispatcher {
    */
   readonly #known = new Set<string>();
   readonly #backlog: DeliveryBacklog;
-  /** Webhooks already reported as blocked on their plugin. */
-  readonly #reported = new Set<string>();
   #receiving = 0;
   /** Number of attempts that run in this process and not on other gateways. */
   #ownRunning = 0;
@@ -81,6 +81,7 @@ export class InboxDispatcher implements WebhookDispatcher {
     this.#deadlines = createDeadlines(deps.clock);
     this.#attempts = new Attempts({ ...deps, deadlines: this.#deadlines });
     this.#timers = new AttemptTimers(deps.clock, this.#deadlines);
+    this.#runnable = new RunnableTargets(deps);
     this.#backlog = new DeliveryBacklog({
       inbox: deps.inbox,
       logger: deps.logger,
@@ -169,7 +170,7 @@ export class InboxDispatcher implements WebhookDispatcher {
       // The loop continues with the next delivery while this delivery waits for its response. An earlier slow response
       // on the same connection can delay this response.
       if (this.#gate.keeps(item)) continue;
-      const target = this.#runnableTarget(item.delivery);
+      const target = this.#runnable.find(item.delivery);
       if (target) this.#running.set(item.delivery.webhookId, this.#run(item, target));
       else this.#putBack(item);
     }
@@ -253,7 +254,7 @@ export class InboxDispatcher implements WebhookDispatcher {
 
   #hold(record: DeliveryRecord): void {
     if (this.#known.has(record.webhookId)) return;
-    const target = this.#runnableTarget(record);
+    const target = this.#runnable.find(record);
     if (!target) return;
     const { attempts, marker, nextAttemptAt } = record;
     const waits = nextAttemptAt !== null && !this.#deadlines.isPast(nextAttemptAt);
@@ -279,25 +280,5 @@ export class InboxDispatcher implements WebhookDispatcher {
       this.#stopRescan = undefined;
       this.runBacklog();
     });
-  }
-
-  /**
-   * Returns the current webhook of a delivery. Returns undefined if the webhook is paused, or if its plugin or a
-   * required service is unavailable. The delivery then stays in the store.
-   */
-  #runnableTarget(delivery: NewDelivery): DeclaredWebhook | undefined {
-    const { pauses, targets, services, logger } = this.#deps;
-    if (pauses.isPaused(delivery)) return undefined;
-    const { pluginId, event } = delivery;
-    const target = targets.of(delivery);
-    const name = `${pluginId} ${event}`;
-    if (target) this.#reported.delete(name);
-    else if (!this.#reported.has(name)) {
-      this.#reported.add(name);
-      logger.warn(`Accepted deliveries of ${name} wait: the plugin is not loaded with this webhook`, {
-        pluginId,
-      });
-    }
-    return target && services?.isUnavailable(target) ? undefined : target;
   }
 }

@@ -1,20 +1,14 @@
-import { type Caller, HEADERS } from '../../../../../contracts/index.ts';
-import { type MaybePromise, onceKnown } from '../../../../../kit/data/maybe-promise.ts';
 import { codeOf, errorBody, PlatformError, toRemoteError } from '../../../../../kit/errors/errors.ts';
 import type { CreateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { WebhookInbox } from '../../../../../store/ports/index.ts';
-import { FORMAT_NAMES } from '../../../../../webhooks/bodies/parse-body.ts';
-import type { ParsedPayload } from '../../../../../webhooks/bodies/parsed-body.ts';
-import { isGuardedBody } from '../../../../../webhooks/handshakes/hmac-guard.ts';
 import { hasHandshake } from '../../../../../webhooks/handshakes/match.ts';
 import { type ReceiveRules, receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
 import type { Fence } from '../../../../membership/membership.ts';
 import type { WebhookPauses } from '../admin/pauses.ts';
 import type { DeliveryEnds } from '../dispatch/delivery-ends.ts';
 import type { CallHandler } from '../dispatch/handler-call.ts';
-import type { ReplyContent } from '../dispatch/handler-reply.ts';
 import type { NeededServices } from '../dispatch/needed-services.ts';
 import type { WebhookDispatcher } from '../dispatch/webhook-dispatcher.ts';
 import type { RefusedRequests } from '../refused/refused-requests.ts';
@@ -22,10 +16,9 @@ import { Authentication } from '../verify/authentication.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { WebhookVerifier } from '../verify/verifier.ts';
 import { Acceptance } from './acceptance.ts';
-import { acceptedReply } from './accepted-reply.ts';
-import { Admission, type Admitted } from './admission.ts';
-import { answerChallenge } from './challenge.ts';
+import { Admission } from './admission.ts';
 import { requireContentType } from './content-type.ts';
+import { type Answered, answerOf, type DeliveryAnswer, duplicateOf, noop } from './delivery-answer.ts';
 import {
   type DeliveryContext,
   deliveryOf,
@@ -33,33 +26,19 @@ import {
   newDeliveryContext,
 } from './delivery-context.ts';
 import { deliveryIdOf, markerKey } from './delivery-id.ts';
+import { EarlyAnswers } from './early-answers.ts';
 import type { ExpectedSecrets } from './expected-secrets.ts';
-import { Handshakes } from './handshakes.ts';
-import { bodyFormatOf, type ParsedBody, parseOnce, withBytes } from './payload.ts';
+import { type ParsedBody, parseOnce, withBytes } from './payload.ts';
 import { readWholeBody } from './read-whole-body.ts';
 import type { RefusalSamples } from './refusal-samples.ts';
+import { requireParsed } from './require-parsed.ts';
 import { mark } from './step-log.ts';
 import type { SubscriptionConfirmations } from './subscription-confirmations.ts';
 import type { DeclaredWebhook, WebhookTargets } from './targets.ts';
 import type { DeliveryUploads } from './uploads.ts';
 
+export type { DeliveryAnswer } from './delivery-answer.ts';
 export type { IncomingDelivery } from './delivery-context.ts';
-
-export interface DeliveryAnswer {
-  status: number;
-  body: unknown;
-  /** Body that is sent instead of `body`. */
-  content?: ReplyContent | undefined;
-  headers: Record<string, string>;
-  webhookId: string;
-  /** Identity of the authenticated sender. Null before authentication. */
-  caller: Caller | null;
-  /**
-   * Records that the response has been written or can no longer be written. The handler of an async delivery starts
-   * only after this call.
-   */
-  answered: () => void;
-}
 
 export interface WebhookDeliveryDeps {
   targets: WebhookTargets;
@@ -90,21 +69,7 @@ export interface WebhookDeliveryDeps {
   refusedRequests: Pick<RefusedRequests, 'keep'>;
 }
 
-interface Answered {
-  status: number;
-  body: unknown;
-  content?: ReplyContent | undefined;
-  headers?: Record<string, string> | undefined;
-  answered?: () => void;
-  /** Work that starts after the request was recorded. */
-  afterRecord?: () => void;
-  record: 'challenge' | 'duplicate' | 'handled';
-}
-
 const PAUSED_RETRY_SECONDS = '60';
-/** Default value of the Retry-After header for errors without a Retry-After value, in seconds. */
-const RETRY_SECONDS = '5';
-
 /**
  * Processes a delivery in the step order of the specification. @spec Webhook delivery;
  * docs/webhooks.md "What the sender does"
@@ -114,14 +79,14 @@ export class WebhookDelivery {
   readonly #admission: Admission;
   readonly #authentication: Authentication;
   readonly #acceptance: Acceptance;
-  readonly #handshakes: Handshakes;
+  readonly #early: EarlyAnswers;
 
   constructor(deps: WebhookDeliveryDeps) {
     this.#deps = deps;
     this.#admission = new Admission(deps);
     this.#authentication = new Authentication(deps);
     this.#acceptance = new Acceptance(deps);
-    this.#handshakes = new Handshakes({ ...deps, authentication: this.#authentication });
+    this.#early = new EarlyAnswers({ ...deps, authentication: this.#authentication });
   }
 
   /** Returns whether a webhook declares a handshake with this method. */
@@ -143,7 +108,7 @@ export class WebhookDelivery {
       const { status, body, content, headers, record, answered, afterRecord } = await this.#process(context);
       if (record !== 'handled') this.#note(context, record, status);
       afterRecord?.();
-      return { ...answer(context, status, body, headers), content, answered: answered ?? noop };
+      return { ...answerOf(context, status, body, headers), content, answered: answered ?? noop };
     } catch (thrown) {
       const error = toRemoteError(thrown);
       if (!(thrown instanceof PlatformError))
@@ -156,7 +121,7 @@ export class WebhookDelivery {
         );
       context.refusal ??= JSON.stringify(errorBody(error));
       this.#note(context, 'refused', error.status);
-      return answer(context, error.status, errorBody(error), error.headers);
+      return answerOf(context, error.status, errorBody(error), error.headers);
     } finally {
       this.#deps.dispatcher.receiving(-1);
     }
@@ -182,7 +147,7 @@ export class WebhookDelivery {
     const payload = parse as () => ParsedBody;
     context.fields = () => payload().value;
 
-    const early = this.#answerEarly(context, admitted, rules, payload);
+    const early = this.#early.answer(context, admitted, rules, payload);
     const answered = early instanceof Promise ? await early : early;
     if (answered) return answered;
     const marker = this.#markerOf(context, rules, payload);
@@ -216,49 +181,6 @@ export class WebhookDelivery {
     if (parsed.files) await this.#deps.uploads.discard(ownerOf(context), parsed.files.length);
     this.#admission.givePermitBack(context);
     return duplicateOf(rules);
-  }
-
-  /** Answers a handshake or a challenge. Throws METHOD_NOT_ALLOWED for any other request that is no POST. */
-  #answerEarly(
-    context: DeliveryContext,
-    admitted: Admitted,
-    rules: ReceiveRules,
-    payload: () => ParsedBody,
-  ): MaybePromise<Answered | undefined> {
-    const { challenge } = admitted.target.webhook;
-    if (rules.handshakes.length > 0) return this.#answerHandshake(context, admitted, rules, payload);
-    if (!challenge) return undefined;
-    const body = answerChallenge(challenge, payload());
-    mark(context, 'challenge', body ? 'answered' : 'none');
-    if (!body) return undefined;
-    const allowed = this.#authentication.allowUnauthenticated(context, admitted, { tries: false });
-    return onceKnown(allowed, () => ({ status: 200, body, record: 'challenge' }));
-  }
-
-  async #answerHandshake(
-    context: DeliveryContext,
-    admitted: Admitted,
-    rules: ReceiveRules,
-    payload: () => ParsedBody,
-  ): Promise<Answered | undefined> {
-    const { method, rawHeaders, url } = context.incoming;
-    if (hasHandshake(rules.handshakes, method)) {
-      const request = { method, rawHeaders, url, payload: payload().value };
-      const answered = await this.#handshakes.answer(context, admitted, rules, request);
-      if (answered) return { ...answered, record: 'challenge' };
-    }
-    if (method !== 'POST')
-      throw new PlatformError(
-        'METHOD_NOT_ALLOWED',
-        `This ${method} request is no handshake of the webhook.`,
-        {
-          headers: { allow: 'POST' },
-        },
-      );
-    requireContentType(context, rules);
-    const { webhook } = admitted.target;
-    if (!webhook.challenge) return undefined;
-    return this.#answerEarly(context, admitted, { ...rules, handshakes: [] }, payload);
   }
 
   /** Returns the key of the dedupe marker, and notes the sender's delivery id. */
@@ -322,46 +244,11 @@ export class WebhookDelivery {
   }
 }
 
-const DUPLICATE: Answered = { status: 200, body: { status: 'duplicate' }, record: 'duplicate' };
-
-/** Returns the response to a duplicate: what the sender requires of an accepted delivery, if it does. */
-function duplicateOf({ accepted }: ReceiveRules): Answered {
-  return accepted ? { ...DUPLICATE, ...acceptedReply(accepted) } : DUPLICATE;
-}
-
 function mayBeMultipart({ body: { format } }: ReceiveRules): boolean {
   return format === 'multipart' || format === 'form';
-}
-
-/** Returns the parsed body. Throws VALIDATION_ERROR with the fault of a body that is not in the webhook's format. */
-function requireParsed(context: DeliveryContext, parsed: ParsedBody, rules: ReceiveRules): ParsedPayload {
-  if (parsed.fault !== undefined) {
-    const format = bodyFormatOf(rules, context.incoming.rawHeaders);
-    throw new PlatformError(
-      'VALIDATION_ERROR',
-      `The body is not valid ${FORMAT_NAMES[format]}: ${parsed.fault}.`,
-    );
-  }
-  if (rules.requiresObject && !isGuardedBody(parsed.value))
-    throw new PlatformError('VALIDATION_ERROR', 'The body must be a JSON object or array.');
-  return parsed;
 }
 
 function ownerOf({ webhookId, namespaceId, pluginId, incoming }: DeliveryContext) {
   const { requestId, traceId } = incoming;
   return { webhookId, namespaceId, pluginId, requestId, traceId };
 }
-
-function answer(
-  { webhookId, caller }: DeliveryContext,
-  status: number,
-  body: unknown,
-  given: Record<string, string> = {},
-): DeliveryAnswer {
-  const headers: Record<string, string> = { [HEADERS.webhookId]: webhookId };
-  for (const [name, value] of Object.entries(given)) headers[name.toLowerCase()] = value;
-  if (status === 503) headers['retry-after'] ??= RETRY_SECONDS;
-  return { status, body, headers, webhookId, caller, answered: noop };
-}
-
-function noop(): void {}

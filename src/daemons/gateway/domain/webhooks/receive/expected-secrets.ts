@@ -1,7 +1,10 @@
+import { type AccessRule, SOURCES_PLUGIN_ID } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { KeyValueStore, SecretKey } from '../../../../../store/ports/index.ts';
+import type { AuditLog } from '../../audit/audit-log.ts';
+import { recordCall } from '../../audit/call-audit.ts';
 import { checkedSecret } from '../verify/new-secret.ts';
 import type { WebhookSecrets } from '../verify/secrets.ts';
 import type { DeliveryContext } from './delivery-context.ts';
@@ -11,11 +14,19 @@ import type { DeclaredWebhook } from './targets.ts';
 
 export interface ExpectedSecretsDeps {
   secrets: Pick<WebhookSecrets, 'provision'>;
+  audit: AuditLog;
   /** A cache that all gateway processes share. */
   cache: KeyValueStore;
   clock: Clock;
   logger: Logger;
 }
+
+const TAKEN: AccessRule = {
+  needs: 'open',
+  audit: 'webhook.take_secret',
+  object: 'webhook:{pluginId}/{event}/{instanceId}',
+};
+const TAKEN_BY_SOURCE: AccessRule = { needs: 'open', audit: 'source.take_secret', object: 'source:{event}' };
 
 /** Cache scope of the open windows, by endpoint name. The value is the end of the window in epoch ms. */
 const SCOPE = 'webhook-expected-secret';
@@ -59,6 +70,7 @@ export class ExpectedSecrets {
       throw error;
     }
     mark(context, 'challenge', 'secret_taken');
+    await this.#record(context);
     logger.info(`The sender's secret for ${describeEndpoint(key)} was stored, and its window is closed`, {
       requestId: incoming.requestId,
       traceId: incoming.traceId,
@@ -66,15 +78,27 @@ export class ExpectedSecrets {
       pluginId,
     });
   }
+
+  /** Adds the change to the audit log. The actor is the address of the sender, who is not authenticated. */
+  async #record({ namespaceId, pluginId, event, instanceId, incoming }: DeliveryContext): Promise<void> {
+    const { audit, logger } = this.#deps;
+    const { requestId, traceId, source } = incoming;
+    const caller = { hostId: `sender:${source}`, namespaceId, kind: 'sender' } as const;
+    const rule = pluginId === SOURCES_PLUGIN_ID ? TAKEN_BY_SOURCE : TAKEN;
+    // The URL and the body are not part of the entry: they can contain a token or the secret.
+    const params = { pluginId, event, instanceId };
+    const call = { caller, rule, params, path: endpointName({ namespaceId, ...params }), requestId, traceId };
+    await recordCall(audit, call, { status: 200, body: null, reply: null }, logger);
+  }
 }
 
 function notExpected(context: DeliveryContext): PlatformError {
   mark(context, 'challenge', 'secret_not_expected');
+  const area = context.pluginId === SOURCES_PLUGIN_ID ? 'sources' : 'webhooks';
   context.refusal = JSON.stringify({
     error: {
       code: 'UNAUTHORIZED',
-      message:
-        'The sender handed over a secret while none was expected. Run `svc webhooks expect-secret` and let the sender try again.',
+      message: `The sender handed over a secret while none was expected. Run \`svc ${area} expect-secret\` and let the sender try again.`,
     },
   });
   return new PlatformError('UNAUTHORIZED', 'This webhook expects no secret at the moment.');
