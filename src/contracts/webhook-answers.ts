@@ -5,7 +5,11 @@ import { Handshake } from './webhook-handshake.ts';
 /** Response to an accepted delivery, for senders that require a certain one. */
 export const AcceptedReply = z.strictObject({
   status: z.number().int().min(200).max(299).default(200),
-  contentType: z.string().max(128).optional(),
+  contentType: z
+    .string()
+    .max(128)
+    .regex(/^[\x20-\x7e]+$/, 'must be printable ASCII')
+    .optional(),
   body: z
     .string()
     .max(16 * 1024)

@@ -2,6 +2,14 @@ import { z } from 'zod';
 import { RequestPlace } from './webhook-auth.ts';
 
 const Name = z.string().min(1).max(256);
+const HeaderName = z
+  .string()
+  .max(256)
+  .regex(/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/, 'must be the name of a header');
+const HeaderValue = z
+  .string()
+  .max(2048)
+  .regex(/^[\x20-\x7e]*$/, 'must be printable ASCII');
 
 /** A condition on a request: a place with a value. Without `equals`, the place must have some value. */
 const Condition = z.strictObject({
@@ -48,7 +56,7 @@ export const Handshake = z.strictObject({
     .optional(),
   reply: z.strictObject({
     status: z.number().int().min(200).max(299).default(200),
-    headers: z.record(Name, z.union([z.string(), z.strictObject({ from: RequestPlace })])).default({}),
+    headers: z.record(HeaderName, z.union([HeaderValue, z.strictObject({ from: RequestPlace })])).default({}),
     /** Body as text, which is sent as `text/plain`. */
     text: ReplyValue.optional(),
     /** Body as a JSON object. */

@@ -72,8 +72,8 @@ export function mergedRules(webhook: WebhookHandlerDecl, provider: Provider | un
     contentTypes: hasBodyRules ? (listed ?? DEFAULT_TYPES[format]) : undefined,
     deliveryId: webhook.idempotencyKey ?? entry?.deliveryId,
     reply: webhook.reply ?? 'platform',
-    // Slack shows any other body to its users, so its entry applies although the provider existed before.
-    accepted: webhook.accepted ?? (provider?.id === 'slack' ? provider : entry)?.accepted,
+    // Slack shows the answers to commands and buttons to its users. These are forms, so such webhooks declare `body`.
+    accepted: webhook.accepted ?? (provider?.id === 'slack' && webhook.body ? provider : entry)?.accepted,
     ackAfterMs: webhook.ackAfterMs ?? (webhook.async ? undefined : entry?.ackAfterMs),
     handshakes,
     requiresObject: handshakes.some(repliesWithHmac),

@@ -114,6 +114,18 @@ test('an unknown key id fetches the keys again, but not for every request', asyn
   expect(issuer.fetched()).toBe(2);
 });
 
+test('an unknown key id whose fetch fails leaves the known keys in use', async () => {
+  const issuer = await startIssuer();
+  const auth = declare({ jwksUrl: issuer.url });
+  const [known, unknown] = [await issuer.token(), await issuer.token({}, { kid: 'invented' })];
+  expect(await verify(auth, known)).toMatchObject({ valid: true });
+  issuer.answer(500, 'no');
+  const now = NOW + 31_000;
+  await expect(verify(auth, unknown, { now })).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+  expect(await verify(auth, known, { now })).toMatchObject({ valid: true });
+  expect(issuer.fetched()).toBe(2);
+});
+
 test.each([
   ['an error', 500, 'no'],
   ['no JSON', 200, '<html>'],

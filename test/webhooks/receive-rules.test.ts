@@ -66,11 +66,11 @@ test('webhooks of the former providers, and of no provider, receive as before', 
   };
   expect(mergedRules(declared(), { ...entry, id: 'github' })).toMatchObject(before);
   expect(mergedRules(declared(), undefined)).toMatchObject(before);
-  // Slack shows other answers to its users.
-  expect(mergedRules(declared(), { ...entry, id: 'slack' })).toMatchObject({
-    ...before,
-    accepted: entry.accepted,
-  });
+  expect(mergedRules(declared(), { ...entry, id: 'slack' })).toMatchObject(before);
+  // Slack shows other answers to forms to its users.
+  const form = declared({ body: 'form' });
+  expect(mergedRules(form, { ...entry, id: 'slack' }).accepted).toEqual(entry.accepted);
+  expect(mergedRules(form, { ...entry, id: 'github' }).accepted).toBeUndefined();
 });
 
 test('rules are computed once per declaration', () => {

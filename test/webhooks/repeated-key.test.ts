@@ -15,3 +15,10 @@ test.each([
 ])('whether %s is repeated in %s: %s', (path, body, isRepeated) => {
   expect(repeatsKey(Buffer.from(body), path.split('.'))).toBe(isRepeated);
 });
+
+test('strings of many megabytes are read, and a string that is not closed ends the text', () => {
+  const long = 'x'.repeat(20_000_000);
+  expect(repeatsKey(Buffer.from(`{"long":"${long}","id":1,"id":2}`), ['id'])).toBe(true);
+  expect(repeatsKey(Buffer.from(`{"long":"${long}","id":1}`), ['id'])).toBe(false);
+  expect(repeatsKey(Buffer.from('{"id":1,"a\\'), ['id'])).toBe(false);
+});

@@ -22,9 +22,11 @@ function* formPairs(body: Buffer): Generator<[string, string]> {
     const next = text.indexOf('&', start);
     const end = next === -1 ? text.length : next;
     if (end > start) {
-      const assign = text.indexOf('=', start);
-      const nameEnd = assign === -1 || assign > end ? end : assign;
-      yield [decoded(text.slice(start, nameEnd)), decoded(text.slice(Math.min(nameEnd + 1, end), end))];
+      // Searched in the field only. A search in the rest of the form would take quadratic time.
+      const field = text.slice(start, end);
+      const assign = field.indexOf('=');
+      const nameEnd = assign === -1 ? field.length : assign;
+      yield [decoded(field.slice(0, nameEnd)), decoded(field.slice(nameEnd + 1))];
     }
     start = end + 1;
   }

@@ -18,6 +18,8 @@ const SIGNED_FIELDS = {
 type SnsMessageType = keyof typeof SIGNED_FIELDS;
 
 const DIGESTS = { '1': 'sha1', '2': 'sha256' } as const;
+/** A subject has no control characters, and at most 100 characters. */
+const SUBJECT = /^[^\p{Cc}]{0,100}$/u;
 const MESSAGE_ID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 const TIMESTAMP = /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z$/;
 const TOPIC_ARN =
@@ -46,9 +48,11 @@ export interface SnsMessage {
  */
 export function snsMessageOf(value: unknown): SnsMessage | undefined {
   if (!isRecord(value)) return undefined;
-  const { Type, TopicArn, MessageId, Timestamp, SignatureVersion, Signature, SigningCertURL } = value;
+  const { Type, TopicArn, MessageId, Subject, Timestamp, SignatureVersion, Signature, SigningCertURL } =
+    value;
   if (!isType(Type) || typeof TopicArn !== 'string' || typeof SigningCertURL !== 'string') return undefined;
   if (typeof MessageId !== 'string' || !MESSAGE_ID.test(MessageId)) return undefined;
+  if (Subject != null && (typeof Subject !== 'string' || !SUBJECT.test(Subject))) return undefined;
   if (typeof Timestamp !== 'string' || !TIMESTAMP.test(Timestamp)) return undefined;
   if (SignatureVersion !== '1' && SignatureVersion !== '2') return undefined;
 

@@ -44,10 +44,14 @@ export class KeySets {
   #fetched(url: string, nowMs: number): KeySet {
     if (!this.#sets.has(url) && this.#sets.size >= MAX_SETS)
       this.#sets.delete(this.#sets.keys().next().value!);
+    const former = this.#sets.get(url);
     const set: KeySet = { keys: fetchKeys(url), fetchedAt: nowMs, untilMs: nowMs + KEYS_TTL_MS };
     this.#sets.set(url, set);
     set.keys.catch(() => {
       set.untilMs = nowMs + FAILURE_TTL_MS;
+      // Any client can cause this fetch with an unknown key id. Its failure must not remove valid keys.
+      if (former && nowMs < former.untilMs && this.#sets.get(url) === set)
+        this.#sets.set(url, { ...former, fetchedAt: nowMs });
     });
     return set;
   }

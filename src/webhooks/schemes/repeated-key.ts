@@ -1,5 +1,6 @@
-const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},:]/gsy;
-const SKIPPED = /[^"[\]{},:]+/gy;
+const PUNCTUATION: ReadonlySet<string> = new Set('[]{},:');
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 
 interface Level {
   /** Whether the object is on the path, so that its keys count. */
@@ -40,16 +41,25 @@ export function repeatsKey(body: Buffer, path: readonly string[]): boolean {
   return false;
 }
 
+/** Yields strings and punctuation. Scans without a regular expression, whose stack overflows for strings of 16 MB. */
 function* tokens(text: string): Generator<string> {
   for (let at = 0; at < text.length; ) {
-    SKIPPED.lastIndex = at;
-    at += SKIPPED.exec(text)?.[0].length ?? 0;
-    TOKEN.lastIndex = at;
-    const token = TOKEN.exec(text)?.[0];
-    if (token === undefined) return;
-    at += token.length;
-    yield token;
+    const start = at;
+    const char = text[at]!;
+    at = char === '"' ? endOfString(text, at) : at + 1;
+    if (char === '"') yield text.slice(start, at);
+    else if (PUNCTUATION.has(char)) yield char;
   }
+}
+
+/** Returns the index after the closing quote, or after the text if the string is not closed. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === BACKSLASH) at++;
+    else if (code === QUOTE) return at + 1;
+  }
+  return text.length;
 }
 
 /** Returns the text of a JSON string, whose escapes could hide that two keys are equal. */

@@ -23,12 +23,15 @@ const DUMMY_KEY = verificationKey('unprovisioned');
 export class Verification {
   readonly schemes: readonly [Scheme, ...Scheme[]];
   readonly proofPlaces: ProofPlaces;
+  /** Whether a check may download a file that the request names, such as a certificate. */
+  readonly mayDownload: boolean;
   readonly #ipAllow: readonly string[] | undefined;
 
   constructor(auths: readonly [ProviderAuth, ...ProviderAuth[]], ipAllow: readonly string[] | undefined) {
     const [first, ...others] = auths;
     this.schemes = [schemeOf(first), ...others.map(schemeOf)];
     this.proofPlaces = proofPlacesOf(auths);
+    this.mayDownload = auths.some(({ type }) => type === 'built-in');
     this.#ipAllow = ipAllow;
   }
 

@@ -44,6 +44,7 @@ test.for([
   { headers: { 'x-svc-namespace': 'other' } },
   { headers: { 'content-security-policy': '*' } },
   { headers: { 'access-control-allow-origin': '*' } },
+  { headers: { nel: '{}' } },
   { headers: { location: 'https://example.com' } },
   { headers: { 'x-a': 'a\r\nset-cookie: b' } },
   { headers: { 'a b': '1' } },
@@ -67,6 +68,10 @@ test('reply: handler and ackAfterMs are for sync webhooks', () => {
   expect(WebhookHandlerDecl.safeParse({ ...webhook, reply: 'handler' }).success).toBe(false);
   expect(WebhookHandlerDecl.safeParse({ ...webhook, ackAfterMs: 1000 }).success).toBe(false);
   expect(WebhookHandlerDecl.safeParse({ ...webhook, reply: 'platform' }).success).toBe(true);
+  const accepted = { contentType: 'text/plain\r\nset-cookie: a=b' };
+  expect(WebhookHandlerDecl.safeParse({ ...webhook, accepted }).success).toBe(false);
+  const handshakes = [{ method: 'GET', reply: { headers: { 'x-a': 'b\r\nset-cookie: a=b' } } }];
+  expect(WebhookHandlerDecl.safeParse({ ...webhook, handshakes }).success).toBe(false);
 });
 
 test('accepted: the sender gets the body that it requires, also for a duplicate', async () => {

@@ -40,7 +40,10 @@ test('a form is parsed as URLSearchParams parses it, unless a value is not UTF-8
 });
 
 test('a form that was encoded by qs has the same fields as qs reads', () => {
-  const name = fc.string({ unit: 'grapheme', minLength: 1 }).filter((each) => each.isWellFormed());
+  const name = fc
+    .string({ unit: 'grapheme', minLength: 1 })
+    // qs drops fields named `__proto__`.
+    .filter((each) => each.isWellFormed() && each !== '__proto__');
   const value = fc.string({ unit: 'grapheme' }).filter((each) => each.isWellFormed());
   const options = { depth: 0, parseArrays: true, arrayLimit: 2000, parameterLimit: 2000, plainObjects: true };
   fc.assert(

@@ -65,6 +65,7 @@ test.each([
   ['an unknown signature version', { SignatureVersion: '3' }],
   ['a signature that is not base64', { Signature: `${NOTIFICATION.Signature}!` }],
   ['a message id with a line feed', { MessageId: `${NOTIFICATION.MessageId}\nSubject\nAdded` }],
+  ['a subject with a line feed', { Subject: `Added\nMessageId\n${NOTIFICATION.MessageId}` }],
   ['no certificate', { SigningCertURL: undefined }],
 ])('a message with %s is refused before a fetch', async (_name, change) => {
   expect(await verified({ ...NOTIFICATION, ...change })).toEqual({ verdict: 'field_missing', fetched: [] });

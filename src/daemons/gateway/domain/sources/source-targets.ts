@@ -108,7 +108,7 @@ function sourceTarget({ source: { name, settings } }: SourceEntry): DeclaredWebh
     rateLimit: { requestsPerMinute: settings.requestsPerMinute ?? LIMITS.webhookRequestsPerMinute },
     ...bodyRulesOf(settings, provider),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(hasUrlToken(settings) ? answersOf(provider) : {}),
+    ...answersOf(provider),
   });
   return { plugin: PLUGIN, webhook };
 }
@@ -123,7 +123,10 @@ function bodyRulesOf(settings: SourceSettings, provider: Provider | undefined): 
   };
 }
 
-/** Returns what the provider's entry says about answers. With a token in the URL, `auth` does not name the provider. */
+/**
+ * Returns what the provider's entry says about answers. It is declared, because `auth` does not name the provider if the
+ * URL contains a token, and because `auth` alone does not change the answers of providers such as Slack.
+ */
 function answersOf(provider: Provider | undefined): Record<string, unknown> {
   const { handshakes, accepted } = provider ?? {};
   return { ...(handshakes ? { handshakes } : {}), ...(accepted ? { accepted } : {}) };

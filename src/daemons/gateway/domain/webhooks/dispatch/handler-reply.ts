@@ -25,7 +25,7 @@ const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
  * gateway's other pages share.
  */
 const FORBIDDEN =
-  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|set-cookie2?|clear-site-data|strict-transport-security|public-key-pins.*|content-security-policy.*|x-content-type-options|access-control-.*|service-worker-allowed|alt-svc|server|date|host|x-request-id|x-webhook-id|x-trace-id|x-svc-.*|:.*)$/i;
+  /^(?:connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|content-encoding|set-cookie2?|clear-site-data|strict-transport-security|public-key-pins.*|content-security-policy.*|x-content-type-options|access-control-.*|service-worker-allowed|nel|report-to|reporting-endpoints|accept-ch|critical-ch|origin-agent-cluster|alt-svc|server|date|host|x-request-id|x-webhook-id|x-trace-id|x-svc-.*|:.*)$/i;
 
 /** Statuses that refer to another URL, or to the URL of a created resource. */
 const HAS_LOCATION = (status: number): boolean => status === 201 || (status >= 300 && status < 400);

@@ -12,6 +12,7 @@ import type {
   WebhookInbox,
 } from '../../../../../store/ports/index.ts';
 import type { ParsedBody } from '../../../../../webhooks/bodies/parsed-body.ts';
+import { isGuardedBody } from '../../../../../webhooks/handshakes/hmac-guard.ts';
 import { receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
 import type { SignatureVerdict, VerificationKeys } from '../../../../../webhooks/schemes/index.ts';
 import { requireDelivery } from '../admin/deliveries.ts';
@@ -147,6 +148,8 @@ export class RefusedReplays {
     if (body.fault !== undefined)
       throw conflict(`The body of delivery ${record.webhookId} cannot be read: ${body.fault}.`);
     const rules = receiveRulesOf(target.webhook);
+    if (request.method !== 'POST' || (rules.requiresObject && !isGuardedBody(body.value)))
+      throw conflict(`The request of delivery ${record.webhookId} is no delivery of the webhook.`);
     const payload = withBytes(rules, body, request.body);
     const id = rules.deliveryId && deliveryIdOf(rules.deliveryId, request, () => body);
     const marker: MarkerClaim | undefined = id

@@ -8,7 +8,7 @@ import {
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { minutes } from '../../../../../kit/time/duration.ts';
-import type { SignatureVerdict } from '../../../../../webhooks/schemes/index.ts';
+import { type SignatureVerdict, verificationOf } from '../../../../../webhooks/schemes/index.ts';
 import type { Admitted } from '../receive/admission.ts';
 import type { DeliveryContext } from '../receive/delivery-context.ts';
 import { describeEndpoint, endpointName } from '../receive/endpoint-name.ts';
@@ -70,7 +70,7 @@ export class Authentication {
    * RATE_LIMIT_EXCEEDED or HOST_UNAVAILABLE.
    */
   authenticate(context: DeliveryContext, admitted: Admitted): MaybePromise<void> {
-    return onceKnown(this.#verify(context, admitted), (verdict) => {
+    return onceKnown(this.#charged(context, admitted), (verdict) => {
       if (!verdict.valid) throw this.#refused(context, admitted, verdict);
       this.#proven(context, admitted, verdict.secret);
     });
@@ -98,12 +98,26 @@ export class Authentication {
   }
 
   /**
-   * Verifies the request. Limits the concurrency of the plugin's validator if the address's budget is exhausted,
-   * because each call runs plugin code.
+   * Verifies the request. Charges the budget for a built-in check that could not run, because the request names the
+   * certificate that the check downloads.
+   */
+  #charged(context: DeliveryContext, admitted: Admitted): MaybePromise<SignatureVerdict> {
+    const verified = this.#verify(context, admitted);
+    if (!(verified instanceof Promise) || !mayDownload(admitted)) return verified;
+    return verified.catch((error) => {
+      this.#budget.charge(context);
+      throw error;
+    });
+  }
+
+  /**
+   * Verifies the request. Limits the concurrency of checks that run plugin code or download a file if the address's
+   * budget is exhausted.
    */
   #verify(context: DeliveryContext, { target, keys }: Admitted): MaybePromise<SignatureVerdict> {
     const run = () => this.#deps.verifier.verify(target, context.body!, keys, context);
-    const refusal = target.webhook.auth.type === 'custom' && keys ? this.#budget.refusal(context) : undefined;
+    const isCostly = target.webhook.auth.type === 'custom' || mayDownload({ target });
+    const refusal = isCostly && keys ? this.#budget.refusal(context) : undefined;
     return refusal
       ? this.#untrustedCalls.run(
           { key: endpointName(context), source: senderNetwork(context.incoming.source) },
@@ -180,6 +194,12 @@ function undecidedAs(
     mark(context, 'authentication', codeOf(error) ?? 'failed');
     return undefined;
   });
+}
+
+/** Returns whether the check downloads a file that the request names. */
+function mayDownload({ target: { webhook } }: Pick<Admitted, 'target'>): boolean {
+  const { auth } = webhook;
+  return auth.type === 'provider' && verificationOf(auth).mayDownload;
 }
 
 function keyOf({ namespaceId, pluginId, event, instanceId }: DeliveryContext) {
