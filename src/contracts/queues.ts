@@ -226,7 +226,7 @@ export const putItem = endpoint({
       message: 'set either "body" or "bodyBase64"',
     }),
   reply: z.object({ id: z.string(), added: z.boolean().describe('False if the item already existed') }),
-  errors,
+  errors: [...errors, 'SERVICE_UNAVAILABLE'],
 });
 
 export const listQueueItems = endpoint({

@@ -75,6 +75,17 @@ describeOnStores(
       expect(await ack([leaseId])).toEqual([acked]);
     });
 
+    test('queues without room refuse items until others are acknowledged', async () => {
+      const { put, lease, ack } = programOn(await start({ retention: { deliveriesMaxBytes: 10_000 } }));
+      const bodyBase64 = Buffer.alloc(4000).toString('base64');
+      await put({ bodyBase64 });
+      await put({ bodyBase64 });
+      await expect(put({ bodyBase64 })).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+      const [item] = await lease();
+      await ack([item!.leaseId]);
+      await expect.poll(() => put({ bodyBase64 }).catch(() => undefined)).toMatchObject({ added: true });
+    });
+
     test('exact bytes are added on demand', async () => {
       const { put, lease } = programOn(await start());
       await put({ body: 'ä' });

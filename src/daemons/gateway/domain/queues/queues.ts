@@ -13,6 +13,7 @@ import type {
   QueueStore,
 } from '../../../../store/ports/index.ts';
 import type { CountQueueEvent } from '../../queue-metrics.ts';
+import type { QueueRoom } from './queue-room.ts';
 import type { QueueSettingsCache } from './queue-settings.ts';
 import type { QueueWaits } from './queue-waits.ts';
 
@@ -20,6 +21,7 @@ export interface QueuesDeps {
   store: QueueStore;
   settings: QueueSettingsCache;
   waits: QueueWaits;
+  room: Pick<QueueRoom, 'require'>;
   count: CountQueueEvent;
   clock: Clock;
   random: Random;
@@ -46,9 +48,13 @@ export class Queues {
     this.#deps = deps;
   }
 
-  /** Adds an item, and wakes a lease call. Returns false if the queue already has an item with this id. */
+  /**
+   * Adds an item, and wakes a lease call. Returns false if the queue already has an item with this id. Throws
+   * SERVICE_UNAVAILABLE if the queues of the namespace are full.
+   */
   async put(item: NewQueueItem): Promise<boolean> {
-    const { store, settings, waits, count } = this.#deps;
+    const { store, settings, waits, count, room } = this.#deps;
+    await room.require(item);
     const { order } = settings.of(item);
     const orderKey = order === 'queue' ? WHOLE_QUEUE : order === 'none' ? null : item.orderKey;
     const isNew = await store.put({ ...item, orderKey });
