@@ -86,6 +86,16 @@ describeOnStores(
       await expect.poll(() => put({ bodyBase64 }).catch(() => undefined)).toMatchObject({ added: true });
     });
 
+    test('texts with NUL are refused, or name no lease', async () => {
+      const { put, ack, nack } = programOn(await start());
+      await put({ body: 1 });
+      for (const item of [{ id: 'a\0' }, { orderKey: '\0' }])
+        await expect(put({ body: 1, ...item })).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+      const failed = nack({ leaseIds: ['1.a'], error: '\0' });
+      await expect(failed).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+      expect(await ack(['1.a\0'])).toMatchObject([{ error: { code: 'LEASE_LOST' } }]);
+    });
+
     test('exact bytes are added on demand', async () => {
       const { put, lease } = programOn(await start());
       await put({ body: 'ä' });
