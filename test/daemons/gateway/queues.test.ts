@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import {
@@ -94,6 +95,26 @@ describeOnStores(
       const failed = nack({ leaseIds: ['1.a'], error: '\0' });
       await expect(failed).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
       expect(await ack(['1.a\0'])).toMatchObject([{ error: { code: 'LEASE_LOST' } }]);
+    });
+
+    test('order keys of any length keep the order', async () => {
+      const { lease, ack, servicesOf } = programOn(await start());
+      const put = (id: string, orderKey: string) =>
+        servicesOf.queues.put({
+          ...{ namespaceId: 'default', queue: 'orders', id, deliveryId: null, orderKey },
+          ...{ headers: '[]', body: Buffer.from('1'), receivedAt: 1 },
+        });
+      const long = randomBytes(20_000).toString('hex');
+      for (const [id, key] of [
+        ['a', long],
+        ['b', long],
+        ['c', `${long}!`],
+      ] as const)
+        await put(id, key);
+      const items = await lease({ max: 10 });
+      expect(items.map(({ id }) => id)).toEqual(['a', 'c']);
+      await ack([items[0]!.leaseId]);
+      expect(await lease({ max: 10 })).toMatchObject([{ id: 'b' }]);
     });
 
     test('exact bytes are added on demand', async () => {
