@@ -6,9 +6,6 @@ import type { LeaseChange, LeaseResult, QueueItemStatus, QueueLimits } from './p
  */
 export const QUEUE_STATE = { ready: 0, delayed: 1, blocked: 2, leased: 3, dead: 4, acked: 5 } as const;
 
-/** Bytes that count for each item in addition to its headers and body. */
-export const QUEUE_ITEM_BYTES = 256;
-
 /** The part of an item that leases change. */
 export interface LeaseState {
   state: number;

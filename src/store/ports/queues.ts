@@ -99,6 +99,9 @@ export interface QueueCounts {
   oldestReceivedAt: number | null;
 }
 
+/** Bytes that count for each item in addition to its headers and body. */
+export const QUEUE_ITEM_BYTES = 256;
+
 export interface QueueUsage {
   queues: number;
   /** Headers and bodies of the items, and `QUEUE_ITEM_BYTES` for each item. */

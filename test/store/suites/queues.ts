@@ -8,7 +8,8 @@ import type {
   QueueItemRecord,
   QueueStore,
 } from '../../../src/store/ports/index.ts';
-import { EXPIRED, nackDelayMs, QUEUE_ITEM_BYTES, statusOf } from '../../../src/store/queue-rules.ts';
+import { QUEUE_ITEM_BYTES } from '../../../src/store/ports/queues.ts';
+import { EXPIRED, nackDelayMs, statusOf } from '../../../src/store/queue-rules.ts';
 import { type DriverBench, type OpenDriver, openFresh, times } from './driver.ts';
 import { QueueModel } from './queue-model.ts';
 

@@ -1,7 +1,11 @@
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
-import type { NewQueueItem, QueueStore, QueueUsage } from '../../../../store/ports/index.ts';
-import { QUEUE_ITEM_BYTES } from '../../../../store/queue-rules.ts';
+import {
+  type NewQueueItem,
+  QUEUE_ITEM_BYTES,
+  type QueueStore,
+  type QueueUsage,
+} from '../../../../store/ports/index.ts';
 
 export interface QueueRoomDeps {
   store: Pick<QueueStore, 'usage' | 'count'>;

@@ -17,15 +17,9 @@ import type {
   QueueStore,
   QueueUsage,
 } from '../../../ports/index.ts';
+import { QUEUE_ITEM_BYTES } from '../../../ports/queues.ts';
 import { pageOfQueue, type QueueItemRow, recordOf } from '../../../queue-records.ts';
-import {
-  EXPIRED,
-  leaseIdOf,
-  parseLeaseId,
-  QUEUE_ITEM_BYTES,
-  QUEUE_STATE,
-  STATES_OF,
-} from '../../../queue-rules.ts';
+import { EXPIRED, leaseIdOf, parseLeaseId, QUEUE_STATE, STATES_OF } from '../../../queue-rules.ts';
 import type { PostgresDatabase } from '../../database.ts';
 import type { PostgresFeed } from '../feed.ts';
 import { LeaseBatches } from './lease-batches.ts';

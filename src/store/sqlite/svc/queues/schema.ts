@@ -1,4 +1,4 @@
-import { QUEUE_ITEM_BYTES } from '../../../queue-rules.ts';
+import { QUEUE_ITEM_BYTES } from '../../../ports/queues.ts';
 
 /** Size of an item in a trigger. Acked items have no content. */
 const sizeOf = (row: 'old' | 'new'): string =>
