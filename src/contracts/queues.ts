@@ -8,7 +8,13 @@ import { RunError } from './workflow-records.ts';
 
 const tags = ['queues'];
 const params = z.object({ name: QueueName });
-const ItemId = z.string().min(1).max(256);
+/** PostgreSQL cannot store NUL, and one such text would make a batch of other calls fail. */
+const textOf = (max: number) =>
+  z
+    .string()
+    .max(max)
+    .regex(/^[^\0]*$/, 'must not contain NUL characters');
+const ItemId = textOf(256).min(1);
 const itemParams = params.extend({ id: ItemId });
 const Base64 = z.base64().max(64 * 1024 * 1024);
 const errors = ['VALIDATION_ERROR', 'UNAUTHORIZED', 'FORBIDDEN'] as const;
@@ -115,7 +121,7 @@ export const nackItems = endpoint({
       .max(7 * 24 * 3600_000)
       .optional()
       .describe('Default: 1 s, doubled with each attempt up to 5 minutes'),
-    error: z.string().max(4096).optional(),
+    error: textOf(4096).optional(),
   }),
   reply: z.object({
     items: z.array(
@@ -162,7 +168,7 @@ export const putItem = endpoint({
       body: z.unknown().optional().describe('A JSON value'),
       bodyBase64: Base64.optional(),
       headers: z.record(z.string().max(256), z.string().max(16_384)).default({}),
-      orderKey: z.string().max(256).optional(),
+      orderKey: textOf(256).optional(),
       delayMs: z
         .number()
         .int()
@@ -174,7 +180,7 @@ export const putItem = endpoint({
       message: 'set either "body" or "bodyBase64"',
     }),
   reply: z.object({ id: z.string(), added: z.boolean().describe('False if the item already existed') }),
-  errors,
+  errors: [...errors, 'SERVICE_UNAVAILABLE'],
 });
 
 export const listQueueItems = endpoint({

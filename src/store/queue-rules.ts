@@ -89,7 +89,7 @@ export const isOpen = ({ state }: LeaseState): boolean => state < QUEUE_STATE.de
 export const leaseIdOf = (position: number, token: string): string => `${position.toString(36)}.${token}`;
 
 export function parseLeaseId(leaseId: string): { position: number; token: string } | undefined {
-  const [, place, token] = /^([0-9a-z]{1,11})\.(.+)$/s.exec(leaseId) ?? [];
+  const [, place, token] = /^([0-9a-z]{1,11})\.([\w-]+)$/.exec(leaseId) ?? [];
   const position = Number.parseInt(place ?? '', 36);
   return Number.isSafeInteger(position) ? { position, token: token! } : undefined;
 }

@@ -67,6 +67,18 @@ test('a secret in a header, the query or the body becomes the authentication', (
     });
 });
 
+test('a note names each secret that stays in a condition', () => {
+  const token = (value: string) => ({
+    match: { type: 'value', value, parameter: { source: 'url', name: 'token' } },
+  });
+  const copied = expect.stringContaining(
+    'hooks.json of the plugin contains the value that "token" must have',
+  );
+  expect(withRule({ and: [MATCH.sha1, token('one')] }).notes).toEqual([copied]);
+  expect(withRule({ or: [token('one'), token('two')] }).notes).toEqual([expect.anything(), copied, copied]);
+  expect(withRule({ and: [MATCH.sha1, MATCH.main] }).notes).toEqual([]);
+});
+
 test('address ranges limit the senders', () => {
   const addresses = ['104.192.143.0/24', '10.0.0.1/32'];
   expect(withRule({ and: [MATCH.sha1, MATCH.ip] }).declaration.auth).toMatchObject({ ipAllow: addresses });

@@ -2,6 +2,7 @@ import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { ChangeFeed } from '../membership/change-feed.ts';
 import { QueueItems } from './domain/queues/queue-items.ts';
+import { QueueRoom } from './domain/queues/queue-room.ts';
 import { QueueSettingsCache } from './domain/queues/queue-settings.ts';
 import { QueueWaits } from './domain/queues/queue-waits.ts';
 import { Queues } from './domain/queues/queues.ts';
@@ -16,7 +17,8 @@ export async function queueServices(
   const settings = await QueueSettingsCache.open({ store, feed, config: config.queues });
   const queueWaits = stack.adopt(new QueueWaits({ store, clock, logger }), (waits) => waits.close());
   const count = queueEventCounter(metrics);
-  const queues = new Queues({ store, settings, waits: queueWaits, count, clock, random });
+  const room = new QueueRoom({ store, clock, maxBytes: config.retention.deliveriesMaxBytes });
+  const queues = new Queues({ store, settings, waits: queueWaits, room, count, clock, random });
   // The processes of a node share their queues, and their metrics are added up.
   const isFirst = portShare === undefined || portShare.number === 1;
   createQueueGauges(metrics, {

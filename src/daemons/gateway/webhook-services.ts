@@ -1,3 +1,4 @@
+import { SOURCES_PLUGIN_ID } from '../../contracts/index.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { every } from '../../kit/time/clock.ts';
 import { hours } from '../../kit/time/duration.ts';
@@ -100,6 +101,10 @@ export async function webhookServices(
     ...{ inbox, cache, requests: refusedRequests, targets, secrets, dispatcher, uploads, publicUrl },
     ...{ clock, random, logger },
     runValidator: sideCalls.runValidator,
+    sealHeaders: ({ pluginId, namespaceId, event }, headers, rawHeaders) =>
+      pluginId === SOURCES_PLUGIN_ID
+        ? state.sources.sealedHeaders.add(headers, rawHeaders, [namespaceId, event])
+        : headers,
   });
   stack.defer(() => refusedRequests.flush());
   const replays = new Replays({ inbox, cache, targets, dispatcher, uploads, refused, clock, random });

@@ -99,6 +99,15 @@ export interface QueueCounts {
   oldestReceivedAt: number | null;
 }
 
+/** Bytes that count for each item in addition to its headers and body. */
+export const QUEUE_ITEM_BYTES = 256;
+
+export interface QueueUsage {
+  queues: number;
+  /** Headers and bodies of the items, and `QUEUE_ITEM_BYTES` for each item. */
+  bytes: number;
+}
+
 export type QueueCountsOf = QueueKey & QueueCounts;
 
 /** A place in a list of items. The list orders by state, then by due time. */
@@ -150,6 +159,8 @@ export interface QueueStore {
   counts(namespaceId?: string): Promise<QueueCountsOf[]>;
   /** Returns the counts of a queue, or undefined if the queue never had an item. */
   count(key: QueueKey): Promise<QueueCounts | undefined>;
+  /** Returns the size of all queues of a namespace. Acked items do not count. */
+  usage(namespaceId: string): Promise<QueueUsage>;
   list(key: QueueKey, filter: QueueItemFilter): Promise<QueueItemPage>;
   find(key: QueueKey, id: string): Promise<(QueueItemRecord & Partial<QueueItemContent>) | undefined>;
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import {
@@ -73,6 +74,47 @@ describeOnStores(
       const lost = { leaseId: 'none', status: null, error: { code: 'LEASE_LOST' } };
       expect(await ack([leaseId, 'none', leaseId])).toMatchObject([acked, lost]);
       expect(await ack([leaseId])).toEqual([acked]);
+    });
+
+    test('queues without room refuse items until others are acknowledged', async () => {
+      const { put, lease, ack } = programOn(await start({ retention: { deliveriesMaxBytes: 10_000 } }));
+      const bodyBase64 = Buffer.alloc(4000).toString('base64');
+      await put({ bodyBase64 });
+      await put({ bodyBase64 });
+      await expect(put({ bodyBase64 })).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+      const [item] = await lease();
+      await ack([item!.leaseId]);
+      await expect.poll(() => put({ bodyBase64 }).catch(() => undefined)).toMatchObject({ added: true });
+    });
+
+    test('texts with NUL are refused, or name no lease', async () => {
+      const { put, ack, nack } = programOn(await start());
+      await put({ body: 1 });
+      for (const item of [{ id: 'a\0' }, { orderKey: '\0' }])
+        await expect(put({ body: 1, ...item })).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+      const failed = nack({ leaseIds: ['1.a'], error: '\0' });
+      await expect(failed).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
+      expect(await ack(['1.a\0'])).toMatchObject([{ error: { code: 'LEASE_LOST' } }]);
+    });
+
+    test('order keys of any length keep the order', async () => {
+      const { lease, ack, servicesOf } = programOn(await start());
+      const put = (id: string, orderKey: string) =>
+        servicesOf.queues.put({
+          ...{ namespaceId: 'default', queue: 'orders', id, deliveryId: null, orderKey },
+          ...{ headers: '[]', body: Buffer.from('1'), receivedAt: 1 },
+        });
+      const long = randomBytes(20_000).toString('hex');
+      for (const [id, key] of [
+        ['a', long],
+        ['b', long],
+        ['c', `${long}!`],
+      ] as const)
+        await put(id, key);
+      const items = await lease({ max: 10 });
+      expect(items.map(({ id }) => id)).toEqual(['a', 'c']);
+      await ack([items[0]!.leaseId]);
+      expect(await lease({ max: 10 })).toMatchObject([{ id: 'b' }]);
     });
 
     test('exact bytes are added on demand', async () => {

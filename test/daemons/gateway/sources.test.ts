@@ -11,6 +11,7 @@ import {
   listDeliveries,
   listSources,
   pauseSource,
+  replayDelivery,
   replaySource,
   resumeSource,
   rotateSource,
@@ -343,6 +344,22 @@ describeOnStores('a source', (storeConfig) => {
     expect(source).toMatchObject({ description: 'hello', provider: 'github' });
     const twice = gateway.call(createSource, { body: { name: 'gh' as SourceName, provider: 'github' } });
     await expect(twice).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+
+  test('a refused delivery is replayed after its secret is corrected, with the signature of its sender', async () => {
+    const gateway = await start();
+    const receiver = await startReceiver();
+    const { url } = await githubSource(gateway);
+    await gateway.call(connectSource, { params: params('gh'), body: { forward: receiver.url } });
+    const secret = 'the secret that the sender really has';
+    expect((await sendAsGitHub(url, secret, { n: 1 }, 'd-1')).status).toBe(401);
+    await gateway.call(rotateSource, { params: params('gh'), body: { secret } });
+    const refused = (await deliveriesOf(gateway)).find(({ status }) => status === 'refused');
+    await gateway.call(replayDelivery, { params: { webhookId: refused!.webhookId } });
+    await settled(gateway, 'forward', 'succeeded');
+    const [{ headers, body }] = receiver.received as [(typeof receiver.received)[0]];
+    expect(body.toString()).toBe('{"n":1}');
+    expect(headers).toMatchObject(githubSignature(secret, body));
   });
 
   test('a queue keeps the deliveries', async () => {

@@ -8,6 +8,7 @@ import type {
   QueueItemRecord,
   QueueStore,
 } from '../../../src/store/ports/index.ts';
+import { QUEUE_ITEM_BYTES } from '../../../src/store/ports/queues.ts';
 import { EXPIRED, nackDelayMs, statusOf } from '../../../src/store/queue-rules.ts';
 import { type DriverBench, type OpenDriver, openFresh, times } from './driver.ts';
 import { QueueModel } from './queue-model.ts';
@@ -73,6 +74,22 @@ export function describeQueues(name: string, open: OpenDriver<QueueStore>): void
       expect(await settle(again, [leaseId], ACK)).toEqual([acked]);
       expect(await again.put(newItem('one'))).toBe(false);
       expect(await again.find(KEY, 'one')).not.toHaveProperty('body');
+    });
+
+    test('the usage of a namespace counts the items that are not acked', async () => {
+      const { port } = await openFresh(open);
+      expect(await port.usage('acme')).toEqual({ queues: 0, bytes: 0 });
+      const sizeOf = (body: number) => QUEUE_ITEM_BYTES + '[["a","b"]]'.length + body;
+      for (const id of ['a', 'b', 'c']) await port.put(newItem(id, { body: Buffer.alloc(10_000) }));
+      await port.put(newItem('a', { queue: 'other', body: Buffer.alloc(1) }));
+      await port.put(newItem('a', { namespaceId: 'elsewhere' }));
+      expect(await port.usage('acme')).toEqual({ queues: 2, bytes: 3 * sizeOf(10_000) + sizeOf(1) });
+      const [first, second] = await port.lease(request());
+      await settle(port, [first!.leaseId], ACK);
+      await settle(port, [second!.leaseId], { kind: 'nack', delayMs: null, error: null }, 1);
+      expect(await port.usage('acme')).toEqual({ queues: 2, bytes: 2 * sizeOf(10_000) + sizeOf(1) });
+      await port.purge(KEY, 'dead', 10);
+      expect(await port.usage('acme')).toEqual({ queues: 2, bytes: sizeOf(10_000) + sizeOf(1) });
     });
 
     test('a lease call ends with the item that reaches its number of bytes', async () => {

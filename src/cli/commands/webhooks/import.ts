@@ -65,7 +65,7 @@ export const importHooks = defineCommand({
       ...leftOut.flatMap(({ hook, reason }) => [`  ${hook}`, note(reason)]),
       '',
       wrapProse(
-        'Secrets are not copied. Pipe the secret of each hook into the command that provisions its webhook:',
+        'The secrets that prove the senders are not copied. Pipe the secret of each hook into the command that provisions its webhook:',
         width,
       ),
       ...next.map((command) => `  ${command}`),

@@ -39,6 +39,7 @@ export function divideRule(rule: HookRule | undefined): DividedRule {
     ...proven,
     auth: { ...proven.auth, ...ipAllow } as DividedRule['auth'],
     conditions,
+    notes: [...proven.notes, ...conditions.flatMap(secretNames).map(copiedNote)],
   };
 }
 
@@ -55,6 +56,17 @@ function isSecretValue(rule: HookRule): boolean {
   const { parameter, value } = rule.match;
   return value !== undefined && parameter !== undefined && SECRET_NAME.test(parameter.name);
 }
+
+/** Returns the names of the values in a condition that look like secrets. Conditions are copied into the plugin. */
+function secretNames(rule: HookRule): string[] {
+  if ('and' in rule) return rule.and.flatMap(secretNames);
+  if ('or' in rule) return rule.or.flatMap(secretNames);
+  if ('not' in rule) return secretNames(rule.not);
+  return isSecretValue(rule) ? [rule.match.parameter!.name] : [];
+}
+
+const copiedNote = (name: string): string =>
+  `hooks.json of the plugin contains the value that ${JSON.stringify(name)} must have: if it is a secret, keep the file private, or remove the condition`;
 
 /** Returns the ranges of a rule that consists of address ranges only, or undefined for other rules. */
 function addressesOf(rule: HookRule): string[] | undefined {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Queue, QueueSettingsInput } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../kit/security/random.ts';
@@ -13,6 +14,7 @@ import type {
   QueueStore,
 } from '../../../../store/ports/index.ts';
 import type { CountQueueEvent } from '../../queue-metrics.ts';
+import type { QueueRoom } from './queue-room.ts';
 import type { QueueSettingsCache } from './queue-settings.ts';
 import type { QueueWaits } from './queue-waits.ts';
 
@@ -20,6 +22,7 @@ export interface QueuesDeps {
   store: QueueStore;
   settings: QueueSettingsCache;
   waits: QueueWaits;
+  room: Pick<QueueRoom, 'require'>;
   count: CountQueueEvent;
   clock: Clock;
   random: Random;
@@ -36,6 +39,7 @@ const MAX_LEASE_BYTES = 8 * 1024 * 1024;
 /** Order key of all items of a queue whose items are leased one at a time. */
 const WHOLE_QUEUE = '';
 const TOKEN_BYTES = 12;
+const MAX_ORDER_KEY_CHARS = 256;
 const NO_COUNTS: QueueCounts = { waiting: 0, leased: 0, dead: 0, oldestReceivedAt: null };
 
 /** Puts, leases and ends of leases. @spec docs/queues.md */
@@ -46,11 +50,15 @@ export class Queues {
     this.#deps = deps;
   }
 
-  /** Adds an item, and wakes a lease call. Returns false if the queue already has an item with this id. */
+  /**
+   * Adds an item, and wakes a lease call. Returns false if the queue already has an item with this id. Throws
+   * SERVICE_UNAVAILABLE if the queues of the namespace are full.
+   */
   async put(item: NewQueueItem): Promise<boolean> {
-    const { store, settings, waits, count } = this.#deps;
+    const { store, settings, waits, count, room } = this.#deps;
+    await room.require(item);
     const { order } = settings.of(item);
-    const orderKey = order === 'queue' ? WHOLE_QUEUE : order === 'none' ? null : item.orderKey;
+    const orderKey = order === 'queue' ? WHOLE_QUEUE : order === 'none' ? null : boundedKey(item.orderKey);
     const isNew = await store.put({ ...item, orderKey });
     if (isNew) count(item.queue, 'put', 1);
     waits.wake(item);
@@ -195,6 +203,12 @@ export class Queues {
       { delayMs: 0, error },
     );
   }
+}
+
+/** Replaces a long order key, which a sender chooses, by its digest. PostgreSQL cannot index a key of 2.7 kB. */
+function boundedKey(key: string | null): string | null {
+  if (key === null || key.length <= MAX_ORDER_KEY_CHARS) return key;
+  return `sha256:${createHash('sha256').update(key).digest('base64url')}`;
 }
 
 function errorOf(outcome: LeaseResult['outcome']): { code: 'LEASE_LOST'; message: string } | null {

@@ -15,7 +15,9 @@ import type {
   QueueLimits,
   QueueSettingsRecord,
   QueueStore,
+  QueueUsage,
 } from '../../../ports/index.ts';
+import { QUEUE_ITEM_BYTES } from '../../../ports/queues.ts';
 import { pageOfQueue, type QueueItemRow, recordOf } from '../../../queue-records.ts';
 import { EXPIRED, leaseIdOf, parseLeaseId, QUEUE_STATE, STATES_OF } from '../../../queue-rules.ts';
 import type { PostgresDatabase } from '../../database.ts';
@@ -101,6 +103,11 @@ export class PostgresQueues implements QueueStore {
     const text = `${COUNTS} where namespace_id = :namespaceId and name = :queue`;
     const [row] = await this.#database.lists.read((sql) => sql<QueueCountsOf>(text, { namespaceId, queue }));
     return row;
+  }
+
+  async usage(namespaceId: string): Promise<QueueUsage> {
+    const [usage] = await this.#database.lists.read((sql) => sql<QueueUsage>(USAGE, { namespaceId }));
+    return usage!;
   }
 
   async list(key: QueueKey, { status, after, limit }: QueueItemFilter): Promise<QueueItemPage> {
@@ -217,6 +224,12 @@ function namesOf(keys: readonly QueueKey[]): object {
     names: keys.map(({ queue }) => queue),
   };
 }
+
+const USAGE = `
+  select count(distinct q.queue_id) as queues,
+    coalesce(sum(i.body_bytes + coalesce(octet_length(i.headers), 0) + ${QUEUE_ITEM_BYTES}), 0)::bigint as bytes
+  from svc.queue q left join svc.queue_item i on i.queue_id = q.queue_id and i.state between 0 and 4
+  where q.namespace_id = :namespaceId`;
 
 const LIST = `select ${COLUMNS} from svc.queue_item
   where queue_id = :queueId and (state, due_at, position) > (:state, :dueAt, :position) and state <= :lastState

@@ -1,3 +1,4 @@
+import type { Statement } from 'better-sqlite3';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type { Database } from '../../database.ts';
 import { usedBytes } from '../../used-bytes.ts';
@@ -37,9 +38,13 @@ export class DeliveryRetention {
   readonly #bodies: BodyRetention;
   readonly #pruning: DeliveryPruning;
 
+  /** Items of queues are not deliveries, so a full queue must not make deliveries be deleted. */
+  readonly #queueBytes: Statement<[], number>;
+
   constructor(deps: DeliveryRetentionDeps) {
     const { db, log, rows, clock } = deps;
     this.#deps = deps;
+    this.#queueBytes = db.prepare<[], number>('select coalesce(sum(bytes), 0) from queue').pluck();
     this.#bodies = bodyRetention(db, log, rows);
     this.#pruning = deliveryPruning(db, log, rows, clock);
   }
@@ -55,7 +60,8 @@ export class DeliveryRetention {
    */
   async shrink({ maxBytes, limit }: { maxBytes: number; limit: number }): Promise<number> {
     const { db, log, texts } = this.#deps;
-    const excess = usedBytes(db) + (await texts.bytes(this.#bodies.bodilessUntil)) - maxBytes;
+    const stored = usedBytes(db) - (await db.read(() => this.#queueBytes.get()!));
+    const excess = stored + (await texts.bytes(this.#bodies.bodilessUntil)) - maxBytes;
     const surplus = await this.#unhandledSurplus(maxBytes, excess > 0);
     if (surplus > 0) return this.#pruneUnhandled(Math.min(limit, surplus));
     if (excess <= 0) return 0;

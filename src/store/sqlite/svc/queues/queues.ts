@@ -5,6 +5,7 @@ import type {
   QueueKey,
   QueueSettingsRecord,
   QueueStore,
+  QueueUsage,
 } from '../../../ports/index.ts';
 import { pageOfQueue, recordOf } from '../../../queue-records.ts';
 import { QUEUE_STATE } from '../../../queue-rules.ts';
@@ -44,6 +45,7 @@ export function sqliteQueues(db: Database, clock: Clock, addToFeed: AddToFeed): 
     expire: (key, limits) => inQueue(key, 0, (queueId) => items.expire(queueId, limits)),
     counts: (namespaceId) => db.read(() => sql.counts.all({ namespaceId: namespaceId ?? null })),
     count: (key) => db.read(() => sql.count.get(key)),
+    usage: (namespaceId) => db.read(() => sql.usage.get({ namespaceId })!),
     list: (key, filter) =>
       db.read(() => {
         const queueId = sql.queueId.get(key);
@@ -111,6 +113,9 @@ function statements(db: Database) {
     ),
     count: db.prepare<[QueueKey], QueueCountsOf>(
       `${COUNTS} where namespace_id = :namespaceId and name = :queue`,
+    ),
+    usage: db.prepare<[{ namespaceId: string }], QueueUsage>(
+      'select count(*) as queues, coalesce(sum(bytes), 0) as bytes from queue where namespace_id = :namespaceId',
     ),
     leased: db.prepare<[number], number>('select leased from queue where queue_id = ?').pluck(),
     settings: db.prepare<[], QueueSettingsRecord>(

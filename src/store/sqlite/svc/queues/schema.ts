@@ -1,6 +1,12 @@
+import { QUEUE_ITEM_BYTES } from '../../../ports/queues.ts';
+
+/** Size of an item in a trigger. Acked items have no content. */
+const sizeOf = (row: 'old' | 'new'): string =>
+  `(${row}.state < 5) * (${row}.body_bytes + coalesce(length(${row}.headers), 0) + ${QUEUE_ITEM_BYTES})`;
+
 /**
- * Queues of deliveries. `state` and `due_at` are explained in `store/queue-rules.ts`. Triggers count the items of each
- * queue, because counting a million rows would block the event loop. Large bodies have a table of their own, so that a
+ * Queues of deliveries. `state` and `due_at` are explained in `store/queue-rules.ts`. Triggers count the items and bytes
+ * of each queue, because counting a million rows would block the event loop. Large bodies have a table of their own, so that a
  * lease does not rewrite them.
  */
 export const QUEUES = `
@@ -11,6 +17,7 @@ export const QUEUES = `
     waiting integer not null default 0,
     leased integer not null default 0,
     dead integer not null default 0,
+    bytes integer not null default 0,
     unique (namespace_id, name)
   ) strict;
   create table queue_setting (
@@ -45,16 +52,19 @@ export const QUEUES = `
   ) strict;
 
   create trigger queue_item_added after insert on queue_item begin
-    update queue set waiting = waiting + (new.state < 3), leased = leased + (new.state = 3), dead = dead + (new.state = 4)
+    update queue set waiting = waiting + (new.state < 3), leased = leased + (new.state = 3), dead = dead + (new.state = 4),
+      bytes = bytes + ${sizeOf('new')}
     where queue_id = new.queue_id;
   end;
   create trigger queue_item_changed after update of state on queue_item when old.state <> new.state begin
     update queue set waiting = waiting + (new.state < 3) - (old.state < 3),
-      leased = leased + (new.state = 3) - (old.state = 3), dead = dead + (new.state = 4) - (old.state = 4)
+      leased = leased + (new.state = 3) - (old.state = 3), dead = dead + (new.state = 4) - (old.state = 4),
+      bytes = bytes + ${sizeOf('new')} - ${sizeOf('old')}
     where queue_id = new.queue_id;
   end;
   create trigger queue_item_removed after delete on queue_item begin
-    update queue set waiting = waiting - (old.state < 3), leased = leased - (old.state = 3), dead = dead - (old.state = 4)
+    update queue set waiting = waiting - (old.state < 3), leased = leased - (old.state = 3), dead = dead - (old.state = 4),
+      bytes = bytes - ${sizeOf('old')}
     where queue_id = old.queue_id;
   end;`;
 

@@ -1,4 +1,4 @@
-import { LIMITS } from '../../../../../contracts/index.ts';
+import { LIMITS, SOURCES_PLUGIN_ID } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
@@ -9,6 +9,7 @@ import type {
   KeyValueStore,
   MarkerClaim,
   NewDelivery,
+  SecretKey,
   WebhookInbox,
 } from '../../../../../store/ports/index.ts';
 import type { ParsedBody } from '../../../../../webhooks/bodies/parsed-body.ts';
@@ -41,6 +42,8 @@ export interface RefusedReplaysDeps {
   dispatcher: WebhookDispatcher;
   uploads: Pick<DeliveryUploads, 'store'>;
   runValidator: RunValidator;
+  /** Adds the sealed original headers to those of a source's delivery. Destinations forward them. */
+  sealHeaders: (record: SecretKey, headers: string, rawHeaders: readonly string[]) => string;
   publicUrl: string | null;
   clock: Clock;
   random: Random;
@@ -104,13 +107,15 @@ export class RefusedReplays {
         `The request of refused delivery ${webhookId} is not stored, so it cannot be replayed.`,
         'Correct the cause, then let the sender send again. Requests refused with 401 are stored for 24 hours, within limits (docs/webhooks.md, "Replay").',
       );
-    const { pluginId, event, instanceId } = record;
-    const target = this.#deps.targets.require(pluginId, event, instanceId === '' ? undefined : instanceId);
+    const { pluginId, event } = record;
+    const target = this.#deps.targets.requireOf(record);
     const keys = await this.#deps.secrets.find(record);
     if (!keys)
       throw conflict(
         `Webhook ${pluginId} ${event} has no secret, so delivery ${webhookId} cannot be replayed.`,
-        `Create one with svc webhooks provision ${pluginId} ${event}.`,
+        pluginId === SOURCES_PLUGIN_ID
+          ? `Create one with svc sources rotate ${event}.`
+          : `Create one with svc webhooks provision ${pluginId} ${event}.`,
       );
     const acceptedId = this.#deps.random.uuid();
     const rules = receiveRulesOf(target.webhook);
@@ -158,7 +163,8 @@ export class RefusedReplays {
     const context = { steps: beginSteps() };
     mark(context, 'authentication', verdict.valid ? `ok (${verdict.secret})` : 'trusted');
     mark(context, 'dispatch', 'accepted');
-    const headers = authenticHeaders(request, proofPlacesOf(target), keys);
+    const shown = authenticHeaders(request, proofPlacesOf(target), keys);
+    const headers = this.#deps.sealHeaders(record, shown, request.rawHeaders);
     const delivery = replayOf(record, { call, payload, target, headers, body: request.body });
     const accepted = { ...delivery, webhookId: acceptedId, receivedAt: clock.now() };
     await uploads.store(accepted, payload.files);
