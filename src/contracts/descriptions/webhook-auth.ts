@@ -28,7 +28,7 @@ export const WEBHOOK_AUTH: Descriptions = {
     'format.assign': 'Text between name and value of an item.',
     'format.key': 'Name of the items that are signatures.',
     alternatives: 'Further places of a signature; one signature must match.',
-    ...under('alternatives.*', { '': 'One of header, query and field.', ...place }),
+    ...under('alternatives.*', place),
   }),
   signed: 'Template of the signed bytes; docs/webhooks.md lists its placeholders.',
   ...under('timestamp', {

@@ -10,8 +10,9 @@ import { createLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
 import type { DeliveryEnd } from '../../../src/store/ports/index.ts';
 import { atEnd } from '../../support/at-end.ts';
+import { MESSAGES } from '../../webhooks/support/aws-sns-messages.ts';
 
-const MESSAGE = { SubscribeURL: 'https://sns.us-west-2.amazonaws.com/?Action=ConfirmSubscription&Token=t' };
+const MESSAGE = MESSAGES['test-subscription-confirmation.json'];
 
 /** Records the ends of confirmations whose calls go to `call`. */
 function confirmations(call: () => Promise<void>) {
@@ -58,7 +59,7 @@ test('a confirmation is repeated after a failure, and its result is recorded', a
 
 test('a message with another URL is recorded as a failure, without a call', async () => {
   const { ends, confirm } = confirmations(() => expect.fail('it was called'));
-  confirm({ SubscribeURL: 'https://attacker.example/?Action=ConfirmSubscription' });
+  confirm({ ...MESSAGE, SubscribeURL: 'https://attacker.example/?Action=ConfirmSubscription' });
   await expect
     .poll(() => ends)
     .toMatchObject([{ status: 'challenge', outcome: expect.stringContaining('Amazon') }]);
