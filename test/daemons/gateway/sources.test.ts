@@ -20,7 +20,13 @@ import {
   updateDestination,
   updateSource,
 } from '../../../src/contracts/index.ts';
-import { MEMBER_TOKEN, OTHER_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
+import {
+  ADMIN_TOKEN,
+  MEMBER_TOKEN,
+  OTHER_TOKEN,
+  startGateway,
+  type TestGateway,
+} from '../../support/gateway.ts';
 import { githubSignature, send, sendAsGitHub, startReceiver } from '../../support/source-senders.ts';
 import { describeOnStores } from '../../support/stores.ts';
 
@@ -289,6 +295,23 @@ describeOnStores('a source', (storeConfig) => {
       expect((await settled(gateway, name, 'dead')).reason).toContain('a loopback address');
     }
     await expect.poll(() => receiver.received.map((each) => each.url)).toEqual(['/x']);
+  });
+
+  test('only operators choose a URL from which the gateway fetches keys', async () => {
+    const gateway = await start();
+    const auth = { type: 'jwt', jwksUrl: 'https://keys.example/jwks', audience: 'a' };
+    const create = (token: string) =>
+      gateway.call(createSource, { body: { name: 'tokens' as SourceName, auth } as never }, token);
+    await expect(create(MEMBER_TOKEN)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    expect(await create(ADMIN_TOKEN)).toMatchObject({ name: 'tokens' });
+    const { url } = await githubSource(gateway, 'gh', MEMBER_TOKEN);
+    expect(url).toContain('/gh');
+    const change = gateway.call(
+      updateSource,
+      { params: params('gh'), body: { auth } as never },
+      MEMBER_TOKEN,
+    );
+    await expect(change).rejects.toMatchObject({ code: 'FORBIDDEN' });
   });
 
   test('a redirect is not followed, 410 ends a delivery, and Retry-After delays it', async () => {

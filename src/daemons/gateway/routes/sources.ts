@@ -12,6 +12,7 @@ import {
   replaySource,
   resumeSource,
   rotateSource,
+  type SourceSettings,
   updateDestination,
   updateSource,
 } from '../../../contracts/index.ts';
@@ -50,15 +51,22 @@ export function sourceRoutes(http: Http, services: SourceRoutesServices): void {
     return { mayBePrivate: admins.is(caller) };
   }
 
+  /** The gateway fetches keys from its own network, so only operators may choose the URL. */
+  function requireRightToFetch(caller: Caller, auth: SourceSettings['auth']): void {
+    if (auth?.type === 'jwt' && 'jwksUrl' in auth) admins.require(caller);
+  }
+
   mount(http, createSource, changing, ({ caller, body, reply }) => {
+    requireRightToFetch(caller, body.auth);
     reply.header('cache-control', 'no-store');
     return sourceAdmin.create(caller.namespaceId, body);
   });
   mount(http, listSources, reading, ({ caller, query }) => sourceAdmin.list(caller.namespaceId, query));
   mount(http, getSource, reading, ({ caller, params }) => sourceAdmin.get(caller.namespaceId, params.name));
-  mount(http, updateSource, changing, ({ caller, params, body }) =>
-    sourceAdmin.update(caller.namespaceId, params.name, body),
-  );
+  mount(http, updateSource, changing, ({ caller, params, body }) => {
+    requireRightToFetch(caller, body.auth);
+    return sourceAdmin.update(caller.namespaceId, params.name, body);
+  });
   mount(http, deleteSource, changing, async ({ caller, params }) => {
     await sourceAdmin.remove(caller.namespaceId, params.name);
     return { deleted: true as const };
