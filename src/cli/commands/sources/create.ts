@@ -36,12 +36,18 @@ export const create = defineCommand({
       ui.warn(`${provider} makes the secret: svc sources rotate ${name} --secret-stdin takes it from stdin.`);
     return ok(reply);
   },
-  text: ({ url, secret, auth }: ReplyOf<typeof createSource>, style) =>
+  text: (reply: ReplyOf<typeof createSource>, style) =>
     pairs(
       [
-        ['url', url],
-        ['secret', secret === '' ? (auth === 'token' ? 'in the URL' : '(as provided)') : secret],
+        ['url', reply.url],
+        ['secret', secretText(reply)],
       ],
       style,
     ),
 });
+
+function secretText({ secret, auth, provisioned }: ReplyOf<typeof createSource>): string {
+  if (secret !== '') return secret;
+  if (auth === 'token') return 'in the URL';
+  return provisioned ? '(as provided)' : 'none yet';
+}
