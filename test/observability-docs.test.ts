@@ -44,11 +44,9 @@ const COMPUTED: Record<string, () => string[]> = {
       ([, c]) => c!,
     ),
   'daemons/gateway/domain/webhooks/verify/authentication.ts: refusal.fault.toUpperCase()': () =>
-    [
-      ...part('daemons/gateway/domain/webhooks/verify/schemes.ts', 'type SignatureFault', ';').matchAll(
-        /'(\w+)'/g,
-      ),
-    ].map(([, fault]) => fault!.toUpperCase()),
+    [...part('webhooks/schemes/signed-request.ts', 'type SignatureFault', ';').matchAll(/'(\w+)'/g)].map(
+      ([, fault]) => fault!.toUpperCase(),
+    ),
   'daemons/marketplace/domain/announce.ts: action.toUpperCase()': () =>
     [
       ...part('daemons/marketplace/domain/announce.ts', 'type MarketplaceAction', ';').matchAll(/'(\w+)'/g),

@@ -74,7 +74,7 @@ test('it loads, and says how GitHub signs', async () => {
   ).toEqual(
     ['issues', 'push'].map((event) => ({
       event,
-      auth: { type: 'provider', provider: 'github', toleranceSeconds: 300 },
+      auth: { type: 'provider', provider: 'github' },
       idempotencyKey: 'header:x-github-delivery',
     })),
   );

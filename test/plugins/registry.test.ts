@@ -98,12 +98,12 @@ test('a folder that is read as a plugin and is none is told so, without where it
 
 test('what fits none of several forms is told with the key of each', async () => {
   const commands = [{ id: 'a', handler: 'h.js#h', input: { json: 'x' } }];
-  const webhooks = [{ event: 'e', handler: 'h.js#h', auth: { type: 'basic' } }];
+  const webhooks = [{ event: 'e', handler: 'h.js#h', auth: { type: 'digest' } }];
   const registry = await load({ odd: { commands, webhooks } });
   expect(registry.broken[0]?.faults.map(({ path, message }) => `${path} ${message}`)).toEqual([
     expect.stringMatching(/^commands\[0\]\.input fits no alternative: zod: .+, or \$ref: /),
     expect.stringMatching(
-      /^webhooks\[0\]\.auth.* is none of the known types: secret, hmac, custom, provider$/,
+      /^webhooks\[0\]\.auth.* is none of the known types: secret, hmac, custom, signature, basic, jwt, provider$/,
     ),
   ]);
 });

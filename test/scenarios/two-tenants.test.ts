@@ -23,6 +23,12 @@ const LISTS: Record<string, (ids: Record<Owned, string>) => string> = {
   'GET /api/v1/tokens': ({ jti }) => jti,
   'GET /api/v1/hosts': ({ hostId }) => hostId,
   'GET /api/v1/audit': ({ clientId }) => clientId,
+  'GET /api/v1/sources': () => '"name":"owned"',
+  'GET /api/v1/sources/:name': () => '"name":"owned"',
+  'GET /api/v1/queues': () => '"name":"owned"',
+  'GET /api/v1/queues/:name': () => '"waiting":1',
+  'GET /api/v1/queues/:name/items': () => '"owned-item"',
+  'GET /api/v1/queues/:name/items/:id': () => 'only-for-ann',
   'GET /api/v1/webhooks': () => '"provisioned":true',
   'GET /api/v1/webhooks/rotation': () => '"rotatedAt":1',
   'GET /api/v1/webhooks/deliveries/counts': () => `"total":${DELIVERIES}`,
@@ -56,6 +62,8 @@ const SHARED = [
   'GET /api/v1/marketplace/plugins/:pluginId',
   'GET /api/v1/marketplace/plugins/:pluginId/package',
   'GET /api/v1/routes',
+  'GET /api/v1/webhooks/providers',
+  'GET /api/v1/webhooks/providers/:id',
 ];
 const REFUSED = ['GET /api/v1/audit/verify', 'GET /api/v1/node'];
 
@@ -127,6 +135,8 @@ async function fill(): Promise<Record<Owned, string>> {
     ['host:bea', 'other'],
   ])
     await done('root', 'PUT /api/v1/access/roles', { subject, role: 'admin', namespaceId });
+  await done('ann', 'POST /api/v1/sources', { name: 'owned', provider: 'github' });
+  await done('ann', 'POST /api/v1/queues/owned/items', { id: 'owned-item', body: { of: 'only-for-ann' } });
   const { items } = await done('ann', 'GET /api/v1/workflows/schedules');
   return { webhookId, traceId, runId: run.id, jobId: job.id, jti, clientId, hostId, scheduleId: items[0].id };
 }
@@ -160,7 +170,8 @@ test('every endpoint that reads is covered here', () => {
 /** Reads a list. A stream is read until it contains `until`. */
 async function textOf(caller: CallerName, name: string, until: string, headers = {}): Promise<string> {
   if (!name.endsWith('/stream')) {
-    const response = await send(caller, name + (QUERIES[name] ?? ''), undefined, headers);
+    const path = name.replace(/(sources|queues)\/:name/, '$1/owned').replace(':id', 'owned-item');
+    const response = await send(caller, path + (QUERIES[name] ?? ''), undefined, headers);
     return response.status === 403 ? '' : response.text();
   }
   const response = await send(caller, `${name}?cursor=0`, undefined, headers);

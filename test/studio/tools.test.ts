@@ -273,10 +273,13 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
     const saved = page.waitForEvent('download');
     await page.getByRole('button', { name: /^Save as acme-orders-created-\w+\.json$/ }).click();
     const file = await (await saved).path();
-    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ id: 1, lines: [1] });
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+      format: 'svc.webhook-fixture/1',
+      body: '{"id":1,"lines":[1]}',
+    });
     const command = await page.locator('code', { hasText: 'svc webhooks send' }).first().textContent();
     const [, , , plugin, event] = command!.split(' ');
-    const again = await svc('webhooks', 'send', plugin!, event!, '--data', `@${file}`);
+    const again = await svc('webhooks', 'send', plugin!, event!, '--fixture', file);
     expect(again.status).toBe(200);
     expect(problems).toEqual([]);
     await context.close();

@@ -2,7 +2,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import semver from 'semver';
 import type { z } from 'zod';
-import { MANIFEST_FILE, ManifestV3, PluginId, SOURCES_PLUGIN_ID } from '../../contracts/index.ts';
+import {
+  MANIFEST_FILE,
+  ManifestV3,
+  PluginId,
+  SOURCES_PLUGIN_ID,
+  WebhookAuthConfig,
+} from '../../contracts/index.ts';
 import { nearest } from '../../kit/data/nearest.ts';
 import { problemsOf, problemText } from '../../kit/data/schema-problems.ts';
 import { messageOf } from '../../kit/errors/errors.ts';
@@ -154,8 +160,16 @@ function unknownKey(key: string, path: ReadonlyArray<PropertyKey>, at: readonly 
   return `"${named(key)}" is not a key of ${where}${meant ? `; did you mean "${meant}"?` : ''}`;
 }
 
+/** Types of a webhook's authentication. */
+const AUTH_TYPES = WebhookAuthConfig.options.flatMap(({ shape }) => [...shape.type.values]);
+
+/** Lists the types of `auth`. Other unions have few types, which the documentation lists. */
+function typesOf({ path }: z.core.$ZodIssueInvalidUnion): string {
+  return path.at(-2) === 'auth' || path.at(-1) === 'auth' ? `: ${AUTH_TYPES.join(', ')}` : '';
+}
+
 function unionMessage(issue: z.core.$ZodIssueInvalidUnion, value: unknown): string {
-  if (issue.discriminator !== undefined) return 'is none of the known types: secret, hmac, custom, provider';
+  if (issue.discriminator !== undefined) return `is none of the known types${typesOf(issue)}`;
   const alternatives = issue.errors
     .flatMap((issues) => problemsOf(issues, value).slice(0, 1))
     .map(({ path, message }) => (path.length > 0 ? `${formatPath(path)}: ${message}` : message));

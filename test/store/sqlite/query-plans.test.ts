@@ -33,9 +33,9 @@ function planOf({ prepare }: Database, source: string): string[] {
   return lines.map(({ detail }) => detail);
 }
 
-/** Tables of one row, or of one a table or a process; arrays of JSON; the few deliveries that are open. */
+/** Tables of one row, or of one a table, a process or a queue (at most 1,000 a namespace); arrays of JSON; the few deliveries that are open. */
 const SMALL =
-  /^SCAN (member|delivery_journal|delivery_progress|sqlite_sequence|CONSTANT ROW|json_each)|delivery_open/;
+  /^SCAN (member|queue\b|delivery_journal|delivery_progress|sqlite_sequence|CONSTANT ROW|json_each)|delivery_open/;
 const isLarge = (line: string): boolean =>
   (line.startsWith('SCAN') && !SMALL.test(line)) || line.startsWith('USE TEMP B-TREE');
 
