@@ -24,12 +24,22 @@ const call = (nodes: Nodes, name: string, more: object = {}) => ({
   ...more,
 });
 
-/** Starts a run on the node, whose first step waits for the ledger's answer. */
-async function startHeld(nodes: Nodes, node: Node, more: Record<string, unknown> = {}): Promise<string> {
-  const id = await node.start({ steps: [call(nodes, 'held'), call(nodes, 'after')], ...more });
-  await expect.poll(() => nodes.ledger.count('held')).toBeGreaterThan(0);
-  await untilHeld(nodes, id, node.name);
-  return id;
+/**
+ * Starts a run whose first step waits for the ledger's answer. Any node may claim the run, so this returns the node
+ * that holds it and the other node.
+ */
+async function startHeld(
+  nodes: Nodes,
+  both: readonly [Node, Node],
+  more: Record<string, unknown> = {},
+): Promise<{ id: string; holder: Node; other: Node }> {
+  const before = nodes.ledger.count('held');
+  const id = await both[0].start({ steps: [call(nodes, 'held'), call(nodes, 'after')], ...more });
+  await expect.poll(() => nodes.ledger.count('held'), { timeout: 20_000 }).toBeGreaterThan(before);
+  const holderOf = () => nodes.holderOf(id);
+  await expect.poll(holderOf, { timeout: 20_000 }).toBeDefined();
+  const [holder, other] = (await holderOf()) === both[0].name ? both : both.toReversed();
+  return { id, holder: holder!, other: other! };
 }
 
 const events = async (node: Node, runId: string) =>
@@ -47,72 +57,74 @@ function holdFirst({ ledger }: Nodes): void {
 describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'nodes' : POSTGRES_MISSING, () => {
   test('runs of a killed process continue on another node after its lease', async () => {
     const nodes = await openNodes();
-    const [a, b] = [await nodes.start('a'), await nodes.start('b')];
+    const both = [await nodes.start('a'), await nodes.start('b')] as const;
     holdFirst(nodes);
-    const id = await startHeld(nodes, a);
-    await a.kill();
-    await until(b, id, 'succeeded');
+    const { id, holder, other } = await startHeld(nodes, both);
+    await holder.kill();
+    await until(other, id, 'succeeded');
     expect([nodes.ledger.count('held'), nodes.ledger.count('after')]).toEqual([2, 1]);
-    expect(await events(b, id)).toContain('run.resumed');
+    expect(await events(other, id)).toContain('run.resumed');
   });
 
   test('runs of a restarted process continue at once, without waiting for its lease', async () => {
     const nodes = await openNodes();
-    const [a, b] = [await nodes.start('a'), await nodes.start('b')];
+    const both = [await nodes.start('a'), await nodes.start('b')] as const;
     holdFirst(nodes);
-    const id = await startHeld(nodes, a);
-    await a.kill();
-    await nodes.start('a');
+    const { id, holder, other } = await startHeld(nodes, both);
+    await holder.kill();
+    await nodes.start(holder.name);
     const { rows } = await nodes.database.query(
-      "select count(*)::int as ended from svc.boot where instance = 'a' and ended_at is not null",
+      'select count(*)::int as ended from svc.boot where instance = $1 and ended_at is not null',
+      [holder.name],
     );
     expect(rows).toEqual([{ ended: 1 }]);
-    await until(b, id, 'succeeded');
+    await until(other, id, 'succeeded');
   });
 
   test('a process that was paused past its lease writes nothing more and starts no step', async () => {
     const nodes = await openNodes();
-    const [a, b] = [await nodes.start('a'), await nodes.start('b')];
+    const both = [await nodes.start('a'), await nodes.start('b')] as const;
     const answers: Array<() => void> = [];
     nodes.ledger.answer('held', (_, response, nth) => {
       if (nth > 1) response.end('{}');
       else answers.push(() => response.end('{}'));
     });
-    const id = await startHeld(nodes, a);
-    a.pause();
-    await until(b, id, 'succeeded');
-    const before = await b.steps(id);
+    const { id, holder, other } = await startHeld(nodes, both);
+    holder.pause();
+    await until(other, id, 'succeeded');
+    const before = await other.steps(id);
     // The answer for which the paused process waits arrives after the takeover.
     for (const answer of answers) answer();
-    a.resume();
-    await expect.poll(a.log, { timeout: 10_000 }).toContain('LEASE_LOST');
-    await expect.poll(() => a.hadFault().then(() => true), { timeout: 15_000 }).toBe(true);
-    expect(await b.steps(id)).toEqual(before);
+    holder.resume();
+    await expect.poll(holder.log, { timeout: 10_000 }).toContain('LEASE_LOST');
+    await expect.poll(() => holder.hadFault().then(() => true), { timeout: 15_000 }).toBe(true);
+    expect(await other.steps(id)).toEqual(before);
     expect([nodes.ledger.count('held'), nodes.ledger.count('after')]).toEqual([2, 1]);
   });
 
   test('a run that another node executes is cancelled, also during its clean-up steps', async () => {
     const nodes = await openNodes();
-    const [a, b] = [await nodes.start('a'), await nodes.start('b')];
+    const both = [await nodes.start('a'), await nodes.start('b')] as const;
     nodes.ledger.answer('held', () => {});
-    const plain = await startHeld(nodes, a);
-    expect(await b.call(cancelRun, { params: { runId: plain as never } })).toMatchObject({ cancelled: true });
-    await until(b, plain, 'cancelled');
-    const cleaning = await startHeld(nodes, a, {
+    const plain = await startHeld(nodes, both);
+    const params = { runId: plain.id as never };
+    expect(await plain.other.call(cancelRun, { params })).toMatchObject({ cancelled: true });
+    await until(plain.other, plain.id, 'cancelled');
+    const cleaning = await startHeld(nodes, both, {
       steps: [call(nodes, 'held'), call(nodes, 'undo', { if: 'cancelled()' })],
     });
-    await b.call(cancelRun, { params: { runId: cleaning as never } });
-    await until(a, cleaning, 'cancelled');
+    await cleaning.other.call(cancelRun, { params: { runId: cleaning.id as never } });
+    await until(cleaning.holder, cleaning.id, 'cancelled');
     expect([nodes.ledger.count('after'), nodes.ledger.count('undo')]).toEqual([0, 1]);
-    const again = b.call(cancelRun, { params: { runId: plain as never } });
+    const again = plain.other.call(cancelRun, { params });
     await expect(again).rejects.toMatchObject({ code: 'WORKFLOW_ALREADY_CANCELLED' });
   });
 
   test('a signal and an approval reach a run while another node executes it', async () => {
     const nodes = await openNodes();
-    const [a, b] = [await nodes.start('a'), await nodes.start('b')];
+    const both = [await nodes.start('a'), await nodes.start('b')] as const;
     nodes.ledger.answer('held', () => {});
-    const id = await startHeld(nodes, a, {
+    const { id, holder, other } = await startHeld(nodes, both, {
       steps: undefined,
       jobs: {
         busy: { steps: [call(nodes, 'held')] },
@@ -121,12 +133,12 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'nodes' : POSTGRES_MISSI
       },
     });
     const params = { runId: id as never };
-    await b.call(sendSignal, { params: { ...params, name: 'go' }, body: { payload: 1 } } as never);
+    await other.call(sendSignal, { params: { ...params, name: 'go' }, body: { payload: 1 } } as never);
     await expect.poll(() => nodes.ledger.count('signalled'), { timeout: 5000 }).toBe(1);
     const approval = { params: { ...params, stepId: 'asked.ok' }, body: { approved: true } };
-    await b.call(decideApproval, approval as never);
+    await other.call(decideApproval, approval as never);
     await expect.poll(() => nodes.ledger.count('approved'), { timeout: 5000 }).toBe(1);
-    expect(await nodes.holderOf(id)).toBe('a');
+    expect(await nodes.holderOf(id)).toBe(holder.name);
   });
 
   test('no signal is lost between two nodes, whatever moment it meets', async () => {
@@ -257,18 +269,19 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'nodes' : POSTGRES_MISSI
     atEnd(() => server.remove());
     await migrateDatabase(server.url());
     const nodes = await openNodes({ url: server.url() });
-    const [a, b] = [await nodes.start('a'), await nodes.start('b')];
+    const both = [await nodes.start('a'), await nodes.start('b')] as const;
     const answers: Array<() => void> = [];
     nodes.ledger.answer('held', (_, response) => void answers.push(() => response.end('{}')));
-    const ids = [await startHeld(nodes, a)];
-    ids.push(await b.start({ steps: [call(nodes, 'held')] }));
+    const { id, holder, other } = await startHeld(nodes, both);
+    const ids = [id];
+    ids.push(await other.start({ steps: [call(nodes, 'held')] }));
     await expect.poll(() => nodes.ledger.count('held')).toBe(2);
     await server.stop('immediate');
     await setTimeout(LEASE_MS + 2000);
     await server.up();
     for (const answer of answers) answer();
-    for (const id of ids) await until(a, id, 'succeeded');
-    for (const id of ids) expect(await events(a, id)).not.toContain('run.interrupted');
+    for (const id of ids) await until(holder, id, 'succeeded');
+    for (const id of ids) expect(await events(holder, id)).not.toContain('run.interrupted');
     expect(nodes.ledger.count('held')).toBe(2);
   });
 
