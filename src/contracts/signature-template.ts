@@ -163,13 +163,20 @@ function count(...names: Array<string | undefined>): number {
   return names.filter((name) => name !== undefined).length;
 }
 
-/** Returns the contradictions of a JWT scheme: an algorithm without the key that it needs, or with two kinds of keys. */
+/**
+ * Returns the contradictions of a JWT scheme: an algorithm without the key that it needs, or with two kinds of keys, or
+ * public keys without a check of whom the token is for.
+ */
 export function jwtFaults({
   algorithms,
   jwksUrl,
+  audience,
+  claims,
 }: {
   algorithms: readonly string[];
   jwksUrl?: string | undefined;
+  audience?: string | undefined;
+  claims: Readonly<Record<string, unknown>>;
 }): RuleFault[] {
   const symmetric = algorithms.filter((name) => name.startsWith('HS'));
   if (symmetric.length > 0 && symmetric.length < algorithms.length)
@@ -191,6 +198,14 @@ export function jwtFaults({
     ];
   if (jwksUrl !== undefined && !isSafeUrl(jwksUrl))
     return [{ path: ['jwksUrl'], message: 'must use https, except on a loopback address' }];
+  if (jwksUrl !== undefined && audience === undefined && Object.keys(claims).length === 0)
+    return [
+      {
+        path: ['audience'],
+        message:
+          'is required with jwksUrl, or else claims: without them, every token of the issuer is accepted, also one for another customer',
+      },
+    ];
   return [];
 }
 

@@ -90,7 +90,7 @@ test("a token of the issuer's key is accepted until it expires, with its claims 
 test('tokens of another key, without signature, and of a confused algorithm are refused', async () => {
   const issuer = await startIssuer();
   const other = await startIssuer();
-  const auth = declare({ jwksUrl: issuer.url });
+  const auth = declare({ jwksUrl: issuer.url, audience: 'hooks' });
   expect(await verify(auth, await other.token())).toMatchObject({ fault: 'mismatch' });
   const [, payload] = (await issuer.token()).split('.');
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -106,7 +106,7 @@ test('tokens of another key, without signature, and of a confused algorithm are 
 
 test('an unknown key id fetches the keys again, but not for every request', async () => {
   const issuer = await startIssuer();
-  const auth = declare({ jwksUrl: issuer.url });
+  const auth = declare({ jwksUrl: issuer.url, audience: 'hooks' });
   const unknown = await issuer.token({}, { kid: 'invented' });
   for (let i = 0; i < 5; i++) expect(await verify(auth, unknown)).toMatchObject({ fault: 'mismatch' });
   expect(issuer.fetched()).toBe(1);
@@ -116,7 +116,7 @@ test('an unknown key id fetches the keys again, but not for every request', asyn
 
 test('an unknown key id whose fetch fails leaves the known keys in use', async () => {
   const issuer = await startIssuer();
-  const auth = declare({ jwksUrl: issuer.url });
+  const auth = declare({ jwksUrl: issuer.url, audience: 'hooks' });
   const [known, unknown] = [await issuer.token(), await issuer.token({}, { kid: 'invented' })];
   expect(await verify(auth, known)).toMatchObject({ valid: true });
   issuer.answer(500, 'no');
@@ -135,7 +135,7 @@ test.each([
 ])('without keys (%s), the delivery is unavailable and not refused', async (_name, status, body) => {
   const issuer = await startIssuer();
   issuer.answer(status, body);
-  const auth = declare({ jwksUrl: issuer.url });
+  const auth = declare({ jwksUrl: issuer.url, audience: 'hooks' });
   const token = await issuer.token();
   await expect(verify(auth, token)).rejects.toMatchObject({
     code: 'SERVICE_UNAVAILABLE',

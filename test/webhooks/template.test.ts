@@ -167,6 +167,7 @@ describe('a declaration that contradicts itself is refused, with its place and a
     [{ algorithms: ['RS256'] }, 'jwksUrl'],
     [{ algorithms: ['HS256'], jwksUrl: 'https://issuer.example/keys' }, 'jwksUrl'],
     [{ jwksUrl: 'http://issuer.example/keys' }, 'jwksUrl'],
+    [{ jwksUrl: 'https://issuer.example/keys', issuer: 'https://issuer.example' }, 'audience'],
     [{ algorithms: ['none'] }, 'algorithms.0'],
   ])('a token declared as %j', (change, path) => {
     const { error } = WebhookAuthConfig.safeParse({ type: 'jwt', ...change });
