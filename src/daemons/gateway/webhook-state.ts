@@ -13,6 +13,7 @@ import { RefusalSamples } from './domain/webhooks/receive/refusal-samples.ts';
 import { WebhookTargets } from './domain/webhooks/receive/targets.ts';
 import { createWebhookUrl } from './domain/webhooks/receive/webhook-url.ts';
 import { RefusedRequests } from './domain/webhooks/refused/refused-requests.ts';
+import { RecordSeal } from './domain/webhooks/verify/record-seal.ts';
 import { WebhookSecrets } from './domain/webhooks/verify/secrets.ts';
 import { unrecordedCounter } from './metrics.ts';
 import { openSources } from './source-state.ts';
@@ -28,10 +29,14 @@ export async function openWebhookState(
   { store, feed, audit }: { store: GatewayStore; feed: ChangeFeed; audit: AuditLog },
   stack: AsyncDisposableStack,
 ) {
-  const { config, clock, logger, keys, metrics, address, peers } = resources;
+  const { config, clock, logger, keys, random, metrics, address, peers } = resources;
   const { cache } = store;
   const seal = createSeal(keys.masterKey, keys.previousMasterKeys);
-  const sources = await openSources(resources, store, feed, seal);
+  const recordSeal = await RecordSeal.create({
+    ...{ store: store.secrets, seal, random, clock, logger },
+    ...{ masterKey: keys.masterKey, previousMasterKeys: keys.previousMasterKeys ?? [] },
+  });
+  const sources = await openSources(resources, store, feed, recordSeal);
   const targets = new WebhookTargets([], sources.targets);
   const use = new ServiceUse();
   const backlog = new BacklogSignal();
@@ -53,7 +58,7 @@ export async function openWebhookState(
     observeUnrecorded: unrecordedCounter(metrics),
   });
   const refusedRequests = new RefusedRequests({
-    ...{ store: store.refusedRequests, seal, clock, logger },
+    ...{ store: store.refusedRequests, seal: recordSeal, clock, logger },
     isOn: config.webhooks.keepRefused,
     deliveriesMaxBytes: config.retention.deliveriesMaxBytes,
   });

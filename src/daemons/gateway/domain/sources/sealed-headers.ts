@@ -1,5 +1,5 @@
-import type { Seal } from '../../../../kit/security/keys.ts';
 import { MASK } from '../webhooks/receive/request-head.ts';
+import type { RecordSeal } from '../webhooks/verify/record-seal.ts';
 import { URL_TOKEN_HEADER } from './source-targets.ts';
 
 /** Pseudo-header of a record that contains the sealed original headers. No list of headers shows it. */
@@ -8,13 +8,13 @@ const SEALED = ':sealed';
 type Pairs = Array<[string, string]>;
 
 /**
- * Keeps the headers of a delivery as they were received, encrypted with the master key, in its record. Destinations
+ * Keeps the headers of a delivery as they were received, encrypted, in its record. Destinations
  * forward them, so that the receiver can check the signature, which the readable part of the record masks.
  */
 export class SealedHeaders {
-  readonly #seal: Seal;
+  readonly #seal: RecordSeal;
 
-  constructor(seal: Seal) {
+  constructor(seal: RecordSeal) {
     this.#seal = seal;
   }
 
@@ -30,10 +30,10 @@ export class SealedHeaders {
   }
 
   /** Returns the original headers of a record, or the masked ones if the record has no sealed headers. */
-  read(recorded: string, key: readonly [string, string]): Pairs {
+  async read(recorded: string, key: readonly [string, string]): Promise<Pairs> {
     const pairs = JSON.parse(recorded) as Pairs;
     const sealed = pairs.find(([name]) => name === SEALED)?.[1];
-    if (sealed !== undefined) return JSON.parse(this.#seal.open(sealed, contextOf(key))) as Pairs;
+    if (sealed !== undefined) return JSON.parse(await this.#seal.open(sealed, contextOf(key))) as Pairs;
     return pairs.filter(([name, value]) => !name.startsWith(':') && value !== MASK);
   }
 }

@@ -12,7 +12,7 @@ export interface HandOver {
   /** Number of the attempt, from 1. */
   attempt: number;
   /** Original headers, in the order of the request. They contain the secrets of the sender. */
-  originalHeaders: () => Array<[string, string]>;
+  originalHeaders: () => Promise<Array<[string, string]>>;
   /** Body as received, or the JSON text of the transform's value. */
   body: Uint8Array;
   /** Parsed body, or the transform's value. */

@@ -19,11 +19,12 @@ const MAX_RETRY_AFTER_MS = hours(24);
 export function forwardTo(client: Pick<OutgoingClient, 'send'>, clock: Clock): HandOverTo {
   return async (handOver) => {
     const { settings, timeoutMs, mayBePrivate, body } = handOver;
+    const headers = forwardedHeaders(handOver, await handOver.originalHeaders());
     const reply = await client
       .send({
         url: settings.forward!,
         method: 'POST',
-        headers: forwardedHeaders(handOver),
+        headers,
         body,
         timeoutMs,
         mayBePrivate,
@@ -42,8 +43,10 @@ export function forwardTo(client: Pick<OutgoingClient, 'send'>, clock: Clock): H
 }
 
 /** Returns the headers to send, as a flat list, so that repeated headers stay repeated. */
-function forwardedHeaders({ originalHeaders, delivery, attempt, isTransformed }: HandOver): string[] {
-  const headers = originalHeaders();
+function forwardedHeaders(
+  { delivery, attempt, isTransformed }: HandOver,
+  headers: ReadonlyArray<[string, string]>,
+): string[] {
   const dropped = new Set(DROPPED);
   for (const [name, value] of headers) {
     if (name.toLowerCase() === 'connection')

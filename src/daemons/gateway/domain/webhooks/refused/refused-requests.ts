@@ -1,5 +1,4 @@
 import { createRateLimiter, type RateLimiter } from '../../../../../kit/limits/rate-limiter.ts';
-import type { Seal } from '../../../../../kit/security/keys.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { hours } from '../../../../../kit/time/duration.ts';
@@ -12,6 +11,7 @@ import type {
 import type { DeliveryContext, IncomingDelivery } from '../receive/delivery-context.ts';
 import { endpointName } from '../receive/endpoint-name.ts';
 import { senderNetwork } from '../receive/sender-network.ts';
+import type { RecordSeal } from '../verify/record-seal.ts';
 
 /** Request of a refused delivery, with the headers that authenticate it. Only the gateway may read them. */
 export interface StoredRequest extends Pick<IncomingDelivery, 'method' | 'url' | 'rawHeaders' | 'calledAs'> {
@@ -21,7 +21,7 @@ export interface StoredRequest extends Pick<IncomingDelivery, 'method' | 'url' |
 
 export interface RefusedRequestsDeps {
   store: RefusedRequestStore;
-  seal: Seal;
+  seal: RecordSeal;
   clock: Clock;
   logger: Logger;
   /** Whether requests are stored: `webhooks.keepRefused` of the config. */
@@ -97,7 +97,7 @@ export class RefusedRequests {
     const { store, seal, clock } = this.#deps;
     const found = await store.find(webhookId);
     if (!found || found.receivedAt < clock.now() - REFUSED_REQUEST_MS) return undefined;
-    const text = opened(seal, found);
+    const text = await opened(seal, found);
     if (text === undefined) return undefined;
     const { body, ...head } = JSON.parse(text) as Omit<StoredRequest, 'body'> & { body: string };
     return { ...head, body: Buffer.from(body, 'base64'), receivedAt: found.receivedAt };
@@ -134,7 +134,7 @@ export class RefusedRequests {
   }
 }
 
-function sealed(seal: Seal, context: DeliveryContext): RefusedRequest {
+function sealed(seal: RecordSeal, context: DeliveryContext): RefusedRequest {
   const { webhookId, receivedAt, namespaceId, pluginId, event, instanceId, incoming, body } = context;
   const key = { webhookId, receivedAt, namespaceId, pluginId, event, instanceId };
   const { method, url, rawHeaders, calledAs } = incoming;
@@ -142,10 +142,10 @@ function sealed(seal: Seal, context: DeliveryContext): RefusedRequest {
   return { ...key, sealed: seal.seal(plain, sealContext(key)) };
 }
 
-/** Returns undefined for a request that was encrypted with a master key that no longer exists. */
-function opened(seal: Seal, request: RefusedRequest): string | undefined {
+/** Returns undefined for a request that was encrypted with a key that no longer exists. */
+async function opened(seal: RecordSeal, request: RefusedRequest): Promise<string | undefined> {
   try {
-    return seal.open(request.sealed, sealContext(request));
+    return await seal.open(request.sealed, sealContext(request));
   } catch {
     return undefined;
   }

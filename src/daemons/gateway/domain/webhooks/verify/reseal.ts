@@ -7,6 +7,7 @@ import type {
   SecretKey,
 } from '../../../../../store/ports/index.ts';
 import { describeEndpoint } from '../receive/endpoint-name.ts';
+import { isRecordKey, LOST_KEY } from './record-seal.ts';
 import { sealContext } from './secrets.ts';
 
 /** Rows per transaction. The limit bounds memory and the time for which the store is locked. */
@@ -47,6 +48,7 @@ function resealed(row: SealedRow, { seal, replaced }: ResealOptions): ResealedRo
     try {
       return seal.seal(seal.open(sealed, context), context);
     } catch (cause) {
+      if (isRecordKey(row)) return seal.seal(LOST_KEY, context);
       throw damaged(row, cause);
     }
   };
