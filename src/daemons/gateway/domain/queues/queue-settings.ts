@@ -1,7 +1,7 @@
 import {
   QUEUE_DEFAULTS,
-  QueueSettingsInput,
-  type QueueSettings as Settings,
+  type QueueSettingsInput,
+  QueueSettings as Settings,
 } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { QueueKey, QueueStore } from '../../../../store/ports/index.ts';
@@ -13,6 +13,9 @@ export interface QueueSettingsDeps {
   /** Settings of `svc.config.json` by queue. */
   config: Readonly<Record<string, QueueSettingsInput>>;
 }
+
+/** A newer version of the platform may have stored further settings. They are ignored. */
+const StoredSettings = Settings.partial();
 
 /** Keeps the settings of queues in memory. The change feed reloads them after a change by any gateway. */
 export class QueueSettingsCache {
@@ -67,9 +70,7 @@ export class QueueSettingsCache {
 
   async #load(): Promise<void> {
     const rows = await this.#deps.store.settings();
-    this.#stored = new Map(
-      rows.map((row) => [nameOf(row), QueueSettingsInput.parse(JSON.parse(row.settings))]),
-    );
+    this.#stored = new Map(rows.map((row) => [nameOf(row), StoredSettings.parse(JSON.parse(row.settings))]));
   }
 }
 
