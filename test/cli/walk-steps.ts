@@ -134,6 +134,12 @@ export const STEPS: Record<string, Step[]> = {
     step('queues', 'show', 'orders', 'one'),
     fails(1, 'queues', 'show', 'nothing'),
   ],
+  'queues configure': [
+    step('queues', 'configure', 'orders', '--max-attempts', '5', '--concurrency', '4'),
+    step('queues', 'configure', 'orders', '--concurrency', 'none'),
+    fails(2, 'queues', 'configure', 'orders'),
+    fails(2, 'queues', 'configure', 'orders', '--lease-ms', '10'),
+  ],
   'queues lease': [
     {
       args: () => ['queues', 'lease', 'orders'],

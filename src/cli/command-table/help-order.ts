@@ -28,7 +28,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
     ...['list', 'show', 'install', 'update', 'uninstall', 'enable', 'disable'],
     ...['link', 'unlink', 'dev', 'create', 'validate', 'test', 'repair'],
   ],
-  queues: ['list', 'show', 'put', 'lease', 'ack', 'nack', 'dead', 'retry', 'purge'],
+  queues: ['list', 'show', 'configure', 'put', 'lease', 'ack', 'nack', 'dead', 'retry', 'purge'],
   roles: ['grant', 'list', 'revoke'],
   schedules: ['list', 'pause', 'resume', 'trigger'],
   service: ['install', 'status', 'uninstall'],

@@ -227,6 +227,13 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/queues/show.ts')).show,
   },
   {
+    name: 'queues configure',
+    summary: 'Change settings of a queue',
+    group: 'Webhooks',
+    example: 'svc queues configure orders --max-attempts 5 --concurrency 4',
+    load: async () => (await import('../../commands/queues/configure.ts')).configure,
+  },
+  {
     name: 'queues put',
     summary: 'Add an item to a queue',
     group: 'Webhooks',

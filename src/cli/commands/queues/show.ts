@@ -23,7 +23,7 @@ export const show = defineCommand({
     'settings' in shown ? queueText(shown, style) : itemText(shown, style),
 });
 
-function queueText(
+export function queueText(
   { name, waiting, leased, dead, oldestAgeMs, settings, settingsFrom }: Queue,
   style: Style,
 ) {
