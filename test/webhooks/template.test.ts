@@ -88,6 +88,7 @@ test('a template is parsed whatever its text, or has a fault', () => {
       );
       expect(written.join('')).toBe(text);
     }),
+    { examples: [['{header{}'], ['{headerx}'], ['{header:}'], ['{header:x}']] },
   );
 });
 
