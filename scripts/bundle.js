@@ -45,6 +45,38 @@ const withoutCompilers = {
     id.startsWith('\0@fastify/') ? 'module.exports = () => { throw new Error("not bundled") };' : null,
 };
 
+/** Exports of undici that the sources use. The rest of undici, such as its mocks, caches and WebSocket, is not bundled. */
+const UNDICI_EXPORTS = ['Agent', 'Pool', 'fetch'];
+const USE_OF_UNDICI =
+  /\{ ([\w, ]+) \} = await import\('undici'\)|import\('undici'\)\.then\(\s*\(\{ ([\w, ]+) \}\)|\bundici\.(\w+)/g;
+
+const partOfUndici = {
+  name: 'part-of-undici',
+  resolveId: (id) => (id === 'undici' ? '\0undici' : null),
+  load: (id) =>
+    id === '\0undici'
+      ? `import api from 'undici/lib/api/index.js';
+         import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
+         import web from 'undici/lib/web/fetch/index.js';
+         export { default as Agent } from 'undici/lib/dispatcher/agent.js';
+         export { default as Pool } from 'undici/lib/dispatcher/pool.js';
+         export const { fetch } = web;
+         // As in undici's index.js.
+         Object.assign(Dispatcher.prototype, api);`
+      : null,
+  transform: (code, id) => {
+    if (id.includes('node_modules') || !code.includes("import('undici')")) return;
+    const used = [...code.matchAll(USE_OF_UNDICI)].flatMap(([, ...names]) =>
+      names.filter(Boolean).join().split(/, /),
+    );
+    const missing = used.filter((name) => !UNDICI_EXPORTS.includes(name));
+    if (used.length === 0 || missing.length > 0)
+      throw new Error(
+        `${id} uses ${missing.join(', ') || 'unknown parts'} of undici: add them to scripts/bundle.js`,
+      );
+  },
+};
+
 /**
  * Imports from Node's built-in modules directly: an `import` creates an ES module wrapper that evaluates every export, some
  * of which load a lot (`node:http` all of fetch, `node:fs` readline).
@@ -140,7 +172,7 @@ export async function bundle(root, out) {
       cwd: root,
       input: Object.fromEntries(entries),
       platform: 'node',
-      plugins: split ? [withoutCompilers, directBuiltins] : [withoutCompilers],
+      plugins: [withoutCompilers, partOfUndici, ...(split ? [directBuiltins] : [])],
       external: [...NODE, ...external],
       tsconfig: false,
       // Required for chunk groups.
@@ -180,13 +212,30 @@ function packageFolder(id) {
   return id.slice(0, at + marker.length) + (first.startsWith('@') ? `${first}${sep}${second}` : first);
 }
 
+/** Prints each licence once, under the names and copyright lines of its packages. */
 function licenceText(folders) {
-  const parts = folders.map((folder) => {
-    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-    const file = readdirSync(folder).find((entry) => /^(?:licen[cs]e|copying)/i.test(entry));
-    const text = file ? readFileSync(join(folder, file), 'utf8').trim() : '(the package has no licence file)';
-    return `${name} ${version} (${license})\n\n${text}\n`;
-  });
+  const byText = Map.groupBy(folders.map(readLicence), ({ key }) => key);
+  const parts = [...byText.values()].map(
+    (packages) => `${packages.map(({ heading }) => heading).join('\n')}\n\n${packages[0].text}\n`,
+  );
   const rule = `\n${'-'.repeat(78)}\n\n`;
   return `The files of this folder contain the packages below.\n${rule}${parts.join(rule)}`;
+}
+
+function readLicence(folder) {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const file = readdirSync(folder).find((entry) => /^(?:licen[cs]e|copying)/i.test(entry));
+  const whole = file ? readFileSync(join(folder, file), 'utf8').trim() : '(the package has no licence file)';
+  const lines = whole.split(/\r?\n/);
+  const isCopyright = (line) => /^\s*copyright (?:\(c\)|©|\d)/i.test(line);
+  const copyrights = lines.filter(isCopyright).map((line) => `  ${line.trim()}`);
+  const text = lines
+    .filter((line) => !isCopyright(line))
+    .join('\n')
+    .trim();
+  return {
+    heading: [`${name} ${version} (${license})`, ...copyrights].join('\n'),
+    text,
+    key: text.replaceAll(/\s+/g, ' '),
+  };
 }

@@ -49,9 +49,8 @@ export function parseTemplate(text: string): { parts: TemplatePart[] } | { fault
 function placeholderOf(text: string): Placeholder | undefined {
   const plain = PLAIN.find((name) => name === text);
   if (plain) return { name: plain };
-  const colon = text.indexOf(':');
-  const name = NAMED.find((one) => one === text.slice(0, colon));
-  const of = text.slice(colon + 1);
+  const name = NAMED.find((one) => text.startsWith(`${one}:`));
+  const of = text.slice(text.indexOf(':') + 1);
   return name && of !== '' ? { name, of } : undefined;
 }
 

@@ -4,6 +4,7 @@ import { Moment, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { countsQuery, DeliveryCounts, QueryTime } from './hour-counts.ts';
 import { EventName, InstanceId, PluginId } from './ids.ts';
+import { WebhookProtection } from './webhook-admin.ts';
 import { RunError } from './workflow-records.ts';
 
 /**
@@ -82,6 +83,9 @@ export const WebhookDeliveryDetails = WebhookDelivery.extend({
     .number()
     .nullable()
     .describe('For a 401: until when its stored request can be replayed; null if it is not stored'),
+  protects: WebhookProtection.optional().describe(
+    'What the scheme of the webhook protects. Absent for sources, and if a plugin checks the sender',
+  ),
 }).meta({ id: 'WebhookDeliveryDetails' });
 export type WebhookDeliveryDetails = z.infer<typeof WebhookDeliveryDetails>;
 

@@ -95,6 +95,7 @@ test('a sample delivery is sent, listed, shown and replayed', async () => {
   const [refused] = (await result('webhooks', 'deliveries', '--status', 'refused')).items;
   const shown = await run(['webhooks', 'show', refused.webhookId]);
   expect(shown.stdout).toContain('authentication  mismatch');
+  expect(shown.stdout).toMatch(/^not protected +body, URL, time$/m);
   const { webhookId } = items[0];
   expect((await run(['webhooks', 'replay', '--failed', '--since', '1h'])).stdout).toMatch(
     /Replayed as|1 deliveries/,

@@ -15,7 +15,7 @@ interface Packed {
 }
 
 const MIB = 1024 * 1024;
-const MAX_UNPACKED = 13 * MIB;
+const MAX_UNPACKED = 12 * MIB;
 
 let folder: string;
 let packed: Packed;

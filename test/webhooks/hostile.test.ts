@@ -1,20 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { WebhookAuthConfig } from '../../src/contracts/index.ts';
 import { type DeclaredAuth, verificationOf } from '../../src/webhooks/schemes/index.ts';
 import { keysOf, signedRequest, verifyDeclared } from '../support/signed-request.ts';
-
-const SECRET = 'a-secret-of-the-tests';
-const NOW = Date.UTC(2030, 0, 1);
-
-const signature = (signed: string, more: object = {}): DeclaredAuth =>
-  WebhookAuthConfig.parse({
-    type: 'signature',
-    algorithm: 'hmac-sha256',
-    signature: { header: 'x-sig', encoding: 'hex' },
-    signed,
-    ...more,
-  }) as DeclaredAuth;
+import { NOW, SECRET, signature } from './support/declared-signature.ts';
 
 describe('hostile requests are refused', () => {
   const list = signature('{timestamp}.{body}', {

@@ -2,20 +2,9 @@ import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parseTemplate, SignatureAuth, WebhookAuthConfig } from '../../src/contracts/index.ts';
-import { type DeclaredAuth, verificationOf } from '../../src/webhooks/schemes/index.ts';
+import { verificationOf } from '../../src/webhooks/schemes/index.ts';
 import { keysOf, signedRequest } from '../support/signed-request.ts';
-
-const SECRET = 'a-secret-of-the-tests';
-const NOW = Date.UTC(2030, 0, 1);
-
-const signature = (signed: string, more: object = {}): DeclaredAuth =>
-  WebhookAuthConfig.parse({
-    type: 'signature',
-    algorithm: 'hmac-sha256',
-    signature: { header: 'x-sig', encoding: 'hex' },
-    signed,
-    ...more,
-  }) as DeclaredAuth;
+import { NOW, SECRET, signature } from './support/declared-signature.ts';
 
 interface Values {
   body: string;
@@ -99,6 +88,7 @@ test('a template is parsed whatever its text, or has a fault', () => {
       );
       expect(written.join('')).toBe(text);
     }),
+    { examples: [['{header{}'], ['{headerx}'], ['{header:}'], ['{header:x}']] },
   );
 });
 

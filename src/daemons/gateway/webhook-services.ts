@@ -119,7 +119,7 @@ export async function webhookServices(
     delivery,
     tailedInbox: inbox,
     resign: createResigning(targets, secrets, clock),
-    deliveries: new WebhookDeliveries({ inbox, refusedRequests, clock }),
+    deliveries: new WebhookDeliveries({ inbox, refusedRequests, targets, clock }),
     replays,
     refusedReplays: refused,
     samples: new WebhookSamples({ targets, secrets, delivery, clock, random, publicUrl }),

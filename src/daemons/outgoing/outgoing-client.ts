@@ -59,9 +59,10 @@ export class OutgoingClient {
       request.mayBePrivate || requireHost(url, ['*', ...allowedHosts], allowedHosts).mayBePrivate;
     const address = literalAddress(url.hostname);
     if (address !== null && !mayBePrivate) this.#refusePrivate(url.hostname, address);
-    const [{ publicOnly, anywhere }, undici] = await Promise.all([this.#open(), import('undici')]);
-    const { statusCode, headers, body } = await undici.request(url, {
-      dispatcher: mayBePrivate ? anywhere : publicOnly,
+    const { publicOnly, anywhere } = await this.#open();
+    const { statusCode, headers, body } = await (mayBePrivate ? anywhere : publicOnly).request({
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
       method: request.method as 'POST',
       headers: request.headers,
       body: request.body,

@@ -14,7 +14,7 @@ export { type Confirmation, confirmationUrlOf } from './aws-sns-confirmation.ts'
 export const verifyAwsSns: BuiltInVerifier = async ({ body }, topicArn, { nowMs, fetchText }) => {
   const message = snsMessageOf(parsed(body));
   if (!message) return 'field_missing';
-  // The ARN is compared before the certificate is fetched, so that strangers cannot make the platform fetch.
+  // The ARN is compared first, so that a request without the right ARN causes no download of a certificate.
   if (message.topicArn !== topicArn) return false;
   if (!isCertificateUrl(message.certificateUrl, message.host)) return 'key_format';
   const pem = await fetchText(message.certificateUrl);

@@ -2,10 +2,10 @@ import type { WebhookAuthConfig } from '../../contracts/index.ts';
 import { providerOf } from '../providers/index.ts';
 
 /**
- * A handshake that replies with an HMAC computes HMACs of chosen text with the webhook's secret, for requests that
- * nobody has authenticated. Three rules keep such an HMAC from being the signature of a delivery. The text has only
- * letters, digits and `_ + / = -`. Signatures must cover the body. And the body of a delivery must be a JSON object or
- * array, so that any signed text has a bracket or brace. @spec docs/decisions/0235
+ * A handshake can reply to an unauthenticated request with an HMAC of the request's text, computed with the webhook's
+ * secret. Three rules ensure that this HMAC is never a valid signature of a delivery. The text has only letters, digits
+ * and `_ + / = -`. A signature covers the body. The body of a delivery is a JSON object or array, so every signed text
+ * has a bracket or brace. @spec docs/decisions/0235
  */
 const CHALLENGE = /^[A-Za-z0-9_+/=-]{1,128}$/;
 

@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const asana: Provider = {
@@ -8,15 +9,7 @@ export const asana: Provider = {
     'https://developers.asana.com/reference/createwebhook',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-hook-signature', prefix: '', encoding: 'hex', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-hook-signature' })],
   secretFrom: 'sender',
   secretHelp:
     'Asana sends the secret while it creates a webhook: open the window for it, then call POST /webhooks.',

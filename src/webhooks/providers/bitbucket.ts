@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const bitbucket: Provider = {
@@ -8,15 +9,7 @@ export const bitbucket: Provider = {
     'https://support.atlassian.com/bitbucket-cloud/docs/event-payloads/',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-hub-signature', prefix: 'sha256=', encoding: 'hex', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-hub-signature', prefix: 'sha256=' })],
   secretFrom: 'either',
   secretHelp: 'Enter the secret under Repository settings > Webhooks > Secret.',
   protects: { body: true, url: false, time: false, sender: true },

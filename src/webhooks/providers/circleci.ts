@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const circleci: Provider = {
@@ -9,18 +10,10 @@ export const circleci: Provider = {
   ],
   checkedOn: '2026-11-23',
   auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: {
-        header: 'circleci-signature',
-        prefix: '',
-        encoding: 'hex',
-        format: { separator: ',', assign: '=', key: 'v1' },
-      },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
+    bodySignature({
+      header: 'circleci-signature',
+      format: { separator: ',', assign: '=', key: 'v1' },
+    }),
   ],
   secretFrom: 'platform',
   secretHelp: 'Paste the secret under Project Settings > Webhooks > Secret token.',

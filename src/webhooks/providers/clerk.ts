@@ -1,4 +1,5 @@
 import type { Provider } from './provider.ts';
+import { standardScheme } from './standard-webhooks.ts';
 
 export const clerk: Provider = {
   id: 'clerk',
@@ -8,22 +9,7 @@ export const clerk: Provider = {
     'https://docs.svix.com/receiving/verifying-payloads/how-manual',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: {
-        header: 'svix-signature',
-        prefix: '',
-        encoding: 'base64',
-        format: { separator: ' ', assign: ',', key: 'v1' },
-      },
-      signed: '{id}.{timestamp}.{body}',
-      timestamp: { header: 'svix-timestamp', unit: 's', toleranceSeconds: 300 },
-      id: { header: 'svix-id' },
-      secret: { encoding: 'base64', prefix: 'whsec_' },
-    },
-  ],
+  auth: [standardScheme('svix')],
   secretFrom: 'sender',
   secretHelp: 'Copy the Signing Secret of the endpoint in the Clerk Dashboard under Configure > Webhooks.',
   protects: { body: true, url: false, time: true, sender: true },

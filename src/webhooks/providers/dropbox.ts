@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const dropbox: Provider = {
@@ -5,15 +6,7 @@ export const dropbox: Provider = {
   name: 'Dropbox',
   sources: ['https://www.dropbox.com/developers/reference/webhooks'],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-dropbox-signature', prefix: '', encoding: 'hex', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-dropbox-signature' })],
   secretFrom: 'sender',
   secretHelp: 'Copy the app secret of Settings in the Dropbox App Console.',
   protects: { body: true, url: false, time: false, sender: true },

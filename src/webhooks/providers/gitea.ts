@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const gitea: Provider = {
@@ -8,15 +9,7 @@ export const gitea: Provider = {
     'https://github.com/go-gitea/gitea/blob/main/services/webhook/deliver.go',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-gitea-signature', prefix: '', encoding: 'hex', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-gitea-signature' })],
   secretFrom: 'platform',
   secretHelp: 'Paste the secret under Settings > Webhooks > Secret.',
   protects: { body: true, url: false, time: false, sender: true },

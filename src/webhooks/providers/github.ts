@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const github: Provider = {
@@ -8,15 +9,7 @@ export const github: Provider = {
     'https://docs.github.com/en/webhooks/webhook-events-and-payloads',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-hub-signature-256', prefix: 'sha256=', encoding: 'hex', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-hub-signature-256', prefix: 'sha256=' })],
   secretFrom: 'platform',
   secretHelp: 'Paste the secret under Settings > Webhooks > Secret.',
   protects: { body: true, url: false, time: false, sender: true },

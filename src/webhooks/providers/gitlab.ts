@@ -1,4 +1,5 @@
 import type { Provider } from './provider.ts';
+import { standardScheme } from './standard-webhooks.ts';
 
 export const gitlab: Provider = {
   id: 'gitlab',
@@ -8,23 +9,7 @@ export const gitlab: Provider = {
     'https://gitlab.com/gitlab-org/gitlab/-/merge_requests/230944',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: {
-        header: 'webhook-signature',
-        prefix: '',
-        encoding: 'base64',
-        format: { separator: ' ', assign: ',', key: 'v1' },
-      },
-      signed: '{id}.{timestamp}.{body}',
-      timestamp: { header: 'webhook-timestamp', unit: 's', toleranceSeconds: 300 },
-      id: { header: 'webhook-id' },
-      secret: { encoding: 'base64', prefix: 'whsec_' },
-    },
-    { type: 'token', at: { header: 'x-gitlab-token' } },
-  ],
+  auth: [standardScheme('webhook'), { type: 'token', at: { header: 'x-gitlab-token' } }],
   secretFrom: 'either',
   secretHelp: 'Copy the signing token, or paste the secret token, under Settings > Webhooks.',
   protects: { body: false, url: false, time: false, sender: true },

@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 /** Webhooks that an administrator creates in Jira Cloud. */
@@ -6,15 +7,7 @@ export const jira: Provider = {
   name: 'Jira',
   sources: ['https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks'],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-hub-signature', prefix: 'sha256=', encoding: 'hex', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-hub-signature', prefix: 'sha256=' })],
   secretFrom: 'either',
   secretHelp: 'Paste or generate the secret in Jira under System > WebHooks > (webhook) > Secret.',
   protects: { body: true, url: false, time: false, sender: true },

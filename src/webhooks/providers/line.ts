@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const line: Provider = {
@@ -8,15 +9,7 @@ export const line: Provider = {
     'https://developers.line.biz/en/docs/messaging-api/receiving-messages/',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-line-signature', prefix: '', encoding: 'base64', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-line-signature', encoding: 'base64' })],
   secretFrom: 'sender',
   secretHelp: 'Copy the channel secret of Basic settings in the LINE Developers Console.',
   protects: { body: true, url: false, time: false, sender: true },

@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const meta: Provider = {
@@ -8,15 +9,7 @@ export const meta: Provider = {
     'https://developers.facebook.com/docs/messenger-platform/webhooks',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-hub-signature-256', prefix: 'sha256=', encoding: 'hex', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-hub-signature-256', prefix: 'sha256=' })],
   secretFrom: 'sender',
   secretHelp: 'Copy the app secret of App settings > Basic.',
   protects: { body: true, url: false, time: false, sender: true },

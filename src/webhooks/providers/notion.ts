@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const notion: Provider = {
@@ -8,15 +9,7 @@ export const notion: Provider = {
     'https://developers.notion.com/reference/webhooks-events-delivery',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-notion-signature', prefix: 'sha256=', encoding: 'hex', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-notion-signature', prefix: 'sha256=' })],
   secretFrom: 'sender',
   secretHelp:
     'Notion sends the verification token when the subscription is created: open the window for it first, then paste the token into Notion to confirm.',

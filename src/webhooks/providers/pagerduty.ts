@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const pagerduty: Provider = {
@@ -10,18 +11,10 @@ export const pagerduty: Provider = {
   ],
   checkedOn: '2026-11-23',
   auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: {
-        header: 'x-pagerduty-signature',
-        prefix: '',
-        encoding: 'hex',
-        format: { separator: ',', assign: '=', key: 'v1' },
-      },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
+    bodySignature({
+      header: 'x-pagerduty-signature',
+      format: { separator: ',', assign: '=', key: 'v1' },
+    }),
   ],
   secretFrom: 'sender',
   secretHelp: 'PagerDuty shows the secret once, in the answer that creates the webhook subscription.',

@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const sentry: Provider = {
@@ -8,15 +9,7 @@ export const sentry: Provider = {
     'https://github.com/getsentry/sentry/blob/master/src/sentry/sentry_apps/models/sentry_app.py',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'sentry-hook-signature', prefix: '', encoding: 'hex', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'sentry-hook-signature' })],
   secretFrom: 'sender',
   secretHelp: 'Copy the Client Secret of the integration under Settings > Developer Settings.',
   protects: { body: true, url: false, time: false, sender: true },

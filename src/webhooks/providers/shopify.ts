@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const shopify: Provider = {
@@ -5,15 +6,7 @@ export const shopify: Provider = {
   name: 'Shopify',
   sources: ['https://shopify.dev/docs/apps/build/webhooks/subscribe/https'],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-shopify-hmac-sha256', prefix: '', encoding: 'base64', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-shopify-hmac-sha256', encoding: 'base64' })],
   secretFrom: 'sender',
   secretHelp:
     'Copy the client secret of the app. For webhooks of the shop admin, copy the secret under Settings > Notifications > Webhooks.',

@@ -1,4 +1,5 @@
 import type { Provider } from './provider.ts';
+import { standardScheme } from './standard-webhooks.ts';
 
 export const supabase: Provider = {
   id: 'supabase',
@@ -9,20 +10,7 @@ export const supabase: Provider = {
   ],
   checkedOn: '2026-11-23',
   auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: {
-        header: 'webhook-signature',
-        prefix: '',
-        encoding: 'base64',
-        format: { separator: ' ', assign: ',', key: 'v1' },
-      },
-      signed: '{id}.{timestamp}.{body}',
-      timestamp: { header: 'webhook-timestamp', unit: 's', toleranceSeconds: 300 },
-      id: { header: 'webhook-id' },
-      secret: { encoding: 'base64', prefix: 'v1,whsec_' },
-    },
+    { ...standardScheme('webhook'), secret: { encoding: 'base64', prefix: 'v1,whsec_' } },
     { type: 'token', at: { header: 'authorization' }, prefix: 'Bearer ' },
   ],
   secretFrom: 'either',

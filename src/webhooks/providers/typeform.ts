@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const typeform: Provider = {
@@ -8,15 +9,7 @@ export const typeform: Provider = {
     'https://www.typeform.com/developers/webhooks/example-payload/',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'typeform-signature', prefix: 'sha256=', encoding: 'base64', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'typeform-signature', prefix: 'sha256=', encoding: 'base64' })],
   secretFrom: 'platform',
   secretHelp: 'Paste the secret in the form under Connect > Webhooks > Edit > Secret.',
   protects: { body: true, url: false, time: false, sender: true },

@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const woocommerce: Provider = {
@@ -8,15 +9,7 @@ export const woocommerce: Provider = {
     'https://github.com/woocommerce/woocommerce/blob/trunk/plugins/woocommerce/includes/class-wc-webhook.php',
   ],
   checkedOn: '2026-11-23',
-  auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: { header: 'x-wc-webhook-signature', prefix: '', encoding: 'base64', format: 'plain' },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
-  ],
+  auth: [bodySignature({ header: 'x-wc-webhook-signature', encoding: 'base64' })],
   secretFrom: 'either',
   secretHelp: 'Enter the secret under WooCommerce > Settings > Advanced > Webhooks > Secret.',
   protects: { body: true, url: false, time: false, sender: true },

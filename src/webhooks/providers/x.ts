@@ -1,3 +1,4 @@
+import { bodySignature } from './body-signature.ts';
 import type { Provider } from './provider.ts';
 
 export const x: Provider = {
@@ -6,18 +7,11 @@ export const x: Provider = {
   sources: ['https://docs.x.com/x-api/webhooks/introduction', 'https://docs.x.com/x-api/webhooks/quickstart'],
   checkedOn: '2026-11-23',
   auth: [
-    {
-      type: 'signature',
-      algorithm: 'hmac-sha256',
-      signature: {
-        header: 'x-twitter-webhooks-signature',
-        prefix: 'sha256=',
-        encoding: 'base64',
-        format: 'plain',
-      },
-      signed: '{body}',
-      secret: { encoding: 'text', prefix: '' },
-    },
+    bodySignature({
+      header: 'x-twitter-webhooks-signature',
+      prefix: 'sha256=',
+      encoding: 'base64',
+    }),
   ],
   secretFrom: 'sender',
   secretHelp: 'Copy the consumer secret (API key secret) of the app in the X developer console.',

@@ -10,12 +10,22 @@ const TABLE = Array.from({ length: 256 }, (_, byte) => {
 /** Inverse of the table, by the highest byte of its values. */
 const INVERSE = new Map(TABLE.map((value, byte) => [value >>> 24, ((value << 8) ^ byte) >>> 0]));
 
-/** Replaces the body by another one with the same CRC-32, as anybody can who has seen a delivery. */
+/** Characters that a JSON string can contain as they are. */
+const PLAIN = /^[ !#-[\]-~]{4}$/;
+
+/** Replaces the body by other JSON with the same CRC-32, as an attacker can who has seen a delivery. */
 export function withSameChecksum(wire: WireRequest): WireRequest {
-  const forged = Buffer.from('{"forged":true}');
-  let state = ~crc32(wire.body) >>> 0;
-  for (let i = 0; i < 4; i++) state = ((state << 8) ^ INVERSE.get(state >>> 24)!) >>> 0;
-  const patch = Buffer.alloc(4);
-  patch.writeUInt32LE((state ^ ~crc32(forged)) >>> 0);
-  return { ...wire, body: Buffer.concat([forged, patch]) };
+  const end = Buffer.from('"}');
+  const wanted = before(end, ~crc32(wire.body) >>> 0);
+  for (let n = 0; ; n++) {
+    const start = Buffer.from(`{"forged":"${n}`);
+    const patch = Buffer.alloc(4);
+    patch.writeUInt32LE((before(Buffer.alloc(4), wanted) ^ ~crc32(start)) >>> 0);
+    if (PLAIN.test(patch.toString('latin1'))) return { ...wire, body: Buffer.concat([start, patch, end]) };
+  }
+}
+
+/** Returns the state of the checksum before the bytes, from the state after them. */
+function before(bytes: Buffer, after: number): number {
+  return bytes.reduceRight((state, byte) => ((state << 8) ^ INVERSE.get(state >>> 24)! ^ byte) >>> 0, after);
 }

@@ -5,6 +5,7 @@ export const vectors: Vectors = async () => [
     provider: 'bitbucket',
     source: 'https://support.atlassian.com/bitbucket-cloud/docs/manage-webhooks/',
     secret: "It's a Secret to Everybody",
+    format: 'raw',
     request: {
       headers: {
         'content-type': 'application/json',

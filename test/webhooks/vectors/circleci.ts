@@ -21,6 +21,7 @@ export const vectors: Vectors = async () =>
       source:
         'https://circleci.com/docs/guides/integration/outbound-webhooks/#validate-webhooks (table of examples)',
       secret,
+      format: 'raw',
       request: {
         headers: {
           'content-type': 'application/json',

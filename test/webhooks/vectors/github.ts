@@ -28,6 +28,7 @@ export const vectors: Vectors = async () => {
       provider: 'github',
       source: '@octokit/webhooks-methods@6.0.0',
       secret: SECRET,
+      format: 'form',
       request: {
         headers: {
           'content-type': 'application/x-www-form-urlencoded',
@@ -42,6 +43,7 @@ export const vectors: Vectors = async () => {
       provider: 'github',
       source: 'https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries',
       secret: SECRET,
+      format: 'raw',
       request: {
         headers: {
           'content-type': 'application/json',

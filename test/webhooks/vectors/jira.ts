@@ -1,11 +1,11 @@
 import type { Vectors } from './vector.ts';
 
-// The documented payload is not JSON.
 export const vectors: Vectors = async () => [
   {
     provider: 'jira',
     source: 'https://developer.atlassian.com/cloud/jira/platform/webhooks/#secure-admin-webhooks',
     secret: "It's a Secret to Everybody",
+    format: 'raw',
     request: {
       headers: {
         'content-type': 'application/json',

@@ -4,6 +4,8 @@ const source =
   'https://github.com/mailgun/mailgun-php/blob/5024827b4ba170d9547919c7cbcb56477659bdd0/tests/Api/WebhookTest.php';
 const secret = 'key-3ax6xnjp29jd6fds4gc373sgvjxteol0';
 const signature = '9cfc5c41582e51246e73c88d34db3af0a3a2692a76fbab81492842f000256d33';
+/** Signature of another delivery and key, from Mailgun's page on securing webhooks (see the entry's sample). */
+const otherSignature = 'd2271d12299f6592d9d44cd9d250f0704e4674c30d79d07c47a66f95ce71cf55';
 const headers = { 'content-type': 'application/json' };
 
 /** Returns the constants of Mailgun's test, in the envelope that its documentation shows. */
@@ -26,7 +28,7 @@ export const vectors: Vectors = async () => [
     request: {
       headers,
       body: bodyWith({
-        signature: '30b07c654af0d5b7ab686b9f14c56905f7cf53da63444ec945b066b93d0f6f44',
+        signature: otherSignature,
         'parent-signature': signature,
       }),
     },

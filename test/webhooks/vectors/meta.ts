@@ -11,6 +11,7 @@ export const vectors: Vectors = async () => [
     provider: 'meta',
     source: META_SOURCE,
     secret: META_SECRET,
+    format: 'raw',
     request: {
       headers: { 'content-type': 'application/json', 'x-hub-signature-256': META_SIGNATURE },
       body: 'test',

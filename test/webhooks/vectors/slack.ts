@@ -25,6 +25,7 @@ export const vectors: Vectors = async () => {
         'https://docs.slack.dev/authentication/verifying-requests-from-slack, verified by @slack/bolt@5.1.0',
       secret: SECRET,
       at,
+      format: 'form',
       request: {
         headers: {
           'content-type': 'application/x-www-form-urlencoded',

@@ -1,4 +1,4 @@
-import type { ProviderId } from '../../../src/contracts/index.ts';
+import type { BodyFormat, ProviderId } from '../../../src/contracts/index.ts';
 
 /** A delivery from a provider's library or documentation, or, as `source` says, from a third party's library. */
 export interface Vector {
@@ -9,6 +9,8 @@ export interface Vector {
   secret: string;
   /** Time of receipt in epoch ms. Only schemes with a signed time need a certain one. */
   at?: number;
+  /** Format of the body that the webhook declares, if the body is not one of the entry's format. */
+  format?: BodyFormat;
   request: {
     method?: 'POST' | 'GET' | 'PUT';
     /** Absolute URL as the sender called it. Default: a URL of the tests. */

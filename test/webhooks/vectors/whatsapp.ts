@@ -6,6 +6,7 @@ export const vectors: Vectors = async () => [
     provider: 'whatsapp',
     source: META_SOURCE,
     secret: META_SECRET,
+    format: 'raw',
     request: {
       headers: { 'content-type': 'application/json', 'x-hub-signature-256': META_SIGNATURE },
       body: 'test',

@@ -8,6 +8,7 @@ export const vectors: Vectors = async () => [
     // That test signs with an empty secret, which nobody can provision. HMAC pads its key with zero bytes, so this key is
     // the same one.
     secret: '\0'.repeat(8),
+    format: 'raw',
     request: {
       headers: {
         'content-type': 'application/json',

@@ -21,6 +21,7 @@ export const vectors: Vectors = async () => [
     provider: 'x',
     source: SOURCE,
     secret: SECRET,
+    format: 'form',
     request: {
       headers: {
         'content-type': 'application/x-www-form-urlencoded',

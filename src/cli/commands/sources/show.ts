@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { getSource, type ReplyOf } from '../../../contracts/index.ts';
+import { unprotected } from '../../../webhooks/schemes/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { pairs } from '../../table.ts';
 import { nameArg } from './source-args.ts';
@@ -14,16 +15,15 @@ export const show = defineCommand({
   run: async ({ name }, { client }) => ok(await client.call(getSource, { params: { name } })),
   text(source: ReplyOf<typeof getSource>, style) {
     const { name, provider, auth, url, provisioned, protects, paused, declared, counted } = source;
-    const unprotected = Object.entries(protects ?? {}).flatMap(([part, isProtected]) =>
-      isProtected ? [] : part,
-    );
     const facts = pairs(
       [
         ['source', name],
         ['sender', provider ?? auth],
         ['url', url],
         ['secret', provisioned ? 'provisioned' : 'missing'],
-        ...(protects ? [['not protected', unprotected.join(', ') || 'nothing'] as [string, string]] : []),
+        ...(protects
+          ? [['not protected', unprotected(protects).join(', ') || 'nothing'] as [string, string]]
+          : []),
         ['state', paused ? 'paused' : 'active'],
         ...(declared ? [['declared in', 'svc.config.json'] as [string, string]] : []),
         ['counted', `${counted.complete ? '' : 'the newest '}${counted.deliveries} deliveries`],

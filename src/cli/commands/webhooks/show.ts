@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { getDelivery, type WebhookDeliveryDetails } from '../../../contracts/index.ts';
 import { formatDuration } from '../../../kit/time/duration.ts';
+import { unprotected } from '../../../webhooks/schemes/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import type { Style } from '../../style.ts';
 import { pairs, table } from '../../table.ts';
@@ -17,7 +18,8 @@ export const show = defineCommand({
   args: z.object({ id: z.uuid().describe('delivery id, from X-Webhook-Id') }),
   run: async ({ id }, { client }) => ok(await client.call(getDelivery, { params: { webhookId: id } })),
   text(delivery: WebhookDeliveryDetails, style) {
-    const { explanation, outcome, body, bodyBytes, origin, replayOf, replayedBy, replayableUntil } = delivery;
+    const { explanation, outcome, body, bodyBytes, origin, replayOf, replayedBy } = delivery;
+    const { replayableUntil, protects } = delivery;
     const facts = pairs(
       [
         ['id', delivery.webhookId],
@@ -25,6 +27,9 @@ export const show = defineCommand({
           'webhook',
           `${delivery.pluginId} ${delivery.event}${delivery.instanceId === null ? '' : `/${delivery.instanceId}`}`,
         ],
+        ...(protects
+          ? [['not protected', unprotected(protects).join(', ') || 'nothing'] as [string, string]]
+          : []),
         ['status', statusText(delivery.status, style)],
         ['response', String(delivery.httpStatus ?? '-')],
         ['received', `${timeText(delivery.receivedAt)} from ${delivery.source}`],

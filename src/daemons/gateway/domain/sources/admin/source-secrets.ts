@@ -66,7 +66,7 @@ export class SourceSecrets {
         'VALIDATION_ERROR',
         `The source ${name} takes no secret from its sender: create one with \`svc sources rotate\`.`,
       );
-    // Deliveries need a secret. Until the sender hands over its own, it is one that nobody knows.
+    // A source needs a secret to receive requests. This random one is never shown; the sender's secret replaces it.
     if (!(await secrets.find(key)))
       await secrets.provision(key, makeSecret(webhook.auth, random), { namespaceInUrl: true });
     return expected.open(key, forMs);

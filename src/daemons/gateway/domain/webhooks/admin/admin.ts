@@ -87,8 +87,8 @@ export class WebhookAdmin {
   }
 
   /**
-   * Accepts one secret that the sender hands over within `forMs`. A webhook without a secret gets one that nobody
-   * knows, because its URL needs a record. Throws VALIDATION_ERROR if the sender of this webhook hands over no secret.
+   * Accepts one secret that the sender hands over within `forMs`. A webhook without a secret gets a random one that is
+   * never shown, because its URL needs a record. Throws VALIDATION_ERROR if the sender hands over no secret.
    */
   async expectSecret(key: SecretKey, forMs: number) {
     const { webhook } = this.#requireForAdmin(key);

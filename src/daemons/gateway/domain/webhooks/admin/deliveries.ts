@@ -4,6 +4,7 @@ import {
   HOUR_MS,
   MAX_COUNTED_HOURS,
   type ReplyOf,
+  type WebhookProtection,
 } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
@@ -15,13 +16,16 @@ import type {
   HourRange,
   WebhookInbox,
 } from '../../../../../store/ports/index.ts';
+import { protectionOf } from '../../../../../webhooks/schemes/index.ts';
 import { countedHours, hoursWith, openOf } from '../../../../hour-counts.ts';
+import type { WebhookTargets } from '../receive/targets.ts';
 import { REFUSED_REQUEST_MS, type RefusedRequests } from '../refused/refused-requests.ts';
 import { detailsOf, viewOf } from './delivery-view.ts';
 
 export interface WebhookDeliveriesDeps {
   inbox: WebhookInbox;
   refusedRequests: Pick<RefusedRequests, 'find'>;
+  targets: Pick<WebhookTargets, 'find'>;
   clock: Clock;
 }
 
@@ -29,11 +33,13 @@ export interface WebhookDeliveriesDeps {
 export class WebhookDeliveries {
   readonly #inbox: WebhookInbox;
   readonly #refusedRequests: Pick<RefusedRequests, 'find'>;
+  readonly #targets: Pick<WebhookTargets, 'find'>;
   readonly #clock: Clock;
 
-  constructor({ inbox, refusedRequests, clock }: WebhookDeliveriesDeps) {
+  constructor({ inbox, refusedRequests, targets, clock }: WebhookDeliveriesDeps) {
     this.#inbox = inbox;
     this.#refusedRequests = refusedRequests;
+    this.#targets = targets;
     this.#clock = clock;
   }
 
@@ -69,16 +75,24 @@ export class WebhookDeliveries {
 
   async get(namespaceId: string, webhookId: string) {
     const record = await requireDelivery(this.#inbox, namespaceId, webhookId);
+    const protection = this.#protectionOf(record);
     if (record.status !== 'refused' || record.httpStatus !== 401 || record.replayedBy !== null)
-      return detailsOf(record);
+      return { ...detailsOf(record), ...protection };
     // Only the body is shown. The stored headers contain the signature.
     const request = await this.#refusedRequests.find(webhookId);
     return request
       ? {
           ...detailsOf({ ...record, body: request.body }),
           replayableUntil: request.receivedAt + REFUSED_REQUEST_MS,
+          ...protection,
         }
-      : detailsOf(record);
+      : { ...detailsOf(record), ...protection };
+  }
+
+  #protectionOf({ pluginId, event }: DeliveryRecord): { protects?: WebhookProtection } {
+    const target = this.#targets.find(pluginId, event);
+    const protects = target && protectionOf(target.webhook.auth);
+    return protects ? { protects } : {};
   }
 }
 

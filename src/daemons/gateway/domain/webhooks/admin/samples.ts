@@ -131,7 +131,7 @@ export class WebhookSamples {
   }
 }
 
-/** Returns whether only somebody else can sign: a plugin's validator decides, or the sender has the private key. */
+/** Returns whether the gateway cannot sign: a plugin's validator authenticates, or only the sender has the private key. */
 function isSignedElsewhere({ webhook: { auth } }: DeclaredWebhook): boolean {
   return auth.type === 'custom' || verificationOf(auth).schemes.every(({ sign }) => !sign);
 }
