@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { Moment, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { AnyJson, RetryPolicy } from './workflow-definition.ts';
-import { RunError, RunStatus, StepWait } from './workflow-records.ts';
+import { RunError, RunStatus, RunStatusFilter, StepWait } from './workflow-records.ts';
 
 export const JobId = z.string().min(1).max(128).brand('JobId');
 export type JobId = z.infer<typeof JobId>;
@@ -79,7 +79,7 @@ export const listJobs = endpoint({
   summary: 'List jobs, newest first',
   tags: ['jobs'],
   query: z.strictObject({
-    status: RunStatus.optional(),
+    status: RunStatusFilter.optional(),
     handler: JobHandler.optional(),
     cursor: z.string().max(1024).optional(),
     limit: z.coerce.number().int().min(1).max(1000).default(50),

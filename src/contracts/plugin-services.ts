@@ -48,7 +48,7 @@ export interface WorkflowsAccess {
   /** Returns runs, newest first. A page contains 50 runs by default, and at most 1,000. */
   list(options?: {
     workflowId?: string;
-    status?: RunStatus;
+    status?: RunStatus | RunStatus[];
     cursor?: string;
     limit?: number;
   }): Promise<ServicePage<PluginRun>>;

@@ -122,7 +122,7 @@ export const listDeliveries = endpoint({
         'must have at least 3 characters, because shorter texts are not indexed (non-ASCII characters count at least double)',
       )
       .optional()
-      .describe('Text in the body, the outcome, the source or an id; at least 3 bytes of UTF-8'),
+      .describe('Text in the body, a header, the outcome, the source or an id; at least 3 bytes of UTF-8'),
     cursor: z.string().optional(),
     limit: z.coerce.number().int().min(1).max(200).default(50),
   }),

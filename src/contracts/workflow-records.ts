@@ -20,6 +20,11 @@ export const RunStatus = z.enum([
 ]);
 export type RunStatus = z.infer<typeof RunStatus>;
 
+/** Repeatable query parameter. A run or job matches if it has one of the given statuses. */
+export const RunStatusFilter = z
+  .union([z.array(RunStatus).min(1), RunStatus.transform((status) => [status])])
+  .describe('Repeat it for several statuses');
+
 /** Final status of a run that ends by a cancellation or a timeout. */
 export const RunEnding = z.enum(['cancelled', 'timed_out']);
 export type RunEnding = z.infer<typeof RunEnding>;

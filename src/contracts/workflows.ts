@@ -11,6 +11,7 @@ import {
   RunJob,
   RunLogLine,
   RunStatus,
+  RunStatusFilter,
   RunStep,
   WaitReason,
   WorkflowRun,
@@ -65,7 +66,7 @@ export const listRuns = endpoint({
   summary: 'List workflow runs, newest first',
   tags,
   query: z.strictObject({
-    status: RunStatus.optional(),
+    status: RunStatusFilter.optional(),
     waitingReason: WaitReason.optional().describe('Only runs and clean-ups that wait for this'),
     workflowId: z.string().max(256).optional(),
     label: LabelFilters.optional(),

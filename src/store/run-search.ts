@@ -6,8 +6,20 @@ export const MAX_SCANNED_ROWS = 20_000;
 /** Maximum number of bytes of inputs that a page compares with a search text. */
 export const MAX_SEARCHED_BYTES = 32 * 1024 * 1024;
 
-/** Status groups whose runs are in a small index. */
-export const UNSUCCESSFUL: readonly string[] = ['failed', 'timed_out', 'cancelled'];
+/** Statuses of ended runs whose runs are in a small index. */
+const UNSUCCESSFUL: readonly string[] = ['failed', 'timed_out', 'cancelled'];
+
+/**
+ * Returns the name of the smallest set of runs that contains all runs with one of the statuses. The runs of `all` are in
+ * the index of the list; those of each other set are in small indexes.
+ */
+export function statusSet(
+  statuses: readonly string[] | undefined,
+): 'all' | 'unsuccessful' | 'live' | 'notSucceeded' {
+  if (statuses === undefined || statuses.includes('succeeded')) return 'all';
+  if (statuses.every((status) => UNSUCCESSFUL.includes(status))) return 'unsuccessful';
+  return statuses.some((status) => UNSUCCESSFUL.includes(status)) ? 'notSucceeded' : 'live';
+}
 
 /**
  * Texts that an input contains if it contains the search text: the text itself, as part of the JSON, and the text in
@@ -35,7 +47,7 @@ export function matchesFilter(run: Compared, filter: RunFilter): boolean {
   const { kind, status, waitingReason, workflowId, labels, from, to } = filter;
   return (
     (kind === undefined || run.kind === kind) &&
-    (status === undefined || run.status === status) &&
+    (status === undefined || status.includes(run.status)) &&
     (waitingReason === undefined || (MAY_WAIT.has(run.status) && run.reason === waitingReason)) &&
     (workflowId === undefined || run.workflowId === workflowId) &&
     (from === undefined || run.createdAt >= from) &&

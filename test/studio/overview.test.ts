@@ -109,6 +109,21 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'overview of the studio', ()
     await context.close();
   });
 
+  test('the filter for failures shows failed and timed-out runs, and its command names both statuses', async () => {
+    const { page, problems, context } = await studio.open('/studio/runs');
+    await expect.poll(() => page.locator('.row').count()).toBe(2);
+    await page.getByLabel('Status', { exact: true }).selectOption('failures');
+    await page.waitForURL(/status=failures/);
+    await page.getByText('No run matches.').waitFor();
+    expect(await page.locator('footer.same').textContent()).toContain(
+      'svc workflows runs --status failed --status timed_out',
+    );
+    await page.goto(`${studio.url}/studio/jobs?status=failures`);
+    await page.getByText('No job matches.').waitFor();
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
   test('the JavaScript that the first screen needs stays small', async () => {
     const { page, context } = await studio.open('/studio/', { isSignedIn: true });
     const sizes = new Map<string, number>();

@@ -96,7 +96,8 @@ export interface LoadedRun {
 
 export interface RunFilter {
   kind?: 'workflow' | 'job' | undefined;
-  status?: RunStatus | undefined;
+  /** Statuses of matching runs. A run matches if it has one of them. */
+  status?: readonly RunStatus[] | undefined;
   /** Wait reason of matching runs, which are waiting or `cancelling`. */
   waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;

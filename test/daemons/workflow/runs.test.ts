@@ -498,6 +498,9 @@ describe('starting', () => {
     const list = (query: object) => it.call(listRuns, { query: { limit: 50, ...query } as never });
     expect((await list({})).items.map(({ id }) => id)).toEqual([...ids, waiting].reverse());
     expect((await list({ status: 'waiting' })).items.map(({ id }) => id)).toEqual([waiting]);
+    const several = await list({ status: ['waiting', 'succeeded', 'failed'] });
+    expect(several.items.map(({ id }) => id)).toEqual([...ids, waiting].reverse());
+    await expect(list({ status: ['waiting', 'odd'] })).rejects.toMatchObject({ code: 'VALIDATION_ERROR' });
     expect((await list({ workflowId: 'odd' })).items).toHaveLength(2);
     const first = await list({ limit: 4 });
     const second = await list({ limit: 4, cursor: first.nextCursor });

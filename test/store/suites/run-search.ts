@@ -44,12 +44,40 @@ export function describeRunSearch(name: string, open: OpenDriver<WorkflowStore>)
       expect(await ids(port, { labels: ['customer:acme', 'env:a:b'] })).toEqual([both]);
       expect(await ids(port, { labels: ['customer:acme', 'customer:x'] })).toEqual([]);
       expect(await ids(port, { labels: ['customer:acme'], workflowId: 'nightly' })).toEqual([one, both]);
-      expect(await ids(port, { labels: ['customer:acme'], status: 'failed' })).toEqual([]);
+      expect(await ids(port, { labels: ['customer:acme'], status: ['failed'] })).toEqual([]);
       const filter = { kind: 'workflow', labels: ['customer:acme'], limit: 2 } as const;
       const first = await port.runs.list('acme', filter);
       const second = await port.runs.list('acme', { ...filter, before: first.next! });
       expect([first.runs.length, second.runs.map(({ id }) => id), second.next]).toEqual([2, [both], null]);
       expect(first.runs[0]!.labels).toBe('{"customer":"acme"}');
+    });
+
+    test('several statuses find the runs that have one of them, in the order of the list and in pages', async () => {
+      const { port } = await openFresh(open);
+      const fence = await boot(port);
+      const end = async (status: 'failed' | 'timed_out' | 'succeeded'): Promise<string> => {
+        const run = await started(port);
+        await port.runs.write(claim(run, fence));
+        const progress = { status, fence: null, startedAt: 1, finishedAt: NOON };
+        await port.runs.write(change(run, { fence, status: 'running' }, progress));
+        return run.id;
+      };
+      const failed = await end('failed');
+      const queued = (await started(port)).id;
+      const late = await end('timed_out');
+      const done = await end('succeeded');
+      const cancelled = await started(port);
+      await port.runs.cancelIdle(cancelled.seq, NOON);
+      await started(port, { tenantId: 'other' });
+      expect(await ids(port, { status: ['failed', 'timed_out'] })).toEqual([late, failed]);
+      expect(await ids(port, { status: ['queued', 'waiting'] })).toEqual([queued]);
+      expect(await ids(port, { status: ['timed_out', 'queued', 'failed'] })).toEqual([late, queued, failed]);
+      expect(await ids(port, { status: ['succeeded', 'queued'] })).toEqual([done, queued]);
+      const filter = { kind: 'workflow', status: ['failed', 'queued', 'timed_out'], limit: 2 } as const;
+      const first = await port.runs.list('acme', filter);
+      const second = await port.runs.list('acme', { ...filter, before: first.next! });
+      const pages = [first, second].map(({ runs }) => runs.map(({ id }) => id));
+      expect([pages, second.next]).toEqual([[[late, queued], [failed]], null]);
     });
 
     test('a text is found in small and large inputs, and an id finds its run', async () => {

@@ -264,6 +264,35 @@ export function describeWebhookInbox(
       expect(await found({ since: clock.now() + 1 })).toEqual([]);
     });
 
+    test('a text is found in the names and values of headers, and not in masked, sealed or malformed ones', async () => {
+      const { port, delivery } = await openInbox();
+      const headers = (...pairs: Array<[string, string]>) => ({ headers: JSON.stringify(pairs) });
+      const made = [
+        delivery(headers(['x-github-event', 'push'], ['x-trace', 'a"b\\c'])),
+        delivery(headers(['x-github-event', 'issues'], ['authorization', '[masked]'])),
+        delivery(headers([':path', '/hooks?x=push'], [':sealed', 'push'], ['x-odd', 'say: push: now'])),
+        delivery({ headers: 'push' }),
+        delivery({ headers: '{"a":"push"}' }),
+        delivery({ headers: '[["x-nul","push\\u0000"]]', namespaceId: 'other' }),
+      ];
+      await times(made.length, (i) => port.accept(made[i]!, undefined, ''));
+      const found = async (search: string) =>
+        (await port.list('acme', { limit: 9, search })).items.map(({ webhookId }) =>
+          made.findIndex((each) => each.webhookId === webhookId),
+        );
+      expect(await found('x-github-event')).toEqual([1, 0]);
+      expect(await found('github-event: pu')).toEqual([0]);
+      expect(await found('push')).toEqual([2, 0]);
+      expect(await found('say: push:')).toEqual([2]);
+      expect(await found('a"b\\c')).toEqual([0]);
+      expect(await found('authorization')).toEqual([1]);
+      expect(await found('masked')).toEqual([]);
+      expect(await found('/hooks')).toEqual([]);
+      expect(await found('","')).toEqual([]);
+      expect(await found(': ')).toEqual([2, 1, 0]);
+      expect((await port.list('other', { limit: 9, search: 'xyz' })).items).toEqual([]);
+    });
+
     test('a stream reads deliveries after a position, and finds out which open ones have ended', async () => {
       const { port, delivery } = await openInbox();
       expect(await port.latest()).toBe(0);

@@ -9,13 +9,17 @@ export const list = defineCommand({
   summary: 'List jobs, newest first',
   example: 'svc jobs list --status failed',
   args: z.object({
-    status: RunStatus.optional().describe('only with this status'),
+    status: z
+      .array(RunStatus)
+      .default([])
+      .describe(`repeatable; one of ${RunStatus.options.join(', ')}`),
     handler: z.string().optional().describe('only jobs of this handler'),
     limit: z.coerce.number().int().min(1).max(1000).default(20).describe('number of jobs'),
     cursor: z.string().optional().describe('nextCursor of the previous page'),
   }),
   short: pageShort,
-  run: async (query, { client }) => ok(await client.call(listJobs, { query })),
+  run: async ({ status, ...query }, { client }) =>
+    ok(await client.call(listJobs, { query: { ...query, ...(status.length > 0 ? { status } : {}) } })),
   text: ({ items, nextCursor }: ReplyOf<typeof listJobs>, style) =>
     jobsTable(items, style) + moreLine(nextCursor, style),
 });

@@ -32,7 +32,7 @@ export const deliveries = defineCommand({
     search: z
       .string()
       .optional()
-      .describe('text in the body, the outcome, the source or an id; at least 3 characters'),
+      .describe('text in the body, a header, the outcome, the source or an id; at least 3 characters'),
     limit: z.coerce.number().int().min(1).max(1000).default(50).describe('maximum number; default 50'),
     cursor: pageFlags.cursor,
   }),

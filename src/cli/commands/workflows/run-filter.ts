@@ -6,7 +6,10 @@ import { parseSince } from '../logs/filter.ts';
 
 /** Flags that filter runs, in lists and in bulk actions. */
 export const runFilterFlags = {
-  status: RunStatus.optional().describe('only with this status'),
+  status: z
+    .array(RunStatus)
+    .default([])
+    .describe(`repeatable; one of ${RunStatus.options.join(', ')}`),
   waitingFor: WaitReason.optional().describe('only runs waiting for this'),
   workflow: z.string().optional().describe('only runs of this workflow'),
   label: z.array(z.string()).default([]).describe('only runs with this label: k=v, repeatable'),
@@ -25,7 +28,8 @@ export function runFilterOf(flags: FilterFlags, now: number): RunFilter {
     Object.entries(labelsOf([flag])).map(([key, value]) => `${key}:${value}`),
   );
   return {
-    ...{ status, waitingReason: waitingFor, workflowId: workflow, search },
+    ...{ waitingReason: waitingFor, workflowId: workflow, search },
+    ...(status.length === 0 ? {} : { status }),
     ...(labels.length === 0 ? {} : { label: labels }),
     ...(since === undefined ? {} : { from: parseSince(since, now) }),
     ...(until === undefined ? {} : { to: parseSince(until, now, '--until') }),

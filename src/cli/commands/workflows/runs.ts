@@ -25,7 +25,8 @@ export const runs = defineCommand({
     const { status, waitingFor, workflow, limit, cursor } = flags;
     const page = await fullPage(client, runFilterOf(flags, clock.now()), { limit, cursor });
     const isFirst = cursor === undefined && waitingFor === undefined && !isNarrow(flags);
-    if (!isFirst || (status !== undefined && !MAY_WAIT.has(status))) return ok({ ...page, decisions: [] });
+    if (!isFirst || (status.length > 0 && !status.some((each) => MAY_WAIT.has(each))))
+      return ok({ ...page, decisions: [] });
     const { items } = await client.call(listRuns, {
       query: { waitingReason: 'decision', workflowId: workflow, limit: MAX_DECISIONS_SHOWN },
     });

@@ -4,13 +4,15 @@ import {
   MAX_SCANNED_ROWS,
   MAX_SEARCHED_BYTES,
   searchedTexts,
-  UNSUCCESSFUL,
+  statusSet,
 } from '../../run-search.ts';
 import type { Sql } from '../named-sql.ts';
 import { storable } from '../storable.ts';
 import { runNumbersOf } from './run-hours.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { LIVE, STUCK } from './schema.ts';
+
+const UNSUCCESSFUL = `status in ('failed', 'timed_out', 'cancelled')`;
 
 /** Run numbers that a page can contain, from `before` (exclusive) down to `first`. */
 interface Range {
@@ -92,7 +94,7 @@ function scanOf(filter: RunFilter): string {
       select run.seq, kind, status, reason, workflow_id, created_at, octet_length(input) as bytes ${candidates(filter)}
       order by run.seq desc limit :rows
     ), fitting as (
-      select seq, bytes, (:kind::text is null or kind = :kind) and (:status::text is null or status = :status)
+      select seq, bytes, (:kind::text is null or kind = :kind) and (:status::text[] is null or status = any(:status))
         and (:waitingReason::text is null or status in ('waiting', 'cancelling') and reason = :waitingReason)
         and (:workflowId::text is null or workflow_id = :workflowId)
         and (:from::bigint is null or created_at >= :from) and (:to::bigint is null or created_at < :to)
@@ -130,8 +132,16 @@ function candidates({ labels = [], status, waitingReason }: RunFilter): string {
   if (waitingReason === 'plugin' || waitingReason === 'decision')
     return ofRuns(`${STUCK} and reason = '${waitingReason}'`);
   if (waitingReason !== undefined) return ofRuns(LIVE);
-  if (status === undefined || status === 'succeeded') return ofRuns('true');
-  return ofRuns(UNSUCCESSFUL.includes(status) ? `status in ('failed', 'timed_out', 'cancelled')` : LIVE);
+  switch (statusSet(status)) {
+    case 'all':
+      return ofRuns('true');
+    case 'live':
+      return ofRuns(LIVE);
+    case 'unsuccessful':
+      return ofRuns(UNSUCCESSFUL);
+    case 'notSucceeded':
+      return `from (select * ${ofRuns(LIVE)} union all select * ${ofRuns(UNSUCCESSFUL)}) as run`;
+  }
 }
 
 function valuesOf(tenantId: string, filter: RunFilter): Record<string, unknown> {

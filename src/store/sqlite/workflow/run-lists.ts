@@ -6,7 +6,7 @@ import {
   MAX_SEARCHED_BYTES,
   matchesFilter,
   searchedTexts,
-  UNSUCCESSFUL,
+  statusSet,
 } from '../../run-search.ts';
 import type { Database } from '../database.ts';
 import { LIVE, STUCK } from './conditions.ts';
@@ -140,8 +140,8 @@ function indexOf({ kind, status, waitingReason, workflowId }: RunFilter) {
   if (waitingReason === 'plugin') return 'awaitsPlugin';
   if (waitingReason === 'decision') return 'awaitsDecision';
   if (waitingReason !== undefined) return 'live';
-  if (status !== undefined && status !== 'succeeded')
-    return UNSUCCESSFUL.includes(status) ? 'unsuccessful' : 'live';
+  const ofStatuses = statusSet(status);
+  if (ofStatuses !== 'all') return ofStatuses;
   if (workflowId !== undefined) return 'ofWorkflow';
   return kind === 'job' ? 'jobs' : 'all';
 }
@@ -149,18 +149,25 @@ function indexOf({ kind, status, waitingReason, workflowId }: RunFilter) {
 function statements(db: Database) {
   const columns =
     'run.seq, kind, status, reason, workflow_id as workflowId, created_at as createdAt, run.labels';
-  const listed = (condition: string, index = '') =>
-    db.prepare<[{ tenantId: string; workflowId: string | null } & ScanRange], Listed>(`
+  const runs = (condition: string, index = '') => `
       select ${columns} from run ${index}
-      where tenant_id = :tenantId and seq < :before and seq >= :first ${condition} order by seq desc`);
+      where tenant_id = :tenantId and seq < :before and seq >= :first ${condition}`;
+  const listed = (...selects: string[]) =>
+    db.prepare<[{ tenantId: string; workflowId: string | null } & ScanRange], Listed>(
+      `${selects.join(' union all ')} order by seq desc`,
+    );
+  const live = runs(`and ${LIVE}`);
+  const unsuccessful = runs(`and status in ('failed', 'timed_out', 'cancelled')`);
   return {
-    all: listed(''),
-    ofWorkflow: listed('and workflow_id = :workflowId', 'indexed by run_workflow'),
-    jobs: listed(`and kind = 'job'`, 'indexed by run_job'),
-    live: listed(`and ${LIVE}`),
-    awaitsPlugin: listed(`and ${STUCK} and reason = 'plugin'`),
-    awaitsDecision: listed(`and ${STUCK} and reason = 'decision'`),
-    unsuccessful: listed(`and status in ('failed', 'timed_out', 'cancelled')`),
+    all: listed(runs('')),
+    ofWorkflow: listed(runs('and workflow_id = :workflowId', 'indexed by run_workflow')),
+    jobs: listed(runs(`and kind = 'job'`, 'indexed by run_job')),
+    live: listed(live),
+    awaitsPlugin: listed(runs(`and ${STUCK} and reason = 'plugin'`)),
+    awaitsDecision: listed(runs(`and ${STUCK} and reason = 'decision'`)),
+    unsuccessful: listed(unsuccessful),
+    // SQLite merges the two scans in the order of the list.
+    notSucceeded: listed(live, unsuccessful),
     labelled: db.prepare<[{ tenantId: string; label: string } & ScanRange], Listed>(`
       select ${columns} from run_label l cross join run on run.seq = l.run_seq
       where l.tenant_id = :tenantId and l.label = :label and l.run_seq < :before and l.run_seq >= :first

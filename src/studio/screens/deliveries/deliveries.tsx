@@ -32,7 +32,7 @@ const FILTERS = [
   { name: 'event', label: 'Event' },
   { name: 'since', label: 'Since', placeholder: '2026-01-31T00:00:00Z' },
   { name: 'until', label: 'Before', placeholder: '2026-01-31T01:00:00Z' },
-  { name: 'search', label: 'Text', placeholder: 'id, body or result' },
+  { name: 'search', label: 'Text', placeholder: 'id, body, header or result' },
 ] as const;
 const NAMES = FILTERS.map(({ name }) => name);
 const PAGE = 200;

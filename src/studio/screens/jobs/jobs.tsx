@@ -11,7 +11,7 @@ import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
-import { RUN_STATUSES } from '../runs/statuses.ts';
+import { RUN_STATUSES, statusesOf } from '../runs/statuses.ts';
 import { whyJobWaits } from '../runs/why.ts';
 
 const FILTERS = [
@@ -24,7 +24,11 @@ const ENDED = ['succeeded', 'failed', 'timed_out', 'cancelled', 'cancelling'];
 
 export default function Jobs() {
   const [filters, change] = useFilters(NAMES);
-  const pages = usePages('listJobs', { ...filters, limit: PAGE } as never);
+  const pages = usePages('listJobs', {
+    ...filters,
+    status: statusesOf(filters.status),
+    limit: PAGE,
+  } as never);
   const action = useAction();
   return (
     <Page title="Jobs" command="svc jobs list">

@@ -6,6 +6,7 @@ import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { FAILURES } from '../deliveries/statuses.ts';
+import { FAILURES as FAILED_RUNS } from '../runs/statuses.ts';
 import { whyWaiting } from '../runs/why.ts';
 import { Condition } from './condition.tsx';
 import { HourChart, rangeOf } from './hour-chart.tsx';
@@ -49,7 +50,7 @@ export default function Overview() {
 const deliveriesOf = (hour: PlottedHour): string =>
   `/studio/deliveries?${rangeOf(hour, 'since', 'until')}${hour.failed > 0 ? `&status=${FAILURES}` : ''}`;
 const runsOf = (hour: PlottedHour): string =>
-  `/studio/runs?${rangeOf(hour, 'from', 'to')}${hour.failed > 0 ? '&status=failed' : ''}`;
+  `/studio/runs?${rangeOf(hour, 'from', 'to')}${hour.failed > 0 ? `&status=${FAILED_RUNS}` : ''}`;
 
 function Health() {
   const { data, error, reload } = useQuery('apiHealth', {}, REFRESH);

@@ -13,7 +13,7 @@ import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
 import { labelTexts } from './labels.ts';
-import { RUN_STATUSES } from './statuses.ts';
+import { RUN_STATUSES, statusesOf } from './statuses.ts';
 import { whyWaiting } from './why.ts';
 
 const FILTERS = [
@@ -32,7 +32,8 @@ const FIRST_SCREEN = 50;
 
 export default function Runs() {
   const [filters, change] = useFilters(NAMES);
-  const pages = usePages('listRuns', { ...filters, limit: PAGE } as never);
+  const conditions = { ...filters, status: statusesOf(filters.status) };
+  const pages = usePages('listRuns', { ...conditions, limit: PAGE } as never);
   const [selected, setSelected] = useState<string>();
   const { items, isLoading, isComplete, error, loadMore } = pages;
   // A page of a search can be short although more runs match.
@@ -63,7 +64,7 @@ export default function Runs() {
       <Filters filters={FILTERS} values={filters} onChange={change} />
       <BulkBar
         {...{ bulk, noun: 'runs', chosen: chosen.keys.size, onClear: chosen.clear }}
-        actions={runActions(filters, filtersText(FILTERS, filters), [...chosen.keys])}
+        actions={runActions(conditions, filtersText(FILTERS, filters), [...chosen.keys])}
       />
       {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
       {isSearching && <Loading what="runs" />}
@@ -124,16 +125,16 @@ function None() {
 
 const FLAGS = {
   workflowId: 'workflow',
-  status: 'status',
   from: 'since',
   to: 'until',
   search: 'search',
 } as const;
 
-function commandOf({ label, ...filters }: Partial<Record<(typeof NAMES)[number], string>>): string {
+function commandOf({ label, status, ...filters }: Partial<Record<(typeof NAMES)[number], string>>): string {
   const words = Object.entries(filters).map(
     ([name, value]) => `--${FLAGS[name as keyof typeof FLAGS]} ${shellWord(value)}`,
   );
+  const statuses = (statusesOf(status) ?? []).map((each) => `--status ${shellWord(each)}`);
   const labels = label ? [`--label ${shellWord(label.replace(':', '='))}`] : [];
-  return ['svc workflows runs', ...words, ...labels].join(' ');
+  return ['svc workflows runs', ...statuses, ...words, ...labels].join(' ');
 }

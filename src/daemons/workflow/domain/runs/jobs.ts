@@ -29,7 +29,7 @@ export interface JobsDeps {
   handlers: Pick<Handlers, 'job'>;
 }
 
-type JobFilter = PageRequest & { status?: RunStatus | undefined; handler?: string | undefined };
+type JobFilter = PageRequest & { status?: readonly RunStatus[] | undefined; handler?: string | undefined };
 
 /** Operations on background jobs. Each job is a run with a single step. @spec REST API: jobs */
 export class Jobs {

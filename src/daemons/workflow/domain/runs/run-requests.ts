@@ -14,7 +14,7 @@ export interface NewRunRequest {
 
 /** Conditions that runs of a list or a bulk action must meet. */
 export interface RunConditions {
-  status?: RunStatus | undefined;
+  status?: readonly RunStatus[] | undefined;
   waitingReason?: WaitReason | undefined;
   workflowId?: string | undefined;
   label?: readonly string[] | undefined;

@@ -1,3 +1,4 @@
+import { headerNeedle, MASKED_VALUE, PAIRS_START } from '../../../../kit/data/recorded-headers.ts';
 import type { DeliveryCursor, DeliveryFilter, DeliveryPage, DeliveryRecord } from '../../../ports/index.ts';
 import type { PostgresDatabase } from '../../database.ts';
 import { storable } from '../../storable.ts';
@@ -39,7 +40,8 @@ function statementOf(
   if (pluginId !== undefined) conditions.push(`d.plugin_id = ${parameter(storable(pluginId))}`);
   if (event !== undefined) conditions.push(`d.event = ${parameter(storable(event))}`);
   if (since !== undefined) conditions.push(`d.received_at >= ${parameter(since)}`);
-  if (search !== undefined) conditions.push(containing(parameter(storable(search))));
+  if (search !== undefined)
+    conditions.push(containing(parameter(storable(search)), parameter(headerNeedle(storable(search)))));
   const edge = after ?? before;
   if (edge) {
     const place = `(${parameter(edge.receivedAt)}, ${parameter(edge.position)})`;
@@ -54,8 +56,21 @@ function statementOf(
 /**
  * Returns the condition of a search for a text. Bodies are compared as bytes, because bodies can contain invalid UTF-8.
  */
-function containing(text: string): string {
+function containing(text: string, needle: string): string {
   return `(strpos(d.outcome, ${text}::text) > 0 or d.source = ${text} or d.request_id = ${text} or d.instance_id = ${text}
+    or ${headersContain(text, needle)}
     or exists (select from svc.delivery_body b
       where b.position = d.position and position(convert_to(${text}, 'UTF8') in b.body) > 0))`;
+}
+
+/**
+ * Compares the texts of `searchedHeaders`. Headers without the needle are not parsed, and neither are headers with
+ * characters that PostgreSQL refuses in JSON.
+ */
+function headersContain(text: string, needle: string): string {
+  return `case when strpos(d.headers, ${needle}::text) > 0 and starts_with(d.headers, '${PAIRS_START}')
+      and d.headers !~ '\\\\u(0000|d[89a-f])' then exists (
+        select from json_array_elements(d.headers::json) as header (pair) where pair ->> 0 not like ':%' and strpos(
+          case pair ->> 1 when '${MASKED_VALUE}' then pair ->> 0 else (pair ->> 0) || ': ' || (pair ->> 1) end,
+          ${text}::text) > 0) end`;
 }

@@ -1,3 +1,4 @@
+import { headerNeedle, MASKED_VALUE, PAIRS_START } from '../../../../kit/data/recorded-headers.ts';
 import type { DeliveryEnd, DeliveryRecord, NewDelivery } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
 import type { Step } from '../committer/protocol.ts';
@@ -79,9 +80,11 @@ export function deliveryRows(db: Database) {
       sql.rowsBefore.all(namespaceId, before, limit),
     facts: (namespaceId: string, positions: readonly number[]) =>
       sql.facts.all(namespaceId, JSON.stringify(positions)),
-    /** Returns the positions of deliveries whose body, outcome, source or ids contain the text. */
+    /** Returns the positions of deliveries whose body, visible headers, outcome, source or ids contain the text. */
     holding: (positions: readonly number[], search: string) =>
-      sql.holding.all({ positions: JSON.stringify(positions), search }).map(({ position }) => position),
+      sql.holding
+        .all({ positions: JSON.stringify(positions), search, needle: headerNeedle(search) })
+        .map(({ position }) => position),
   };
 }
 
@@ -125,6 +128,12 @@ function uuidText(bytes: Buffer): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+/** Compares the texts of `searchedHeaders`. Headers without the needle are not parsed. */
+const HEADERS_CONTAIN = `
+  case when instr(headers, :needle) > 0 and substr(headers, 1, 3) = '${PAIRS_START}' then exists (
+    select 1 from json_each(headers) where value ->> 0 not like ':%' and instr(
+      iif(value ->> 1 = '${MASKED_VALUE}', value ->> 0, (value ->> 0) || ': ' || (value ->> 1)), :search) > 0) end`;
+
 function statements(db: Database) {
   const head = `d.position, webhook_id as webhookId, namespace_id as namespaceId, plugin_id as pluginId, event,
     instance_id as instanceId, received_at as receivedAt, source, request_id as requestId, trace_id as traceId, mode, origin,
@@ -167,10 +176,10 @@ function statements(db: Database) {
     facts: db.prepare<[string, string], DeliveryFacts>(
       `select ${facts} from delivery where +namespace_id = ? and position in (select value from json_each(?))`,
     ),
-    holding: db.prepare<[{ positions: string; search: string }], { position: number }>(`
+    holding: db.prepare<[{ positions: string; search: string; needle: string }], { position: number }>(`
       select d.position from delivery d left join delivery_body b using (position)
       where d.position in (select value from json_each(:positions))
         and (instr(cast(coalesce(d.body, b.body) as text), :search) > 0 or instr(outcome, :search) > 0
-          or source = :search or request_id = :search or instance_id = :search)`),
+          or source = :search or request_id = :search or instance_id = :search or ${HEADERS_CONTAIN})`),
   };
 }

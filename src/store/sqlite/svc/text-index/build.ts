@@ -1,4 +1,5 @@
 import type Sqlite from 'better-sqlite3';
+import { searchedHeaders } from '../../../../kit/data/recorded-headers.ts';
 import { IS_OPEN } from '../deliveries/statements.ts';
 import { BUCKETS, eachTrigram, encodeDocs, factBucket, OPEN_BUCKET, SEGMENT_DOCS } from './buckets.ts';
 
@@ -24,6 +25,7 @@ interface Row {
   traceId: string;
   isOpen: 0 | 1;
   texts: string;
+  headers: string | null;
   body: Buffer | null;
 }
 
@@ -37,7 +39,7 @@ const DOC_BITS = Math.log2(SEGMENT_DOCS);
 export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean) {
   const rows = inbox.prepare<[number, number, number], Row>(`
     select d.position, received_at as receivedAt, namespace_id as namespaceId, plugin_id as pluginId, event, status, trace_id as traceId,
-      ${IS_OPEN} as isOpen, coalesce(outcome, '') || char(1) || source || char(1) || request_id || char(1) || instance_id as texts,
+      ${IS_OPEN} as isOpen, coalesce(outcome, '') || char(1) || source || char(1) || request_id || char(1) || instance_id as texts, headers,
       coalesce(d.body, b.body) as body
     from delivery d left join delivery_body b using (position)
     where d.position > ? and d.position <= ? order by d.position limit ?`);
@@ -64,7 +66,7 @@ export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean)
           pairs[count++] = bucket * SEGMENT_DOCS + doc;
         };
         if (row.body) eachTrigram(row.body, take);
-        eachTrigram(Buffer.from(row.texts), take);
+        eachTrigram(Buffer.from([row.texts, ...searchedHeaders(row.headers)].join('\u0001')), take);
         take(factBucket('namespace', row.namespaceId));
         take(factBucket('plugin', row.pluginId));
         take(factBucket('event', row.event));
@@ -72,7 +74,7 @@ export function segmentBuilder(inbox: Sqlite.Database, isStopped: () => boolean)
         take(factBucket('trace', row.traceId));
         if (row.isOpen) take(OPEN_BUCKET);
         if (row.body) hasBodies = 1;
-        found.push({ ...row, body: null, texts: '' });
+        found.push({ ...row, body: null, texts: '', headers: null });
         if (count > MAX_POSTINGS) break;
       }
       if (found.length === 0) return undefined;

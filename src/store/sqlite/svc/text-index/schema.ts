@@ -43,5 +43,11 @@ const TRACE_IDS = `
   delete from segment;
   update progress set indexed_until = 0;`;
 
+/** Adds the headers of deliveries. Existing segments are deleted and built again. */
+const HEADERS = `
+  delete from posting;
+  delete from segment;
+  update progress set indexed_until = 0;`;
+
 /** Migrations of `search.db`. Times are in epoch ms. */
-export const TEXT_INDEX_MIGRATIONS: Migrations = [TEXT_INDEX, SEGMENT_BYTES, TRACE_IDS];
+export const TEXT_INDEX_MIGRATIONS: Migrations = [TEXT_INDEX, SEGMENT_BYTES, TRACE_IDS, HEADERS];

@@ -27,11 +27,12 @@ async function filled(): Promise<string> {
   await made.write(() =>
     made
       .prepare(`insert into delivery (webhook_id, namespace_id, plugin_id, event, instance_id, received_at, source, request_id,
-        trace_id, mode, origin, status, attempts, steps, outcome, body_bytes, body)
+        trace_id, mode, origin, status, attempts, steps, outcome, body_bytes, body, headers)
        with recursive n (i) as (select 1 union all select i + 1 from n where i < ${COUNT})
        select randomblob(16), iif(i % 5 = 0, 'other', 'acme'), 'p', 'e' || (i % 4), '', ${BEGIN} + i - 7 * (i % 9), '::1',
          'req-' || i, 'trace-' || (i / 2), 'async', 'sender', case when i % 500 = 3 then 'accepted' when i % 7 = 0 then 'failed' else 'succeeded' end,
-         1, '', '{"why":"out-' || (i % 13) || '"}', 30, cast('{"order":"ord_' || i || '"}' as blob) from n`)
+         1, '', '{"why":"out-' || (i % 13) || '"}', 30, cast('{"order":"ord_' || i || '"}' as blob),
+         '[[":path","/hidden"],["x-github-event","kind-' || (i % 900) || '"],["x-key","[masked]"]]' from n`)
       .run(),
   );
   await made.close();
@@ -91,6 +92,10 @@ const SEARCHES: DeliveryFilter[] = [
   { search: 'ord_12', event: 'e2', status: ['failed'] },
   { search: 'out-', status: ['accepted'] },
   { search: 'ord_', since: BEGIN + 4500 },
+  { search: 'x-github-event: kind-877' },
+  { search: 'x-key', event: 'e1', since: BEGIN + 4900 },
+  { search: '[masked]' },
+  { search: '/hidden' },
   { search: 'nowhere' },
   { search: '99' },
 ];
@@ -102,6 +107,8 @@ test('a search gives the same result with and without the index, for all other f
   const { inbox } = await open(dataDir);
   const scanned = await Promise.all(SEARCHES.map((filter) => found(inbox, filter)));
   expect(scanned[0]).toEqual(['1234']);
+  const inHeaders = scanned.filter((_, n) => /x-|mask|hidden/.test(SEARCHES[n]!.search!));
+  expect(inHeaders.map(({ length }) => length > 0)).toEqual([true, true, false, false]);
   await indexed(dataDir, Math.floor(COUNT / SEGMENT_DOCS));
   for (const [n, filter] of SEARCHES.entries())
     expect([filter, await found(inbox, filter)]).toEqual([filter, scanned[n]]);

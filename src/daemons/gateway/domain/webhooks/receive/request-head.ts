@@ -1,4 +1,5 @@
 import type { WebhookRequest } from '../../../../../contracts/index.ts';
+import { MASKED_VALUE } from '../../../../../kit/data/recorded-headers.ts';
 import type { ProofPlaces } from '../../../../../webhooks/schemes/index.ts';
 import { withoutSessionCookies } from '../../identity/session-cookie.ts';
 import type { VerificationKeys } from '../verify/verification-key.ts';
@@ -6,8 +7,9 @@ import type { VerificationKeys } from '../verify/verification-key.ts';
 /** Names of the pseudo-headers that store the request line among the headers, as in HTTP/2. */
 const METHOD = ':method';
 const PATH = ':path';
-/** Value of a masked header. */
-export const MASK = '[masked]';
+
+/** Value of a masked header. Searches of deliveries do not compare it. */
+export const MASK = MASKED_VALUE;
 
 /**
  * Maximum stored header bytes of an unauthenticated request, per name or value and in total. The limits bound the
