@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
+import { PluginId } from './ids.ts';
 import { followLimit, followQuery, offsetPage, offsetQuery, tenantQuery } from './logs.ts';
 
 /** Value of the `schema` field in every analytics event. @spec Versioning */
@@ -83,6 +84,24 @@ export const dailyEventStats = endpoint({
       }),
     ),
   }),
+});
+
+/** Shows the newest use of each permission, which is reported at most once a day per tenant and process. */
+export const listPermissionUses = endpoint({
+  method: 'GET',
+  path: '/api/v1/analytics/permission-uses',
+  summary: 'Show when a plugin last used each of its permissions',
+  tags,
+  query: z.strictObject({ pluginId: PluginId, tenantId: tenantQuery }),
+  reply: z.object({
+    items: z.array(
+      z.object({
+        permission: z.string().describe('As in installation plans'),
+        lastUsedAt: z.number().describe('Epoch milliseconds'),
+      }),
+    ),
+  }),
+  errors: ['VALIDATION_ERROR', 'FORBIDDEN'],
 });
 
 /**

@@ -207,6 +207,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'GET /api/v1/analytics/stats': VIEWER,
   'GET /api/v1/analytics/daily': VIEWER,
   'GET /api/v1/analytics/stats/daily': VIEWER,
+  'GET /api/v1/analytics/permission-uses': VIEWER,
 
   'GET /api/v1/state/:namespace/:key': SERVICE,
   'PUT /api/v1/state/:namespace/:key': SERVICE,

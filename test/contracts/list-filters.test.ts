@@ -16,8 +16,8 @@ const lists = values.filter(isEndpoint).filter(isList);
 test('there are lists', () => expect(lists.length).toBeGreaterThan(15));
 
 test.each(lists.map((list) => [list.path, list] as const))('%s refuses an unknown filter', (_, { query }) => {
-  expect(query?.safeParse({ nosuch: '1' }).error?.issues[0]).toMatchObject({
-    code: 'unrecognized_keys',
-    keys: ['nosuch'],
-  });
+  // A required parameter that is missing is an issue of its own.
+  expect(query?.safeParse({ nosuch: '1' }).error?.issues).toContainEqual(
+    expect.objectContaining({ code: 'unrecognized_keys', keys: ['nosuch'] }),
+  );
 });

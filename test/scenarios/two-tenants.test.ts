@@ -43,11 +43,13 @@ const LISTS: Record<string, (ids: Record<Owned, string>) => string> = {
   'GET /api/v1/analytics/stats': () => '"workflow.',
   'GET /api/v1/analytics/daily': () => '"workflow.',
   'GET /api/v1/analytics/stats/daily': () => '"workflow.',
+  'GET /api/v1/analytics/permission-uses': () => '"permission":',
 };
 
 /** Queries that endpoints require. */
 const QUERIES: Record<string, string> = {
   'GET /api/v1/webhooks/rotation': '?pluginId=%40acme%2Forders&event=created',
+  'GET /api/v1/analytics/permission-uses': '?pluginId=%40acme%2Forders',
 };
 /** Number of deliveries of the owner. The other tenant has fewer. */
 const DELIVERIES = 5;
@@ -119,7 +121,10 @@ const REGISTRATION = { name: 'machine', publicKey: Buffer.alloc(32, 1).toString(
 async function fill(): Promise<Record<Owned, string>> {
   const webhook = { pluginId: '@acme/orders', event: 'created' };
   await done('ann', 'POST /api/v1/webhooks/provision', webhook);
-  const { webhookId } = await done('ann', 'POST /api/v1/webhooks/send', { ...webhook, data: { id: 1 } });
+  const { webhookId } = await done('ann', 'POST /api/v1/webhooks/send', {
+    ...webhook,
+    data: { id: 1, count: 'sent' },
+  });
   for (let id = 2; id <= DELIVERIES; id++)
     await done('ann', 'POST /api/v1/webhooks/send', { ...webhook, data: { id } });
   const { traceId } = await done('ann', `GET /api/v1/webhooks/deliveries/${webhookId}`);

@@ -26,9 +26,15 @@ export function logRecord(fields: Partial<KeptLog> = {}): KeptLog {
 /** An event of tenant `acme`. */
 export function keptEvent(
   ts: number,
-  fields: Partial<KeptEvent> & { type?: string; product?: string; actor?: string } = {},
+  fields: Partial<KeptEvent> & { type?: string; product?: string; actor?: string; payload?: unknown } = {},
 ): KeptEvent {
-  const { type = 'plugin.command.completed', product = 'svc', actor, ...rest } = fields;
+  const {
+    type = 'plugin.command.completed',
+    product = 'svc',
+    actor,
+    payload = { durationMs: 1 },
+    ...rest
+  } = fields;
   return {
     event: {
       id: `e${ts}`,
@@ -36,7 +42,7 @@ export function keptEvent(
       source: { product, version: '1' },
       runId: 'run1',
       ...(actor === undefined ? {} : { actor: { type: 'user', id: actor } }),
-      payload: { durationMs: 1 },
+      payload,
     },
     service: 'rest',
     ts,

@@ -48,6 +48,18 @@ export interface EventFilter extends TimeRange {
   tenantId?: string;
 }
 
+/** Uses of permissions by a plugin. If `tenantId` is undefined, uses for all tenants match. */
+export interface PermissionUseFilter {
+  pluginId: string;
+  tenantId?: string;
+}
+
+/** Newest use of a permission, in epoch ms. */
+export interface PermissionUse {
+  permission: string;
+  usedAt: number;
+}
+
 export interface Paging {
   limit: number;
   offset: number;
@@ -118,6 +130,8 @@ export interface TelemetryQueries {
   latestEvents(filter: EventFilter, limit: number): Promise<{ items: NumberedEvent[]; after: number }>;
   stats(filter: Omit<EventFilter, 'traceId'>): Promise<EventTotals>;
   daily(filter: Omit<EventFilter, 'traceId'>): Promise<EventDay[]>;
+  /** Returns the newest use of each permission that a plugin used, by name. Expires with the events. */
+  permissionUses(filter: PermissionUseFilter): Promise<PermissionUse[]>;
   counts(): Promise<TelemetryCounts>;
 }
 

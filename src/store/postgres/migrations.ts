@@ -13,6 +13,7 @@ import { PLUGIN_LOCK } from './plugin-lock.ts';
 import { RATE_COUNTS } from './rate-counters.ts';
 import { CACHE_ENTRIES, OBJECTS, STATE_ENTRIES, VECTORS } from './state/schema.ts';
 import { STORAGE_SETTINGS } from './storage-settings.ts';
+import { PERMISSION_USES } from './telemetry/permission-uses.ts';
 import { NODE_COUNTS, TELEMETRY } from './telemetry/schema.ts';
 import { DELIVERY_TRACE, EVENT_TRACE, RUN_DELIVERIES, RUN_TRACE } from './trace-schema.ts';
 import {
@@ -73,6 +74,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: REFUSED_REQUESTS, minVersion: 1 },
   { sql: SIGNAL_SENDERS, minVersion: 1 },
   { sql: QUEUES, minVersion: 1 },
+  { sql: PERMISSION_USES, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

@@ -38,6 +38,7 @@ export function createTelemetryReader({
     latestEvents: remote('latestEvents'),
     stats: remote('stats'),
     daily: remote('daily'),
+    permissionUses: remote('permissionUses'),
     // The few rows are read without a thread, because every scrape of the metrics reads them.
     counts: () => readTelemetryCounts(dataDir),
     health: async () => null,
@@ -57,6 +58,7 @@ export function openedOnUse(open: () => Promise<TelemetryReader>): TelemetryRead
     latestEvents: async (...args) => (await store()).latestEvents(...args),
     stats: async (...args) => (await store()).stats(...args),
     daily: async (...args) => (await store()).daily(...args),
+    permissionUses: async (...args) => (await store()).permissionUses(...args),
     counts: async () => (await store()).counts(),
     health: async () => (await store()).health(),
     close: () => closeOpened(store.opened()),

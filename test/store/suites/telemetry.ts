@@ -333,6 +333,44 @@ export function describeTelemetry(driver: string, openDriver: OpenDriver<Telemet
       ]);
       expect((await store.stats({})).total).toBe(1);
     });
+
+    test('the newest use of each permission is known exactly, per plugin and tenant, until it expires', async () => {
+      const store = await open();
+      const use = (ts: number, permission: unknown, fields: Parameters<typeof event>[1] = {}) =>
+        event(ts, { type: 'plugin.permission.used', ...fields, payload: { pluginId: 'a', permission } });
+      const other = event(NOON, {
+        type: 'plugin.permission.used',
+        payload: { pluginId: 'b', permission: 'x' },
+      });
+      await append(store, [], [use(NOON + 2, 'platform.state'), use(NOON + 1, 'platform.state'), other]);
+      // Uses are also noted if their events exceed the rate and are not kept.
+      await append(
+        store,
+        [],
+        [use(NOON + 1, 'network a.example', { keep: false }), use(NOON, 'platform.state')],
+      );
+      await append(store, [], [use(NOON + 9, 'platform.state', { tenantId: 'other' })]);
+      // Neither an event of a plugin nor a malformed one is a use.
+      await append(
+        store,
+        [],
+        [use(NOON + 5, 'platform.cache', { product: 'a' }), use(NOON, 7), use(NOON, undefined)],
+      );
+      expect(await store.permissionUses({ pluginId: 'a', tenantId: 'acme' })).toEqual([
+        { permission: 'network a.example', usedAt: NOON + 1 },
+        { permission: 'platform.state', usedAt: NOON + 2 },
+      ]);
+      expect(await store.permissionUses({ pluginId: 'a' })).toEqual([
+        { permission: 'network a.example', usedAt: NOON + 1 },
+        { permission: 'platform.state', usedAt: NOON + 9 },
+      ]);
+      expect(await store.permissionUses({ pluginId: 'c' })).toEqual([]);
+      const limits = { logsBefore: 0, eventsBefore: NOON + 2, maxBytes: 1e12 };
+      while (await store.prune(limits));
+      expect(await store.permissionUses({ pluginId: 'a', tenantId: 'acme' })).toEqual([
+        { permission: 'platform.state', usedAt: NOON + 2 },
+      ]);
+    });
   });
 }
 

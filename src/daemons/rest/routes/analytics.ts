@@ -3,6 +3,7 @@ import {
   dailyEventStatsAlias,
   eventStats,
   listEvents,
+  listPermissionUses,
   type Validated,
 } from '../../../contracts/index.ts';
 import { type Http, mount } from '../../../http/index.ts';
@@ -47,6 +48,12 @@ export function analyticsRoutes(http: Http, { telemetry, observe, admins }: Rest
   mount(http, eventStats, { auth: 'caller' }, (asked) => {
     const filter = filterOf(asked);
     return observe('analytics', 'event_stats', () => telemetry.stats(filter));
+  });
+  mount(http, listPermissionUses, { auth: 'caller' }, async ({ query: { pluginId, tenantId }, caller }) => {
+    const visible = visibleTenant(caller, tenantId, admins);
+    const filter = { pluginId, ...(visible === undefined ? {} : { tenantId: visible }) };
+    const uses = await observe('analytics', 'permission_uses', () => telemetry.permissionUses(filter));
+    return { items: uses.map(({ permission, usedAt }) => ({ permission, lastUsedAt: usedAt })) };
   });
   for (const endpoint of [dailyEventStats, dailyEventStatsAlias]) {
     mount(http, endpoint, { auth: 'caller' }, async (asked) => {

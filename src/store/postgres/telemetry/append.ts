@@ -5,6 +5,7 @@ import { UNKNOWN_TENANT } from '../../telemetry/dropped-counts.ts';
 import { actorKey, eventRowOf } from '../../telemetry/event-rows.ts';
 import { logRowOf } from '../../telemetry/log-rows.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { notePermissionUses } from './permission-uses.ts';
 import { indexedText, jsonText, searchVector } from './texts.ts';
 
 const APPEND = 'select svc.append_node_telemetry($1, $2, $3, $4, $5, $6, $7, $8)';
@@ -38,6 +39,7 @@ export class TelemetryAppender {
   async #append(batch: TelemetryBatch): Promise<void> {
     const number = this.#numbers.get(batch) ?? ++this.#lastNumber;
     this.#numbers.set(batch, number);
+    await notePermissionUses(this.#database, batch.events);
     const counts = Object.entries(batch.counts).filter(([, value]) => value !== 0);
     await this.#database.sql(APPEND, [
       this.#node,

@@ -144,6 +144,9 @@ async function deleteSums(
        select ctid from svc.telemetry_dropped where minute < :before::bigint order by minute limit ${CHUNK})) returning 1`,
     { before: Math.ceil(Math.min(logsBefore, eventsBefore)) },
   );
+  await sql('delete from svc.permission_use where used_at < :before::bigint', {
+    before: Math.ceil(eventsBefore),
+  });
   await sql('delete from svc.telemetry_writer where written_at < :before', { before: now - WRITER_MS });
   await sql('delete from svc.telemetry_node_count where counted_at < :before', { before: now - NODE_MS });
   return hasMore || dropped.length > 0;

@@ -5,6 +5,7 @@ import { TelemetryAppender } from './append.ts';
 import { PostgresEvents } from './events.ts';
 import { telemetryHealth } from './health.ts';
 import { PostgresLogs } from './logs.ts';
+import { readPermissionUses } from './permission-uses.ts';
 import { TelemetryRetention } from './retention.ts';
 
 export interface PostgresTelemetryOptions {
@@ -34,6 +35,7 @@ export function postgresTelemetryStore(
     latestEvents: (filter, limit) => events.latestEvents(filter, limit),
     stats: (filter) => events.stats(filter),
     daily: (filter) => events.daily(filter),
+    permissionUses: (filter) => readPermissionUses(database, filter),
     counts: () => readCounts(database, node),
     health: () => telemetryHealth(database),
     close: () => database.close(),

@@ -23,11 +23,16 @@ export function telemetryPruner(db: Database): (limits: TelemetryLimits) => Prom
     delete from telemetry_dropped where (minute, service, tenant_id, kind) in (
       select minute, service, tenant_id, kind from telemetry_dropped where minute < ? limit ?)`);
 
+  const oldUses = db.prepare<[number, number]>(`
+    delete from permission_use where (plugin_id, tenant_id, permission) in (
+      select plugin_id, tenant_id, permission from permission_use where used_at < ? limit ?)`);
+
   return ({ logsBefore, eventsBefore, maxBytes }) =>
     db.write(() => {
       if (oldLogs(logsBefore) > 0 || oldEvents(eventsBefore) > 0) return true;
       if (oldCounts.run(eventsBefore, CHUNK).changes > 0) return true;
       if (oldDropped.run(Math.min(logsBefore, eventsBefore), CHUNK).changes > 0) return true;
+      if (oldUses.run(eventsBefore, CHUNK).changes > 0) return true;
       if (usedBytes(db) <= maxBytes) return false;
       return anyLogs(0) > 0 || anyEvents(0) > 0;
     });

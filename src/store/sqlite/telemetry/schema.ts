@@ -1,4 +1,5 @@
 import type { Migrations } from '../migrate.ts';
+import { PERMISSION_USES } from './permission-uses.ts';
 import { EVENT_TRACES } from './trace-schema.ts';
 
 /** Table of log records. `log_text` indexes the words of the messages without a copy of the messages. */
@@ -81,4 +82,9 @@ const DROPPED = `
   ) strict, without rowid;`;
 
 /** Migrations of `telemetry.db`. Times are in epoch ms. */
-export const TELEMETRY_MIGRATIONS: Migrations = [`${LOG} ${EVENT} ${COUNTS}`, DROPPED, EVENT_TRACES];
+export const TELEMETRY_MIGRATIONS: Migrations = [
+  `${LOG} ${EVENT} ${COUNTS}`,
+  DROPPED,
+  EVENT_TRACES,
+  PERMISSION_USES,
+];

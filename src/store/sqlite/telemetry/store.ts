@@ -5,6 +5,7 @@ import { type Database, openDatabase } from '../database.ts';
 import { droppedAdder } from './dropped-records.ts';
 import { eventInserter, eventQueries } from './events.ts';
 import { logInserter, logQueries } from './logs.ts';
+import { permissionUseNoter, permissionUseQueries } from './permission-uses.ts';
 import { telemetryPruner } from './retention.ts';
 import { TELEMETRY_MIGRATIONS } from './schema.ts';
 
@@ -29,6 +30,7 @@ export async function sqliteTelemetryStore({
   });
   const insertLog = logInserter(db);
   const insertEvents = eventInserter(db);
+  const notePermissionUses = permissionUseNoter(db);
   const counts = countStatements(db);
   const addDropped = droppedAdder(db);
   return {
@@ -36,12 +38,14 @@ export async function sqliteTelemetryStore({
       db.write(() => {
         for (const log of batch.logs) insertLog(log);
         insertEvents(batch.events);
+        notePermissionUses(batch.events);
         counts.add(batch.counts);
         addDropped(batch.dropped ?? []);
       }),
     prune: telemetryPruner(db),
     ...logQueries(db),
     ...eventQueries(db),
+    ...permissionUseQueries(db),
     counts: () => db.read(counts.all),
     close: () => db.close(),
   };

@@ -1,13 +1,10 @@
-import type { AnalyticsEvent } from '../../../contracts/analytics.ts';
+import type { PluginId } from '../../../contracts/ids.ts';
 import { useQuery } from '../../api/query.ts';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
 import { Section } from '../../ui/section.tsx';
 import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/time.tsx';
 import { grantedBy, isUseRecorded } from './granted.ts';
-
-/** Maximum number of stored events that are searched for uses. They are the newest ones of all plugins. */
-const MAX_EVENTS = 1000;
 
 interface Row {
   permission: string;
@@ -22,17 +19,17 @@ interface PermissionsProps {
 
 /** Permissions that a plugin has, and the last use of each. */
 export function Permissions({ pluginId, permissions }: PermissionsProps) {
-  const query = { type: 'plugin.permission.used', source: 'svc', limit: MAX_EVENTS };
-  const { data } = useQuery('listEvents', { query }, { everyMs: 10_000 });
-  const isComplete = data !== undefined && data.total <= data.items.length;
-  const uses = usesOf(pluginId, data?.items ?? []);
+  const query = { pluginId: pluginId as PluginId };
+  const { data } = useQuery('listPermissionUses', { query }, { everyMs: 10_000 });
+  const uses = new Map(data?.items.map(({ permission, lastUsedAt }) => [permission, lastUsedAt]));
   const granted = grantedBy(permissions);
   // A route or command can have permissions of its own, beside those of the plugin.
   const names = [...new Set([...granted, ...uses.keys()])];
-  const unused = isComplete ? 'no use stored' : `not among the newest ${MAX_EVENTS} uses of all plugins`;
   const rows = names.map((permission) => ({
     permission,
-    used: isUseRecorded(permission) ? (uses.get(permission) ?? (data ? unused : '')) : 'not recorded',
+    used: isUseRecorded(permission)
+      ? (uses.get(permission) ?? (data ? 'no use stored' : ''))
+      : 'not recorded',
   }));
   return (
     <Section title="Permissions">
@@ -57,14 +54,3 @@ const COLUMNS: ReadonlyArray<Column<Row>> = [
     value: ({ used }) => (typeof used === 'string' ? used : <Time ms={used} />),
   },
 ];
-
-/** Returns the last use of each permission. Events are listed newest first. */
-function usesOf(pluginId: string, events: readonly AnalyticsEvent[]): Map<string, number> {
-  const uses = new Map<string, number>();
-  for (const { ts, payload } of events) {
-    const use = payload as { pluginId?: string; permission?: string } | undefined;
-    if (use?.pluginId !== pluginId || use.permission === undefined || uses.has(use.permission)) continue;
-    uses.set(use.permission, Date.parse(ts));
-  }
-  return uses;
-}
