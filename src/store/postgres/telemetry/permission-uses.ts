@@ -5,7 +5,7 @@ import { indexedText } from './texts.ts';
 
 /**
  * Adds a table with the newest use of each permission, filled from the stored events. An index of the events finds the
- * few events of uses.
+ * few events of uses. PostgreSQL cannot read JSON with NUL characters.
  */
 export const PERMISSION_USES = `
   create table svc.permission_use (
@@ -17,9 +17,12 @@ export const PERMISSION_USES = `
   );
   create index permission_use_age on svc.permission_use (used_at);
   insert into svc.permission_use (plugin_id, tenant_id, permission, used_at)
-  select payload::json ->> 'pluginId', coalesce(tenant_id, ''), payload::json ->> 'permission', max(ts)
-  from svc.event where type = '${PERMISSION_USED}' and product = '${PLATFORM_PRODUCT}'
-    and payload::json ->> 'pluginId' is not null and payload::json ->> 'permission' is not null
+  select used ->> 'pluginId', tenant, used ->> 'permission', max(ts)
+  from (
+    select case when strpos(payload, '\\u0000') = 0 then payload::json end as used, coalesce(tenant_id, '') as tenant, ts
+    from svc.event where type = '${PERMISSION_USED}' and product = '${PLATFORM_PRODUCT}'
+  ) as event
+  where used ->> 'pluginId' is not null and used ->> 'permission' is not null
   group by 1, 2, 3;`;
 
 /** Notes the uses in a batch of events. Can be repeated after a failure. */
