@@ -160,7 +160,8 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'svc store copy' : POSTG
         { table: 'delivery', rows: 20 },
         { table: 'run', rows: 3 },
         { table: 'schedule', rows: 1 },
-        { table: 'webhook_secret', rows: 1 },
+        // The secret, and the key for stored headers.
+        { table: 'webhook_secret', rows: 2 },
         { table: 'state_entry', rows: 1 },
         { table: 'plugin_lock', rows: 1 },
       ]),

@@ -89,6 +89,7 @@ export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'workflow.db', target: 'schedule_node' },
   { file: 'state.db', target: 'state_entry', source: 'key_value' },
   { file: 'telemetry.db', target: 'event_count', source: EVENT_COUNTS },
+  { file: 'telemetry.db', target: 'permission_use' },
   { file: 'telemetry.db', target: 'telemetry_count' },
   { file: 'telemetry.db', target: 'telemetry_dropped' },
 ];
