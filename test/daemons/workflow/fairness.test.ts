@@ -39,7 +39,7 @@ async function crowd(steps: (url: string) => object[], config: Record<string, nu
     it,
     ledger,
     async countOf(status) {
-      const runs = await it.services.runs.list('a', { status: status as never, limit: MANY });
+      const runs = await it.services.runs.list('a', { status: [status] as never, limit: MANY });
       return runs.items.length;
     },
   };

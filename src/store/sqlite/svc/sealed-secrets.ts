@@ -5,11 +5,16 @@ import { type Database, openDatabase } from '../database.ts';
 import { GATEWAY_MIGRATIONS } from './schema.ts';
 
 /** Counts encrypted values by the id of their key. An encrypted value has the form `v1.<key id>.<data>`. */
-export const COUNT_BY_KEY = `
+const countByKey = (table: string) => `
   select substr(sealed, 4, instr(substr(sealed, 4), '.') - 1) as id, count(*) as count
-  from (select current as sealed from webhook_secret
-        union all select previous from webhook_secret where previous is not null)
+  from (select current as sealed from ${table}
+        union all select previous from ${table} where previous is not null)
   group by id`;
+
+/** Counts the secrets of webhooks only. Rows without a namespace are keys of the gateway, which it makes itself. */
+export const COUNT_WEBHOOKS_BY_KEY = countByKey(
+  `(select current, previous from webhook_secret where namespace_id <> '')`,
+);
 
 /** Opens `svc.db` for access to its encrypted values. Throws STORE_ERROR if the file cannot be used. */
 export async function sqliteSealedSecrets(dataDir: string, logger: Logger): Promise<SealedSecretStore> {
@@ -46,6 +51,6 @@ function statements(db: Database) {
       update webhook_secret set current = :current, previous = :previous
       where namespace_id = :namespaceId and plugin_id = :pluginId and event = :event and instance_id = :instanceId
         and current = :wasCurrent and previous is :wasPrevious`),
-    count: db.prepare<[], { id: string; count: number }>(COUNT_BY_KEY),
+    count: db.prepare<[], { id: string; count: number }>(countByKey('webhook_secret')),
   };
 }
