@@ -11,6 +11,8 @@ export type Migrations = readonly string[];
  * Returns the schema version of the file. Throws STORE_ERROR for a newer schema and for databases of other programs.
  */
 export function checkedVersion(sqlite: Sqlite.Database, migrations: Migrations): number {
+  // The tables are read first: another process may create them meanwhile, and sets the version in the same transaction.
+  const tables = sqlite.prepare<[], number>('select count(*) from sqlite_schema').pluck().get();
   const version = sqlite.pragma('user_version', { simple: true }) as number;
   const file = sqlite.name;
   if (version > migrations.length) {
@@ -20,7 +22,6 @@ export function checkedVersion(sqlite: Sqlite.Database, migrations: Migrations):
       { details: { file, schema: version, knownSchema: migrations.length } },
     );
   }
-  const tables = sqlite.prepare<[], number>('select count(*) from sqlite_schema').pluck().get();
   if (version === 0 && tables !== 0) {
     throw new PlatformError(
       'STORE_ERROR',
