@@ -168,7 +168,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'two nodes on PostgreSQL
     const writing = startWriting(server.url(), 'other');
     await expect.poll(() => writing.stored.length, { timeout: 30_000 }).toBeGreaterThan(3);
     const committed = writing.stored.length;
-    const { rows } = await server.run('select pg_current_wal_lsn() as lsn');
+    const { rows } = await server.run('select pg_current_wal_insert_lsn() as lsn');
     await expect
       .poll(
         async () =>
