@@ -1,4 +1,4 @@
-import { MASK } from '../webhooks/receive/request-head.ts';
+import { MASKED_VALUE } from '../../../../kit/data/recorded-headers.ts';
 import type { RecordSeal } from '../webhooks/verify/record-seal.ts';
 import { URL_TOKEN_HEADER } from './source-targets.ts';
 
@@ -8,8 +8,8 @@ const SEALED = ':sealed';
 type Pairs = Array<[string, string]>;
 
 /**
- * Keeps the headers of a delivery as they were received, encrypted, in its record. Destinations
- * forward them, so that the receiver can check the signature, which the readable part of the record masks.
+ * Keeps the headers of a delivery as they were received, encrypted, in its record. Destinations forward them, so that
+ * the receiver can check the signature, which the readable part of the record masks.
  */
 export class SealedHeaders {
   readonly #seal: RecordSeal;
@@ -34,7 +34,7 @@ export class SealedHeaders {
     const pairs = JSON.parse(recorded) as Pairs;
     const sealed = pairs.find(([name]) => name === SEALED)?.[1];
     if (sealed !== undefined) return JSON.parse(await this.#seal.open(sealed, contextOf(key))) as Pairs;
-    return pairs.filter(([name, value]) => !name.startsWith(':') && value !== MASK);
+    return pairs.filter(([name, value]) => !name.startsWith(':') && value !== MASKED_VALUE);
   }
 }
 

@@ -1,8 +1,9 @@
 import type { CommandResult } from '../../../../../contracts/index.ts';
 import type { JsonValue } from '../../../../../kit/data/json-value.ts';
+import { MASKED_VALUE } from '../../../../../kit/data/recorded-headers.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { NewDelivery } from '../../../../../store/ports/index.ts';
-import { MASK, shownHeaders } from '../../webhooks/receive/request-head.ts';
+import { shownHeaders } from '../../webhooks/receive/request-head.ts';
 import { DestinationFailure, type HandOverTo } from './destination-call.ts';
 
 /** Starts a run in the namespace of the delivery. A second call with the delivery returns the same run. */
@@ -61,7 +62,7 @@ export function runCommand(run: RunCommand): HandOverTo {
 /** Puts the delivery in a queue, with its readable headers: the queue is not encrypted. */
 export function putInQueue(put: PutInQueue): HandOverTo {
   return async ({ delivery, settings, body, isTransformed }) => {
-    const headers = shownHeaders(delivery.headers).filter(([, value]) => value !== MASK);
+    const headers = shownHeaders(delivery.headers).filter(([, value]) => value !== MASKED_VALUE);
     const { webhookId, namespaceId, orderKey, receivedAt } = delivery;
     const kept = isTransformed ? withoutContentType(headers) : headers;
     await put({

@@ -8,9 +8,6 @@ import type { VerificationKeys } from '../verify/verification-key.ts';
 const METHOD = ':method';
 const PATH = ':path';
 
-/** Value of a masked header. Searches of deliveries do not compare it. */
-export const MASK = MASKED_VALUE;
-
 /**
  * Maximum stored header bytes of an unauthenticated request, per name or value and in total. The limits bound the
  * storage that unauthenticated clients can use.
@@ -56,7 +53,7 @@ export function maskedHeaders(rawHeaders: readonly string[]): string {
     // Node decodes headers as Latin-1, so one character is one byte.
     const shown = SHOWN_HEADERS.has(name)
       ? rawHeaders[i + 1]!.slice(0, MAX_UNAUTHENTICATED_VALUE_BYTES)
-      : MASK;
+      : MASKED_VALUE;
     const pair: [string, string] = [name.slice(0, MAX_UNAUTHENTICATED_VALUE_BYTES), shown];
     left -= pair[0].length + shown.length;
     if (left < 0) break;
@@ -87,7 +84,7 @@ export function authenticHeaders(
       declared?.headers.has(name) ||
       AUTHENTICATION_HEADER.test(name) ||
       secrets.some((secret) => value.includes(secret));
-    pairs.push([name, isSecret ? MASK : value]);
+    pairs.push([name, isSecret ? MASKED_VALUE : value]);
   }
   return JSON.stringify(pairs);
 }
@@ -104,7 +101,7 @@ function maskedTarget(url: string, names: ReadonlySet<string>, secrets: readonly
     .map((pair) => {
       const [[name, value] = ['', '']] = new URLSearchParams(pair);
       const isSecret = names.has(name) || secrets.some((secret) => value.includes(secret));
-      return isSecret ? `${encodeURIComponent(name)}=${encodeURIComponent(MASK)}` : pair;
+      return isSecret ? `${encodeURIComponent(name)}=${encodeURIComponent(MASKED_VALUE)}` : pair;
     });
   return `${url.slice(0, mark)}?${pairs.join('&')}`;
 }
@@ -117,7 +114,7 @@ export function shownHeaders(recorded: string): Array<[string, string]> {
 /** Returns the recorded headers that are not masked, in the flat array format of Node's `rawHeaders`. */
 export function sentHeaders(recorded: string): string[] {
   return shownHeaders(recorded)
-    .filter(([, value]) => value !== MASK)
+    .filter(([, value]) => value !== MASKED_VALUE)
     .flat();
 }
 
@@ -125,7 +122,7 @@ export function sentHeaders(recorded: string): string[] {
 export function requestOf(recorded: string): WebhookRequest {
   const pairs = JSON.parse(recorded) as Array<[string, string]>;
   const firstOf = (wanted: string) => pairs.find(([name]) => name === wanted)?.[1] ?? '';
-  const sent = pairs.filter(([name, value]) => !name.startsWith(':') && value !== MASK);
+  const sent = pairs.filter(([name, value]) => !name.startsWith(':') && value !== MASKED_VALUE);
   return { method: firstOf(METHOD) || 'POST', ...targetOf(firstOf(PATH)), headers: joined(sent) };
 }
 
