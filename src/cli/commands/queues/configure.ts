@@ -25,7 +25,7 @@ async function settingsOf(name: string, client: CommandContext['client']): Promi
 }
 
 const NO_LIMIT = 'none';
-const { maxAttempts, leaseMs, maxLeaseMs, order } = QueueSettings.shape;
+const { maxAttempts, concurrency, leaseMs, maxLeaseMs, order } = QueueSettings.shape;
 
 /** @spec docs/queues.md */
 export const configure = defineCommand({
@@ -40,7 +40,7 @@ export const configure = defineCommand({
       .optional()
       .describe('leases after which an item is dead'),
     concurrency: z
-      .union([z.literal(NO_LIMIT), z.coerce.number().int().min(1).max(10_000)])
+      .union([z.literal(NO_LIMIT), z.coerce.number().pipe(concurrency.unwrap())])
       .optional()
       .describe(`maximum number of leased items, or "${NO_LIMIT}"`),
     leaseMs: z.coerce.number().pipe(leaseMs).optional().describe('duration of a lease'),
@@ -49,10 +49,10 @@ export const configure = defineCommand({
     reset: z.boolean().default(false).describe('all settings to their defaults, before the others apply'),
   }),
   positionals: ['queue'],
-  async run({ queue, reset, concurrency, ...flags }, { client }) {
+  async run({ queue, reset, concurrency: limit, ...flags }, { client }) {
     const given: QueueSettingsInput = {
       ...flags,
-      ...(concurrency === undefined ? {} : { concurrency: concurrency === NO_LIMIT ? null : concurrency }),
+      ...(limit === undefined ? {} : { concurrency: limit === NO_LIMIT ? null : limit }),
     };
     const changes = Object.entries(given).filter(([, value]) => value !== undefined);
     if (changes.length === 0 && !reset) throw new UsageError('Pass a setting to change, or --reset.');
