@@ -163,8 +163,8 @@ function count(...names: Array<string | undefined>): number {
 }
 
 /**
- * Returns the contradictions of a JWT scheme: an algorithm without the key that it needs, or with two kinds of keys, or
- * public keys without a check of whom the token is for.
+ * Returns the faults of a JWT scheme: an algorithm without the key that it needs, algorithms with different kinds of
+ * keys, or a `jwksUrl` without an audience or claims.
  */
 export function jwtFaults({
   algorithms,
@@ -202,7 +202,7 @@ export function jwtFaults({
       {
         path: ['audience'],
         message:
-          'is required with jwksUrl, or else claims: without them, every token of the issuer is accepted, also one for another customer',
+          'is required with jwksUrl, unless claims are given: otherwise every token of the issuer would be accepted, also one for another recipient',
       },
     ];
   return [];
