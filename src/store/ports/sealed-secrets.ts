@@ -20,7 +20,7 @@ export interface SealedSecretStore {
   after(last: SecretKey | null, limit: number): Promise<SealedRow[]>;
   /** Replaces values in one transaction. Returns the number of replaced rows. */
   replace(rows: readonly ResealedRow[]): Promise<number>;
-  /** Returns the number of encrypted values by the id of their master key. */
+  /** Returns the number of encrypted webhook secrets by the id of their master key. Keys of the gateway do not count. */
   countByKey(): Promise<Map<string, number>>;
   close(): Promise<void>;
 }

@@ -30,9 +30,9 @@ export function postgresSealedSecrets(database: PostgresDatabase): SealedSecretS
     async countByKey() {
       const { rows } = await database.sql<{ id: string; count: number }>(
         `select split_part(sealed, '.', 2) as id, count(*) as count
-         from (select current as sealed from svc.webhook_secret
-               union all select previous from svc.webhook_secret where previous is not null) as sealed
-         group by id`,
+         from (select namespace_id, current as sealed from svc.webhook_secret
+               union all select namespace_id, previous from svc.webhook_secret where previous is not null) as sealed
+         where namespace_id <> '' group by id`,
       );
       return new Map(rows.map(({ id, count }) => [id, count]));
     },

@@ -4,17 +4,15 @@ import type { ResealedRow, SealedRow, SealedSecretStore, SecretKey } from '../..
 import { type Database, openDatabase } from '../database.ts';
 import { GATEWAY_MIGRATIONS } from './schema.ts';
 
-/** Counts encrypted values by the id of their key. An encrypted value has the form `v1.<key id>.<data>`. */
-const countByKey = (table: string) => `
+/**
+ * Counts the encrypted webhook secrets by the id of their key. An encrypted value has the form `v1.<key id>.<data>`. Rows
+ * without a namespace are keys that the gateway makes itself.
+ */
+export const COUNT_BY_KEY = `
   select substr(sealed, 4, instr(substr(sealed, 4), '.') - 1) as id, count(*) as count
-  from (select current as sealed from ${table}
-        union all select previous from ${table} where previous is not null)
-  group by id`;
-
-/** Counts the secrets of webhooks only. Rows without a namespace are keys of the gateway, which it makes itself. */
-export const COUNT_WEBHOOKS_BY_KEY = countByKey(
-  `(select current, previous from webhook_secret where namespace_id <> '')`,
-);
+  from (select namespace_id, current as sealed from webhook_secret
+        union all select namespace_id, previous from webhook_secret where previous is not null)
+  where namespace_id <> '' group by id`;
 
 /** Opens `svc.db` for access to its encrypted values. Throws STORE_ERROR if the file cannot be used. */
 export async function sqliteSealedSecrets(dataDir: string, logger: Logger): Promise<SealedSecretStore> {
@@ -51,6 +49,6 @@ function statements(db: Database) {
       update webhook_secret set current = :current, previous = :previous
       where namespace_id = :namespaceId and plugin_id = :pluginId and event = :event and instance_id = :instanceId
         and current = :wasCurrent and previous is :wasPrevious`),
-    count: db.prepare<[], { id: string; count: number }>(countByKey('webhook_secret')),
+    count: db.prepare<[], { id: string; count: number }>(COUNT_BY_KEY),
   };
 }
