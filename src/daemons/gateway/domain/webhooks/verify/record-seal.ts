@@ -60,7 +60,8 @@ export class RecordSeal {
         await made.#load();
       }
     } catch (error) {
-      const message = 'The key for stored headers could not be stored; the master key encrypts them';
+      const message =
+        'The key for stored headers could not be stored. Until the next start, the master key encrypts them';
       deps.logger.warn(message, { error });
     }
     return made;
@@ -96,7 +97,10 @@ export class RecordSeal {
     try {
       return JSON.parse(this.#deps.seal.open(sealed, sealContext(row))) as RecordKey | null;
     } catch (error) {
-      this.#deps.logger.warn('A key for stored headers cannot be decrypted', { error });
+      this.#deps.logger.warn(
+        'A key for stored headers cannot be decrypted, so older deliveries lose their headers',
+        { error },
+      );
       return null;
     }
   }
