@@ -7,6 +7,11 @@ import { build } from 'vite';
 /** Smaller files gain less than their extra header. */
 const MIN_COMPRESSED_BYTES = 512;
 
+/** Not in the file that the first screen needs. */
+const JSON_FIELD = /\/ui\/json-field\//;
+/** Other modules that several screens import form one file. Separate files would need one request each. */
+const GROUPS = [{ name: 'shared', minShareCount: 2, minSize: 0, test: (id) => !JSON_FIELD.test(id) }];
+
 export async function buildStudio(root, out) {
   const folder = join(out, 'studio');
   await build({
@@ -27,8 +32,7 @@ export async function buildStudio(root, out) {
       license: { fileName: 'third-party-licenses.md' },
       rolldownOptions: {
         checks: { pluginTimings: false },
-        // Modules that several screens import form one file. Separate files would need one request each.
-        output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 2, minSize: 0 }] } },
+        output: { codeSplitting: { groups: GROUPS } },
       },
     },
   });

@@ -148,7 +148,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio: actions on many row
     const editor = page.getByLabel('Input of the new run');
     await page.getByText('main.note, succeeded before').waitFor();
     await editor.fill('{"order": ');
-    await page.getByText('The input is not valid JSON.').waitFor();
+    await page.getByText('Line 1, column 11: expected a value.').waitFor();
     await editor.fill('{"order": 99}');
     await page.getByText('Reused (1)').waitFor();
     await page.getByText('Runs again (1)').waitFor();

@@ -129,7 +129,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'forms of the inbox', () => 
     await card.getByLabel('Extra').fill('[1]');
     await card.getByRole('button', { name: 'Approve' }).click();
     await expect.poll(() => card.getByLabel('Extra').getAttribute('aria-invalid')).toBe('true');
-    await expect.poll(() => card.locator('.field .error').textContent()).toContain('object');
+    await expect.poll(() => card.locator('.field').getByRole('alert').textContent()).toContain('object');
     await card.getByRole('button', { name: 'Refuse' }).click();
     await expect.poll(() => card.count()).toBe(0);
   });

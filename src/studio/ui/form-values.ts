@@ -79,7 +79,10 @@ function indexesOf(values: readonly unknown[], chosen: readonly unknown[]): numb
   return [...values.keys()].filter((index) => texts.includes(JSON.stringify(values[index])));
 }
 
-/** Returns the data of a form, or the fields whose text is not a value. Empty fields are left out. */
+/**
+ * Returns the data of a form, or the fields whose text is not a value. Empty fields are left out. An empty required
+ * field for JSON is a mistake; browsers find the other empty fields.
+ */
 export function dataOf(
   fields: readonly Field[],
   values: Readonly<Record<string, FieldValue>>,
@@ -100,10 +103,10 @@ export function dataOf(
   return { data, issues };
 }
 
-function enteredValue({ kind, schema }: Field, value: FieldValue): unknown {
+function enteredValue({ kind, schema, isRequired }: Field, value: FieldValue): unknown {
   if (typeof value === 'boolean') return value;
   if (typeof value !== 'string') return value.map((index) => schema.items?.enum?.[index]);
-  if (value === '') return undefined;
+  if (value === '' && !(kind === 'json' && isRequired)) return undefined;
   if (kind === 'choice') return schema.enum?.[Number(value)];
   if (kind === 'number') return Number(value);
   return kind === 'json' ? JSON.parse(value) : value;

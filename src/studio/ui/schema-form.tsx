@@ -9,6 +9,7 @@ import {
   fieldsOf,
   firstValue,
 } from './form-values.ts';
+import { JsonField } from './json-field/json-field.tsx';
 
 interface SchemaFormProps {
   /** Prefix of the ids of the fields, unique on the page. */
@@ -91,6 +92,18 @@ function FieldRow(props: FieldProps) {
         {notes}
       </fieldset>
     );
+  if (field.kind === 'json')
+    return (
+      <div class="field">
+        <JsonField
+          {...{ id, label, issue, hint: description }}
+          text={String(props.value)}
+          onChange={props.onChange}
+          isOptional={!field.isRequired}
+        />
+        {notes}
+      </div>
+    );
   return (
     <div class={field.kind === 'boolean' ? 'field check' : 'field'}>
       <label for={id}>{label}</label>
@@ -152,11 +165,11 @@ function Control({ id, field, value, issue, onChange }: FieldProps) {
         ))}
       </select>
     );
-  if (kind === 'text' || kind === 'json')
+  if (kind === 'text')
     return (
       <textarea
         {...common}
-        {...(kind === 'text' ? lengths : { placeholder: 'JSON', spellcheck: false })}
+        {...lengths}
         rows={3}
         value={text}
         onInput={(event) => onChange(event.currentTarget.value)}

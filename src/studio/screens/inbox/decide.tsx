@@ -4,6 +4,7 @@ import { type ApiError, call } from '../../api/call.ts';
 import { outdate } from '../../api/query.ts';
 import { type FieldIssue, type FieldSchema, fieldsOf, issuesOf } from '../../ui/form-values.ts';
 import { parsedJson } from '../../ui/json.tsx';
+import { JsonField } from '../../ui/json-field/json-field.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { SchemaForm } from '../../ui/schema-form.tsx';
 import { Time } from '../../ui/time.tsx';
@@ -133,18 +134,19 @@ function JsonSignal({ id, name, isBusy, onSend }: JsonSignalProps) {
   const [text, setText] = useState('null');
   const payload = parsedJson(text);
   return (
-    <div class="actions">
-      <label for={id}>Payload of {name} as JSON</label>
-      <input id={id} value={text} onInput={(event) => setText(event.currentTarget.value)} />
-      <button
-        type="button"
-        class="primary"
-        disabled={isBusy || payload === undefined}
-        onClick={() => onSend(payload)}
-      >
-        Send
-      </button>
-    </div>
+    <>
+      <JsonField id={id} label={`Payload of ${name} as JSON`} rows={1} text={text} onChange={setText} />
+      <div class="actions">
+        <button
+          type="button"
+          class="primary"
+          disabled={isBusy || payload === undefined}
+          onClick={() => onSend(payload)}
+        >
+          Send
+        </button>
+      </div>
+    </>
   );
 }
 

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { Json, parsedJson } from '../../ui/json.tsx';
+import { JsonField } from '../../ui/json-field/json-field.tsx';
 import { type Field, fieldsOf, filledOf, inputOf, type Schema, type Texts, textsOf } from './schema.ts';
 
 interface InputEditorProps {
@@ -41,14 +42,7 @@ export function InputEditor({ id, schema, root = schema, onChange }: InputEditor
       {isText ? (
         <>
           {schema && <Json value={schema} label={`Schema of ${id}`} />}
-          <label for={`${id}-json`}>Input as JSON</label>
-          <textarea
-            id={`${id}-json`}
-            rows={5}
-            value={text}
-            onInput={({ currentTarget }) => changeJson(currentTarget.value)}
-          />
-          {parsedJson(text) === undefined && <span class="error">The input is not JSON.</span>}
+          <JsonField id={`${id}-json`} label="Input as JSON" rows={5} text={text} onChange={changeJson} />
         </>
       ) : (
         <Fields id={id} fields={fields!} texts={texts} onChange={changeTexts} />
@@ -69,11 +63,6 @@ export function Fields({ id, fields, texts, onChange }: FieldsProps) {
     <div class="filters">
       {fields.map((field) => (
         <div key={field.name}>
-          <label for={`${id}-${field.name}`}>
-            {field.name}
-            {field.isRequired ? '' : ' (optional)'}
-            {field.kind === 'json' ? ', as JSON' : ''}
-          </label>
           <FieldInput
             id={`${id}-${field.name}`}
             field={field}
@@ -94,7 +83,27 @@ interface FieldInputProps {
   onChange: (text: string) => void;
 }
 
-function FieldInput({ id, field: { kind, choices, isRequired }, text, onChange }: FieldInputProps) {
+function FieldInput({ id, field, text, onChange }: FieldInputProps) {
+  const { name, kind, isRequired, description } = field;
+  const label = `${name}${isRequired ? '' : ' (optional)'}`;
+  if (kind === 'json')
+    return (
+      <JsonField
+        {...{ id, text, onChange, hint: description }}
+        label={`${label}, as JSON`}
+        rows={1}
+        isOptional={!isRequired}
+      />
+    );
+  return (
+    <>
+      <label for={id}>{label}</label>
+      <Entry {...{ id, field, text, onChange }} />
+    </>
+  );
+}
+
+function Entry({ id, field: { kind, choices, isRequired }, text, onChange }: FieldInputProps) {
   if (kind !== 'boolean' && kind !== 'choice') {
     return (
       <input

@@ -1,8 +1,9 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { WorkflowRun } from '../../../contracts/workflow-records.ts';
 import { type ApiError, call, type Input, type Reply } from '../../api/call.ts';
 import { parsedJson } from '../../ui/json.tsx';
+import { JsonField } from '../../ui/json-field/json-field.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Section } from '../../ui/section.tsx';
 import { useAction } from '../../ui/use-action.ts';
@@ -25,8 +26,6 @@ export function RerunPanel({ run, fromStep, onClose }: RerunPanelProps) {
   const written = JSON.stringify(run.input, null, 2);
   const [text, setText] = useState(written);
   const action = useAction();
-  const editor = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => editor.current?.focus(), [fromStep]);
   const input = parsedJson(text);
   const body = {
     ...(fromStep === undefined ? {} : { fromStep }),
@@ -51,17 +50,15 @@ export function RerunPanel({ run, fromStep, onClose }: RerunPanelProps) {
           if (isReady) action.run(start);
         }}
       >
-        <label for="rerun-input">Input of the new run</label>
-        <textarea
-          ref={editor}
+        <JsonField
           id="rerun-input"
-          rows={Math.min(16, text.split('\n').length + 1)}
-          spellcheck={false}
-          value={text}
-          aria-invalid={!isJson}
-          onInput={(event) => setText(event.currentTarget.value)}
+          label="Input of the new run"
+          rows={Math.min(16, written.split('\n').length + 1)}
+          text={text}
+          onChange={setText}
+          focusKey={fromStep ?? ''}
         />
-        {isJson ? <Outlook preview={preview} /> : <p class="error">The input is not valid JSON.</p>}
+        {isJson && <Outlook preview={preview} />}
         {action.isFailed && <Notice action={action} />}
         <div class="actions">
           <button type="submit" class="primary" disabled={!isReady}>
