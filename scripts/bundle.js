@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join, relative, sep } from 'node:path';
 import { rolldown } from 'rolldown';
+import { minify } from 'rolldown/utils';
 
 const NODE = [/^node:/, ...builtinModules];
 /** Packages that load a binary from their own folder. */
@@ -99,6 +100,29 @@ const directBuiltins = {
   }),
 };
 
+/** Start of a module in a chunk, or of the exports at the end of the chunk. */
+const PART = /^(?=\/\/ (?:src|node_modules|\\0)|export \{)/m;
+const WITHOUT_SPACE = { compress: false, mangle: false, codegen: { removeWhitespace: true }, module: true };
+
+/** Removes the white space of packages. Own code keeps it, so that stack traces stay readable. */
+const compactPackages = {
+  name: 'compact-packages',
+  async generateBundle(_options, files) {
+    for (const chunk of Object.values(files)) {
+      if (chunk.type !== 'chunk') continue;
+      const parts = chunk.code.split(PART).map((part) => compactPart(chunk.fileName, part));
+      chunk.code = (await Promise.all(parts)).join('');
+    }
+  },
+};
+
+async function compactPart(fileName, part) {
+  if (!part.startsWith('// node_modules/')) return part;
+  const { code, errors } = await minify(fileName, part, WITHOUT_SPACE);
+  if (errors.length > 0) throw new Error(`${part.split('\n', 1)} cannot be minified: ${errors[0].message}`);
+  return `${code}\n`;
+}
+
 /**
  * Modules loaded by every command, and only by commands. Must not include imports of `main.ts`, or `svc --version` would
  * load all of them, and schemas would be created before compilation is disabled.
@@ -172,7 +196,7 @@ export async function bundle(root, out) {
       cwd: root,
       input: Object.fromEntries(entries),
       platform: 'node',
-      plugins: [withoutCompilers, partOfUndici, ...(split ? [directBuiltins] : [])],
+      plugins: [withoutCompilers, partOfUndici, compactPackages, ...(split ? [directBuiltins] : [])],
       external: [...NODE, ...external],
       tsconfig: false,
       // Required for chunk groups.
