@@ -76,7 +76,9 @@ function attributesOf(description: string, isInvalid: boolean, isOptional: boole
   } as const;
 }
 
-type Module = typeof import('./json-editor.ts');
+interface Module {
+  JsonEditor: typeof JsonEditor;
+}
 
 interface AreaState {
   value: string;
