@@ -62,6 +62,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
   test('a person without a session signs in with a token, and signs out again', async () => {
     const { token } = await studio.svc('tokens', 'mint', 'someone');
     const { page, problems, context } = await studio.open('/studio/runs', { isSignedIn: false });
+    await page.getByRole('heading', { name: 'Sign in to svc' }).waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await page.getByLabel('Token', { exact: true }).fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
