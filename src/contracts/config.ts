@@ -232,6 +232,11 @@ export const PlatformConfig = z.strictObject({
       .positive()
       .default(1024 ** 3),
     runsDays: z.number().positive().default(30),
+    messagesDays: z.number().positive().default(7),
+  }),
+  outgoing: section({
+    allowPrivateAddresses: z.boolean().default(false),
+    allow: z.array(z.string().min(1)).default([]),
   }),
   sources: section({
     forwardAllow: z.array(z.string().min(1)).default([]),

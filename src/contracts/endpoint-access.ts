@@ -50,6 +50,9 @@ const QUEUE_ITEM = 'queue:{name}/{id}';
 const ROLE = 'role:{subject}';
 const PLUGIN = 'plugin:{pluginId|id|source|folder}';
 const RUN = 'run:{runId}';
+const ENDPOINT = 'endpoint:{id}';
+const MESSAGE = 'message:{id}';
+const PUBLISHER: AccessRule = { needs: 'editor', scope: 'messages:send' };
 
 /** Access rule of every endpoint, by method and path. A test compares the table with the endpoints. */
 export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
@@ -155,6 +158,23 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /api/v1/queues/:name/retry-dead': { ...edits('queue.retry', QUEUE), hasDryRun: true },
   'DELETE /api/v1/queues/:name/items/:id': edits('queue.delete', QUEUE_ITEM),
   'DELETE /api/v1/queues/:name/items': administers('queue.purge', QUEUE),
+
+  'GET /api/v1/endpoints': VIEWER,
+  'GET /api/v1/endpoints/:id': VIEWER,
+  'GET /api/v1/endpoints/:id/attempts': VIEWER,
+  'POST /api/v1/endpoints': edits('endpoint.create', ENDPOINT),
+  'PATCH /api/v1/endpoints/:id': edits('endpoint.update', ENDPOINT),
+  'DELETE /api/v1/endpoints/:id': edits('endpoint.delete', ENDPOINT),
+  'POST /api/v1/endpoints/:id/rotate': edits('endpoint.rotate', ENDPOINT),
+  'POST /api/v1/endpoints/:id/test': edits('endpoint.test', ENDPOINT),
+  'POST /api/v1/endpoints/:id/replay': { ...edits('message.replay', ENDPOINT), hasDryRun: true },
+
+  'POST /api/v1/messages': PUBLISHER,
+  'GET /api/v1/messages': VIEWER,
+  'GET /api/v1/messages/:id': VIEWER,
+  'GET /api/v1/messages/:id/attempts': VIEWER,
+  'POST /api/v1/messages/:id/replay': edits('message.replay', MESSAGE),
+  'POST /api/v1/messages/replay': { ...edits('message.replay', 'messages'), hasDryRun: true },
 
   'GET /api/v1/workflows': VIEWER,
   'GET /api/v1/workflows/runs': VIEWER,

@@ -41,6 +41,14 @@ export const LIMITS = {
    */
   storageObjectBytes: 5 * 1024 * 1024,
 
+  /** Maximum size of a message's `data`, as JSON in UTF-8. */
+  messageBytes: 256 * 1024,
+  endpointsPerNamespace: 10_000,
+  /** Maximum number of event types of an endpoint. */
+  endpointTypes: 100,
+  /** Maximum number of custom headers of an endpoint. */
+  endpointHeaders: 20,
+
   /** Maximum size of a workflow step's output, in characters of JSON. */
   stepOutputChars: 1024 * 1024,
 } as const;

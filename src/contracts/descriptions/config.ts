@@ -192,6 +192,7 @@ const retention: Descriptions = {
   deliveriesMaxBytes:
     'Limit for deliveries and their text index; the oldest bodies go first, then the oldest records.',
   runsDays: 'Days for finished workflow runs and jobs.',
+  messagesDays: 'Days for messages whose deliveries are done, and for their attempts.',
 };
 
 /** Description of each key of `svc.config.json`, for editors and docs/configuration.md. */
@@ -262,6 +263,11 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
     'Must be "sqlite": exact search with sqlite-vec, also of vectors in PostgreSQL.',
   'adapters.vectorStore.maxVectors': 'Limit per plugin and tenant.',
   ...under('retention', retention),
+  outgoing: 'Messages to endpoints (docs/messages.md).',
+  'outgoing.allowPrivateAddresses':
+    'Whether endpoints may have private addresses, except link-local ones, and any port.',
+  'outgoing.allow':
+    'Hosts that endpoints may have although their address, port or plain http is refused, such as "10.0.0.5" or "intranet:8080".',
   ...under('sources', sources),
   ...under('studio', studio),
   auth: 'Authentication.',
