@@ -47,6 +47,7 @@ const WEBHOOK = 'webhook:{pluginId}/{event}/{instanceId}';
 const SOURCE = 'source:{name}';
 const QUEUE = 'queue:{name}';
 const QUEUE_ITEM = 'queue:{name}/{id}';
+const CONNECTION = 'connection:{name}';
 const ROLE = 'role:{subject}';
 const PLUGIN = 'plugin:{pluginId|id|source|folder}';
 const RUN = 'run:{runId}';
@@ -143,6 +144,16 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
     'source.disconnect',
     `${SOURCE}/{destination}`,
   ),
+
+  'GET /api/v1/connection-providers': VIEWER,
+  'GET /api/v1/connections': VIEWER,
+  'GET /api/v1/connections/:name': VIEWER,
+  'POST /api/v1/connections': administers('connection.create', CONNECTION),
+  'POST /api/v1/connections/:name/authorize': administers('connection.authorize', CONNECTION),
+  'POST /api/v1/connections/:name/refresh': administers('connection.refresh', CONNECTION),
+  'POST /api/v1/connections/:name/revoke': administers('connection.revoke', CONNECTION),
+  'DELETE /api/v1/connections/:name': administers('connection.delete', CONNECTION),
+  'POST /internal/connections/token': SERVICE,
 
   'GET /api/v1/queues': VIEWER,
   'GET /api/v1/queues/:name': QUEUE_READER,

@@ -10,6 +10,8 @@ export * from './command-result.ts';
 export * from './commands.ts';
 export * from './common.ts';
 export * from './config.ts';
+export * from './connection-provider-ids.ts';
+export * from './connections.ts';
 export * from './delivery-attempts.ts';
 export * from './dispatch.ts';
 export * from './endpoint.ts';
