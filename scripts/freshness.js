@@ -9,7 +9,7 @@ const BUILD_INPUTS = [
   'package.json',
   'package-lock.json',
   'tsconfig.json',
-  ...['build', 'bundle', 'types'].map((name) => `scripts/${name}.js`),
+  ...['build', 'bundle', 'studio', 'types'].map((name) => `scripts/${name}.js`),
 ];
 export const STAMP_FILE = 'build.json';
 

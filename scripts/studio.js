@@ -1,25 +1,39 @@
 // Builds the studio, the web console, into dist/studio: hashed files, each also compressed with Brotli.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { build } from 'vite';
 
 /** Smaller files gain less than their extra header. */
 const MIN_COMPRESSED_BYTES = 512;
 
-/** Not in the file that the first screen needs. */
+const ENTRY = 'src/studio/main.tsx';
+const FIRST_SCREEN = 'src/studio/screens/overview/overview.tsx';
+const ENDPOINT_TABLE = 'src/studio/api/endpoint-table.ts';
+/** Lists with many rows, and what they import. */
+const LIST = /\/virtual-core\/|\/ui\/(?:virtual-list|bulk\/)/;
+/** An editor of its own, which few screens need. */
 const JSON_FIELD = /\/ui\/json-field\//;
-/** Other modules that several screens import form one file. Separate files would need one request each. */
-const GROUPS = [{ name: 'shared', minShareCount: 2, minSize: 0, test: (id) => !JSON_FIELD.test(id) }];
+
+/**
+ * Modules that several screens import form three files: those of the first screen, those of long lists, and the rest.
+ * Separate files would need one request each. The first one is complete, so that it needs none of the others.
+ */
+const groups = (first) => [
+  { name: 'first', priority: 3, test: (id) => first.has(id) && !id.includes('/screens/overview/') },
+  { name: 'list', priority: 2, minShareCount: 2, test: (id) => LIST.test(id) },
+  { name: 'shared', priority: 1, minShareCount: 2, test: (id) => !JSON_FIELD.test(id) },
+];
 
 export async function buildStudio(root, out) {
   const folder = join(out, 'studio');
+  const first = new Set();
   await build({
     root: join(root, 'src', 'studio'),
     base: '/studio/',
     configFile: false,
     logLevel: 'warn',
-    plugins: [endpointTable(root)],
+    plugins: [await endpointRows(root), modulesOfFirstScreen(root, first)],
     oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
     build: {
       outDir: folder,
@@ -32,7 +46,7 @@ export async function buildStudio(root, out) {
       license: { fileName: 'third-party-licenses.md' },
       rolldownOptions: {
         checks: { pluginTimings: false },
-        output: { codeSplitting: { groups: GROUPS } },
+        output: { codeSplitting: { groups: groups(first) } },
       },
     },
   });
@@ -40,20 +54,38 @@ export async function buildStudio(root, out) {
 }
 
 /**
- * Method and path of each endpoint of the contracts. The contracts themselves contain schemas and a validator, which
- * would not fit into the size limit of the first screen.
+ * Adds method and path of the endpoints that a module names to the endpoint table. The contracts themselves contain schemas
+ * and a validator, and a table of all endpoints would grow the first screen with each new one.
  */
-function endpointTable(root) {
-  const id = 'virtual:endpoints';
+async function endpointRows(root) {
+  const contracts = await import(join(root, 'src', 'contracts', 'index.ts'));
+  const folder = join(root, 'src', 'studio', sep);
+  const table = join(root, ENDPOINT_TABLE);
   return {
-    name: 'endpoint-table',
-    resolveId: (source) => (source === id ? `\0${id}` : null),
-    async load(source) {
-      if (source !== `\0${id}`) return null;
-      const contracts = await import(join(root, 'src', 'contracts', 'index.ts'));
-      const endpoints = Object.entries(contracts).filter(([, value]) => value?.method && value?.path);
-      const table = Object.fromEntries(endpoints.map(([name, endpoint]) => [name, rowOf(endpoint)]));
-      return `export const ENDPOINTS = ${JSON.stringify(table)};`;
+    name: 'endpoint-rows',
+    enforce: 'pre',
+    transform(code, id) {
+      if (!id.startsWith(folder)) return null;
+      const names = new Set([...code.matchAll(/'(\w+)'/g)].map(([, name]) => name));
+      const rows = [...names].filter((name) => contracts[name]?.method && contracts[name]?.path);
+      if (rows.length === 0) return null;
+      const added = JSON.stringify(Object.fromEntries(rows.map((name) => [name, rowOf(contracts[name])])));
+      return `import { addEndpoints as $add } from ${JSON.stringify(table)}; $add(${added});${code}`;
+    },
+  };
+}
+
+/** Collects the modules that are loaded for the first screen. */
+function modulesOfFirstScreen(root, modules) {
+  return {
+    name: 'modules-of-first-screen',
+    buildEnd() {
+      const waiting = [ENTRY, FIRST_SCREEN].map((path) => join(root, path));
+      for (const id of waiting) {
+        if (modules.has(id)) continue;
+        modules.add(id);
+        waiting.push(...(this.getModuleInfo(id)?.importedIds ?? []));
+      }
     },
   };
 }

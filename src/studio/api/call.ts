@@ -1,8 +1,8 @@
-import { ENDPOINTS } from 'virtual:endpoints';
 import type { CallInput, Endpoint, ReplyOf } from '../../contracts/endpoint.ts';
 import type * as contracts from '../../contracts/index.ts';
 import { foreignNamespace } from '../app/namespace.ts';
 import { onSignedOut, session } from '../app/session-state.ts';
+import { endpointOf } from './endpoint-table.ts';
 
 type Contracts = typeof contracts;
 
@@ -75,7 +75,7 @@ function target(
   { params = {}, query = {} }: Parts,
   inAllNamespaces = false,
 ): { method: string; url: string } {
-  const [method, path, namespaceParameter] = ENDPOINTS[name]!;
+  const [method, path, namespaceParameter] = endpointOf(name);
   const filled = path.replace(/:(\w+)/g, (_match, key: string) => encodeURIComponent(String(params[key])));
   const search = new URLSearchParams();
   // Without it, these lists show all namespaces to administrators.
