@@ -230,7 +230,7 @@ describe('of one platform, in this order', () => {
     expect((await doctor(folder)).only('secrets')).toMatch(/^ok/);
     const other = { SVC_MASTER_KEY: randomBytes(32).toString('base64url') };
     expect((await doctor(folder, [], other)).only('secrets')).toMatch(
-      /^fail: 1 webhook secret was encrypted with another master key than the one in SVC_MASTER_KEY/,
+      /^fail: 1 secret was encrypted with another master key than the one in SVC_MASTER_KEY/,
     );
   });
 

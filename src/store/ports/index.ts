@@ -36,6 +36,7 @@ export * from './rate-counters.ts';
 export * from './refresh-tokens.ts';
 export * from './refused-requests.ts';
 export * from './revocations.ts';
+export * from './sealed-columns.ts';
 export * from './sealed-secrets.ts';
 export * from './shared-runs.ts';
 export * from './vectors.ts';

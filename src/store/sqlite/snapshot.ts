@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { checkedVersion, type Migrations } from './migrate.ts';
 import { createPrivateFile } from './private-file.ts';
 import { storeError } from './store-error.ts';
-import { COUNT_BY_KEY } from './svc/sealed-secrets.ts';
+import { countSealed } from './svc/sealed-secrets.ts';
 
 /** Pages per step of a backup. Each step blocks the event loop for a few milliseconds. */
 const STEP_PAGES = 2000;
@@ -71,14 +71,13 @@ export function inspectDatabase(file: string, migrations: Migrations): Inspectio
 }
 
 /**
- * Counts the encrypted webhook secrets in a `svc.db` file by the id of their master key. Throws STORE_ERROR if the file
+ * Counts the sealed values in a `svc.db` file by the id of their master key. Throws STORE_ERROR if the file
  * cannot be read.
  */
 export function countSealedByKey(file: string): Map<string, number> {
   const sqlite = openForReading(file);
   try {
-    const rows = sqlite.prepare<[], { id: string; count: number }>(COUNT_BY_KEY).all();
-    return new Map(rows.map(({ id, count }) => [id, count]));
+    return countSealed(sqlite);
   } catch (error) {
     throw storeError(file, error);
   } finally {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
+import { resealSecrets } from '../../../src/daemons/gateway/domain/vault/reseal.ts';
 import { RecordSeal } from '../../../src/daemons/gateway/domain/webhooks/verify/record-seal.ts';
-import { resealSecrets } from '../../../src/daemons/gateway/domain/webhooks/verify/reseal.ts';
 import { createSeal, masterKeyId, sealingKeyId } from '../../../src/kit/security/keys.ts';
 import { systemRandom } from '../../../src/kit/security/random.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
@@ -30,9 +30,9 @@ async function openStore() {
       seal: createSeal(to, [from]),
       replaced: new Set([masterKeyId(from)]),
     });
-    const rows = await sealed.after(null, 10);
+    const rows = await sealed.after('webhook_secret', null, 10);
     await sealed.close();
-    return { values, keys: [...new Set(rows.map(({ current }) => sealingKeyId(current)))] };
+    return { values, keys: [...new Set(rows.map(({ values }) => sealingKeyId(values.current!)))] };
   };
   return { store, start, rotate };
 }

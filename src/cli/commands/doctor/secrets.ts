@@ -90,7 +90,7 @@ function unauthenticatedServices({ loaded }: CheckTarget): Fact[] {
 }
 
 /**
- * Reports webhook secrets that are encrypted with another master key. Returns a warning if that key is a previous key.
+ * Reports stored secrets that are encrypted with another master key. Returns a warning if that key is a previous key.
  * Returns a failure if that key is unknown.
  */
 function secretsOfOtherKeys({ folder, env }: CheckTarget): Fact[] {
@@ -100,7 +100,7 @@ function secretsOfOtherKeys({ folder, env }: CheckTarget): Fact[] {
   const counts = [...countSealedByKey(file)].filter(([id]) => id !== current.id);
   const source = current.from === 'environment' ? 'SVC_MASTER_KEY' : 'keys.json';
   return counts.map(([id, count]) => {
-    const secrets = count === 1 ? '1 webhook secret was' : `${count} webhook secrets were`;
+    const secrets = count === 1 ? '1 secret was' : `${count} secrets were`;
     return current.previous.includes(id)
       ? warning(
           `${secrets} encrypted with the previous master key (${id}), and not yet with ${current.id}.`,
@@ -108,7 +108,7 @@ function secretsOfOtherKeys({ folder, env }: CheckTarget): Fact[] {
         )
       : failure(
           `${secrets} encrypted with another master key than the one in ${source} (${id} instead of ${current.id}), and cannot be decrypted.`,
-          'Set SVC_MASTER_KEY_PREVIOUS to that key and run svc keys rotate, or provision these webhooks again.',
+          'Set SVC_MASTER_KEY_PREVIOUS to that key and run svc keys rotate, or set these secrets again.',
         );
   });
 }

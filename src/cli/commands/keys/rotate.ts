@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { resealSecrets } from '../../../daemons/gateway/domain/webhooks/verify/reseal.ts';
+import { resealSecrets } from '../../../daemons/gateway/domain/vault/reseal.ts';
 import type { Environment } from '../../../kit/config/config.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { createSeal, masterKeyId } from '../../../kit/security/keys.ts';
@@ -44,7 +44,7 @@ export const rotate = defineCommand({
     const before = requireMasterKeys(folder, env);
     requireStopped(folder, OPERATION);
     requireNewKey(before);
-    const question = `Encrypt all webhook secrets with a new master key? Earlier backups keep needing the old one.`;
+    const question = `Encrypt all secrets with a new master key? Earlier backups keep needing the old one.`;
     if (!(await confirm(context, question))) throw new CancelledError();
     return ok<Rotated>(
       await whileStopped(folder, OPERATION, async () => {
@@ -67,7 +67,7 @@ export const rotate = defineCommand({
         : replacedKeyIds.map((id) => `Key ${id} is removed. Backups made before contain it.`)),
       ...unreadable.flatMap((left) => [
         `${style.yellow('!')} ${countedValues(left.values)} of the unknown key ${left.keyId} left unchanged.`,
-        '  Set SVC_MASTER_KEY_PREVIOUS to it and repeat, or provision those webhooks.',
+        '  Set SVC_MASTER_KEY_PREVIOUS to it and repeat, or set those secrets again.',
       ]),
     ].join('\n'),
 });

@@ -61,8 +61,8 @@ export const status = defineCommand({
             ]
           : [
               `${style.red('✗')} With the unknown key ${other}: ${values}.`,
-              '  Set SVC_MASTER_KEY_PREVIOUS to it and run svc keys rotate, or provision',
-              '  those webhooks again.',
+              '  Set SVC_MASTER_KEY_PREVIOUS to it and run svc keys rotate, or set those',
+              '  secrets again.',
             ],
       ),
       ...(old.length === 0 && previousKeyIds.length > 0

@@ -1,53 +1,44 @@
 import pg from 'pg';
 import { PlatformError } from '../../../kit/errors/errors.ts';
-import type { ResealedRow, SealedRow, SealedSecretStore } from '../../ports/index.ts';
+import { SEALED_COLUMNS, type SealedSecretStore } from '../../ports/index.ts';
+import { replaceParameters, sealedRow, sealedStatements } from '../../sealed-statements.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { DATABASE_TIME } from '../database-clock.ts';
 import { postgresError } from '../postgres-error.ts';
 
-const KEY = 'namespace_id, plugin_id, event, instance_id';
-const SELECT = `select namespace_id as "namespaceId", plugin_id as "pluginId", event, instance_id as "instanceId", current,
-  previous from svc.webhook_secret`;
+type Row = Record<string, string | number | null>;
 
-/** Encrypted webhook secrets in PostgreSQL. Closing the store closes the database. */
+const TABLES = new Map(
+  SEALED_COLUMNS.map((columns) => [columns.table, { columns, sql: sealedStatements(columns, 'svc.') }]),
+);
+
+const COUNT = `
+  select split_part(sealed, '.', 2) as id, count(*) as count
+  from (${[...TABLES.values()].flatMap(({ sql }) => sql.counted).join(' union all ')}) as sealed group by id`;
+
+/** Sealed values in PostgreSQL. Closing the store closes the database. */
 export function postgresSealedSecrets(database: PostgresDatabase): SealedSecretStore {
   return {
-    after: (last, limit) =>
-      database.read((sql) =>
-        last === null
-          ? sql<SealedRow>(`${SELECT} order by ${KEY} limit :limit`, { limit })
-          : sql<SealedRow>(
-              `${SELECT} where (${KEY}) > (:namespaceId, :pluginId, :event, :instanceId) order by ${KEY} limit :limit`,
-              { ...last, limit },
-            ),
-      ),
-    replace: (rows) =>
-      database.transact(async (sql) => {
+    async after(table, last, limit) {
+      const { columns, sql } = TABLES.get(table)!;
+      const rows = await database.read((run) =>
+        last === null ? run<Row>(sql.first, { limit }) : run<Row>(sql.after, { ...last, limit }),
+      );
+      return rows.map((row) => sealedRow(columns, row));
+    },
+    replace: (table, rows) =>
+      database.transact(async (run) => {
+        const { sql } = TABLES.get(table)!;
         let replaced = 0;
-        for (const row of rows) replaced += (await sql<object>(REPLACE, valuesOf(row))).length;
+        for (const row of rows) replaced += (await run<object>(sql.replace, replaceParameters(row))).length;
         return replaced;
       }),
     async countByKey() {
-      const { rows } = await database.sql<{ id: string; count: number }>(
-        `select split_part(sealed, '.', 2) as id, count(*) as count
-         from (select namespace_id, current as sealed from svc.webhook_secret
-               union all select namespace_id, previous from svc.webhook_secret where previous is not null) as sealed
-         where namespace_id <> '' group by id`,
-      );
+      const { rows } = await database.sql<{ id: string; count: number }>(COUNT);
       return new Map(rows.map(({ id, count }) => [id, count]));
     },
     close: () => database.close(),
   };
-}
-
-const REPLACE = `
-  update svc.webhook_secret set current = :current, previous = :previous
-  where namespace_id = :namespaceId and plugin_id = :pluginId and event = :event and instance_id = :instanceId
-    and current = :wasCurrent and previous is not distinct from :wasPrevious
-  returning event`;
-
-function valuesOf({ from, ...row }: ResealedRow): object {
-  return { ...row, wasCurrent: from.current, wasPrevious: from.previous };
 }
 
 /**

@@ -1,54 +1,67 @@
 import { join } from 'node:path';
+import type Sqlite from 'better-sqlite3';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
-import type { ResealedRow, SealedRow, SealedSecretStore, SecretKey } from '../../ports/index.ts';
+import {
+  type ResealedRow,
+  SEALED_COLUMNS,
+  type SealedColumns,
+  type SealedKey,
+  type SealedRow,
+  type SealedSecretStore,
+} from '../../ports/index.ts';
+import { replaceParameters, sealedRow, sealedStatements } from '../../sealed-statements.ts';
 import { type Database, openDatabase } from '../database.ts';
 import { GATEWAY_MIGRATIONS } from './schema.ts';
 
-/**
- * Counts the encrypted webhook secrets by the id of their key. An encrypted value has the form `v1.<key id>.<data>`. Rows
- * without a namespace are keys that the gateway makes itself.
- */
-export const COUNT_BY_KEY = `
-  select substr(sealed, 4, instr(substr(sealed, 4), '.') - 1) as id, count(*) as count
-  from (select namespace_id, current as sealed from webhook_secret
-        union all select namespace_id, previous from webhook_secret where previous is not null)
-  where namespace_id <> '' group by id`;
+type Row = Record<string, string | number | null>;
+type Count = { id: string; count: number };
 
-/** Opens `svc.db` for access to its encrypted values. Throws STORE_ERROR if the file cannot be used. */
+/**
+ * Counts the sealed values by the id of their key. A sealed value has the form `v1.<key id>.<data>`. Files of older
+ * versions lack some of the tables.
+ */
+export function countSealed(sqlite: Sqlite.Database): Map<string, number> {
+  const tables = new Set(
+    sqlite.prepare<[], string>("select name from sqlite_schema where type = 'table'").pluck().all(),
+  );
+  const found = SEALED_COLUMNS.filter(({ table }) => tables.has(table));
+  if (found.length === 0) return new Map();
+  return countsOf(sqlite.prepare<[], Count>(countSql(found)).all());
+}
+
+/** Opens `svc.db` for access to its sealed values. Throws STORE_ERROR if the file cannot be used. */
 export async function sqliteSealedSecrets(dataDir: string, logger: Logger): Promise<SealedSecretStore> {
   const db = await openDatabase({ file: join(dataDir, 'svc.db'), migrations: GATEWAY_MIGRATIONS, logger });
-  const sql = statements(db);
-  const replaceAll = (rows: readonly ResealedRow[]): number =>
-    rows.reduce((sum, { from, ...row }) => {
-      const was = { wasCurrent: from.current, wasPrevious: from.previous };
-      return sum + sql.replace.run({ ...row, ...was }).changes;
-    }, 0);
+  const tables = new Map(SEALED_COLUMNS.map((columns) => [columns.table, statements(db, columns)]));
+  const count = db.prepare<[], Count>(countSql(SEALED_COLUMNS));
   return {
-    after: (last, limit) =>
-      db.read(() => (last ? sql.after.all({ ...last, limit }) : sql.first.all({ limit }))),
-    replace: (rows) => db.write(() => replaceAll(rows)),
-    async countByKey() {
-      const rows = await db.read(() => sql.count.all());
-      return new Map(rows.map(({ id, count }) => [id, count]));
-    },
+    after: (table, last, limit) => db.read(() => tables.get(table)!.after(last, limit)),
+    replace: (table, rows) => db.write(() => tables.get(table)!.replace(rows)),
+    countByKey: async () => countsOf(await db.read(() => count.all())),
     close: () => db.close(),
   };
 }
 
-function statements(db: Database) {
-  const select = `select namespace_id as namespaceId, plugin_id as pluginId, event, instance_id as instanceId, current, previous
-    from webhook_secret`;
-  const order = 'order by namespace_id, plugin_id, event, instance_id limit :limit';
-  type Replacement = SealedRow & { wasCurrent: string; wasPrevious: string | null };
+function countSql(columns: readonly SealedColumns[]): string {
+  const values = columns.flatMap((table) => sealedStatements(table, '').counted).join(' union all ');
+  return `select substr(sealed, 4, instr(substr(sealed, 4), '.') - 1) as id, count(*) as count
+    from (${values}) group by id`;
+}
+
+const countsOf = (rows: readonly Count[]): Map<string, number> =>
+  new Map(rows.map(({ id, count }) => [id, count]));
+
+function statements(db: Database, columns: SealedColumns) {
+  const sql = sealedStatements(columns, '');
+  const first = db.prepare<[object], Row>(sql.first);
+  const after = db.prepare<[object], Row>(sql.after);
+  const replace = db.prepare<[object], { replaced: 1 }>(sql.replace);
   return {
-    first: db.prepare<[{ limit: number }], SealedRow>(`${select} ${order}`),
-    after: db.prepare<[SecretKey & { limit: number }], SealedRow>(
-      `${select} where (namespace_id, plugin_id, event, instance_id) > (:namespaceId, :pluginId, :event, :instanceId) ${order}`,
-    ),
-    replace: db.prepare<[Replacement]>(`
-      update webhook_secret set current = :current, previous = :previous
-      where namespace_id = :namespaceId and plugin_id = :pluginId and event = :event and instance_id = :instanceId
-        and current = :wasCurrent and previous is :wasPrevious`),
-    count: db.prepare<[], { id: string; count: number }>(COUNT_BY_KEY),
+    after(last: SealedKey | null, limit: number): SealedRow[] {
+      const rows = last === null ? first.all({ limit }) : after.all({ ...last, limit });
+      return rows.map((row) => sealedRow(columns, row));
+    },
+    replace: (rows: readonly ResealedRow[]): number =>
+      rows.reduce((sum, row) => sum + replace.all(replaceParameters(row)).length, 0),
   };
 }

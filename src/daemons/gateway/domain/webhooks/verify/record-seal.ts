@@ -3,6 +3,7 @@ import type { Random } from '../../../../../kit/security/random.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { SecretKey, WebhookSecretStore } from '../../../../../store/ports/index.ts';
+import { isRecordKeyRow, RECORD_KEY } from '../../../../../store/ports/index.ts';
 import { sealContext } from './secrets.ts';
 
 export interface RecordSealDeps {
@@ -24,17 +25,7 @@ interface RecordKey {
   madeUnder: string;
 }
 
-/** Namespace of the stored keys. No tenant has an empty name. */
-const NO_NAMESPACE = '';
-const EVENT = 'record-key';
 const KEY_BYTES = 32;
-/** Replaces a damaged key. No command could revoke it. */
-export const LOST_KEY = 'null';
-
-/** Returns whether a row of the webhook secrets is a key for stored headers. */
-export function isRecordKey({ namespaceId, event }: SecretKey): boolean {
-  return namespaceId === NO_NAMESPACE && event === EVENT;
-}
 
 /**
  * Encrypts parts of stored deliveries with keys that are stored beside the webhook secrets, encrypted with the master
@@ -82,8 +73,8 @@ export class RecordSeal {
   async #load(): Promise<boolean> {
     const { store, masterKey, previousMasterKeys } = this.#deps;
     const found: RecordKey[] = [];
-    for (const row of await store.list(NO_NAMESPACE)) {
-      const key = isRecordKey(row) ? this.#keyOf(row, row.current) : null;
+    for (const row of await store.list(RECORD_KEY.namespace_id)) {
+      const key = isRecordKeyRow(row.namespaceId, row.event) ? this.#keyOf(row, row.current) : null;
       if (key) found.push(key);
     }
     const current = found.find(({ madeUnder }) => madeUnder === masterKeyId(masterKey));
@@ -107,7 +98,12 @@ export class RecordSeal {
 
   async #addKey(): Promise<void> {
     const { store, seal, masterKey, random, clock } = this.#deps;
-    const row = { namespaceId: NO_NAMESPACE, pluginId: '', event: EVENT, instanceId: random.uuid() };
+    const row = {
+      namespaceId: RECORD_KEY.namespace_id,
+      pluginId: '',
+      event: RECORD_KEY.event,
+      instanceId: random.uuid(),
+    };
     const key: RecordKey = { key: random.secret(KEY_BYTES), madeUnder: masterKeyId(masterKey) };
     const now = clock.now();
     const sealed = seal.seal(JSON.stringify(key), sealContext(row));

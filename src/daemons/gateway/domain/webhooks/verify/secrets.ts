@@ -6,6 +6,7 @@ import type { Seal } from '../../../../../kit/security/keys.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { SecretKey, SecretRecord, WebhookSecretStore } from '../../../../../store/ports/index.ts';
+import { sealedColumns } from '../../../../../store/ports/index.ts';
 import type { ChangeFeed } from '../../../../membership/change-feed.ts';
 import { describeEndpoint, endpointName } from '../receive/endpoint-name.ts';
 import { PreviousUse } from './previous-use.ts';
@@ -119,5 +120,6 @@ export class WebhookSecrets {
 
 /** Returns the encryption context of a secret. The context prevents decryption of the secret in another row. */
 export function sealContext({ namespaceId, pluginId, event, instanceId }: SecretKey): string {
-  return JSON.stringify(['webhook', namespaceId, pluginId, event, instanceId]);
+  const key = { namespace_id: namespaceId, plugin_id: pluginId, event, instance_id: instanceId };
+  return sealedColumns('webhook_secret').context(key, 'current');
 }
