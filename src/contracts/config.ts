@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AdaptersConfig } from './adapters.ts';
+import { AlertChannelName, AlertRuleName, DeclaredAlertChannel, DeclaredAlertRule } from './alert-config.ts';
 import { ServiceName } from './common.ts';
 import { HostTarget } from './host-target.ts';
 import { ChosenHostId, type HostId, NamespaceId, PluginId } from './ids.ts';
@@ -241,6 +242,12 @@ export const PlatformConfig = z.strictObject({
   sources: section({
     forwardAllow: z.array(z.string().min(1)).default([]),
     declared: z.record(NamespaceId, z.record(SourceName, DeclaredSource)).default({}),
+  }),
+  alerts: section({
+    rules: z.record(AlertRuleName, DeclaredAlertRule).default({}),
+    channels: z.record(AlertChannelName, DeclaredAlertChannel).default({}),
+    intervalMs: z.number().int().min(100).max(600_000).default(2000),
+    retentionDays: z.number().positive().default(90),
   }),
   studio: section({ oidc: StudioOidc.nullable().default(null) }),
   auth: section({

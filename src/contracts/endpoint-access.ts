@@ -48,6 +48,8 @@ const SOURCE = 'source:{name}';
 const QUEUE = 'queue:{name}';
 const QUEUE_ITEM = 'queue:{name}/{id}';
 const CONNECTION = 'connection:{name}';
+const ALERT_RULE = 'alert-rule:{name}';
+const ALERT_CHANNEL = 'alert-channel:{name}';
 const ROLE = 'role:{subject}';
 const PLUGIN = 'plugin:{pluginId|id|source|folder}';
 const RUN = 'run:{runId}';
@@ -186,6 +188,25 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'GET /api/v1/messages/:id/attempts': VIEWER,
   'POST /api/v1/messages/:id/replay': edits('message.replay', MESSAGE),
   'POST /api/v1/messages/replay': { ...edits('message.replay', 'messages'), hasDryRun: true },
+
+  'GET /api/v1/alerts': VIEWER,
+  'GET /api/v1/alerts/:id': VIEWER,
+  'POST /api/v1/alerts/:id/acknowledge': edits('alert.acknowledge', 'alert:{id}'),
+  'POST /api/v1/alerts/:id/resolve': edits('alert.resolve', 'alert:{id}'),
+  'POST /api/v1/alerts/test': edits('alert.test', 'alerts:{channel|rule}'),
+  'GET /api/v1/alerts/rules': VIEWER,
+  'GET /api/v1/alerts/rules/:name': VIEWER,
+  'POST /api/v1/alerts/rules': edits('alert_rule.create', ALERT_RULE),
+  'PATCH /api/v1/alerts/rules/:name': edits('alert_rule.update', ALERT_RULE),
+  'DELETE /api/v1/alerts/rules/:name': edits('alert_rule.delete', ALERT_RULE),
+  'GET /api/v1/alerts/channels': VIEWER,
+  'GET /api/v1/alerts/channels/:name': VIEWER,
+  'POST /api/v1/alerts/channels': administers('alert_channel.create', ALERT_CHANNEL),
+  'PATCH /api/v1/alerts/channels/:name': administers('alert_channel.update', ALERT_CHANNEL),
+  'DELETE /api/v1/alerts/channels/:name': administers('alert_channel.delete', ALERT_CHANNEL),
+  'GET /api/v1/alerts/silences': VIEWER,
+  'POST /api/v1/alerts/silences': edits('alert_silence.create', 'alert-silence:{id}'),
+  'DELETE /api/v1/alerts/silences/:id': edits('alert_silence.delete', 'alert-silence:{id}'),
 
   'GET /api/v1/workflows': VIEWER,
   'GET /api/v1/workflows/runs': VIEWER,
