@@ -62,6 +62,7 @@ export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'svc.db', target: 'audit_entry' },
   { file: 'svc.db', target: 'audit_head' },
   { file: 'svc.db', target: 'webhook_secret' },
+  { file: 'svc.db', target: 'connection' },
   { file: 'svc.db', target: 'cache_entry', source: 'key_value' },
   {
     file: 'svc.db',

@@ -2,6 +2,7 @@ import type { Random } from '../../kit/security/random.ts';
 import type { AccessStore } from './access.ts';
 import type { AuditStore } from './audit.ts';
 import type { ClientStore } from './clients.ts';
+import type { ConnectionStore } from './connections.ts';
 import type { FeedStore } from './feed.ts';
 import type { HostStore } from './hosts.ts';
 import type { KeyValueStore } from './key-value.ts';
@@ -21,6 +22,7 @@ import type { WebhookSecretStore } from './webhook-secrets.ts';
 export * from './access.ts';
 export * from './audit.ts';
 export * from './clients.ts';
+export * from './connections.ts';
 export * from './feed.ts';
 export * from './hosts.ts';
 export * from './hour-counts.ts';
@@ -62,6 +64,7 @@ export interface GatewayStore {
   members: MemberStore;
   feed: FeedStore;
   queues: QueueStore;
+  connections: ConnectionStore;
   /** Undefined for SQLite. */
   monitor?: StoreMonitor;
   /**

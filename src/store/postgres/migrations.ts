@@ -1,6 +1,7 @@
 import type { ConcurrentIndex } from './concurrent-index.ts';
 import { ACCESS } from './gateway/access.ts';
 import { AUDIT } from './gateway/audit.ts';
+import { CONNECTIONS } from './gateway/connections.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
 import { DELIVERY_HOURS } from './gateway/inbox/hour-schema.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
@@ -75,6 +76,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: SIGNAL_SENDERS, minVersion: 1 },
   { sql: QUEUES, minVersion: 1 },
   { sql: PERMISSION_USES, minVersion: 1 },
+  { sql: CONNECTIONS, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

@@ -18,6 +18,7 @@ import { threadedVectorStore } from './state/vectors-thread.ts';
 import { sqliteAccess } from './svc/access.ts';
 import { auditWriter, sqliteAudit } from './svc/audit.ts';
 import { sqliteClients } from './svc/clients.ts';
+import { sqliteConnections } from './svc/connections.ts';
 import { type AddToFeed, feedWriter, sqliteFeed } from './svc/feed.ts';
 import { sqliteHosts } from './svc/hosts.ts';
 import { sqliteMintedTokens } from './svc/minted-tokens.ts';
@@ -107,6 +108,7 @@ export async function sqliteGatewayStore({
     revocations: sqliteRevocations(db, addToFeed),
     members: sqliteMembers(db, clock),
     queues: sqliteQueues(db, clock, addToFeed),
+    connections: sqliteConnections(db, clock),
     feed: sqliteFeed(db, clock),
     probe: () => db.read(() => db.pragma('schema_version')),
     async close() {

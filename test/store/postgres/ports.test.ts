@@ -20,6 +20,7 @@ import { delivery } from '../../support/new-delivery.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 import { describeAccessAndAudit } from '../suites/access-and-audit.ts';
 import { describeClients } from '../suites/clients.ts';
+import { describeConnections } from '../suites/connections.ts';
 import { describeDeliveryHours } from '../suites/delivery-hours.ts';
 import { type OpenDriver, openFresh } from '../suites/driver.ts';
 import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
@@ -106,6 +107,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeSharedRuns('postgres', opened(postgresWorkflowStore));
   describeClients('postgres', gatewayPart('clients'));
   describeQueues('postgres', gatewayPart('queues'));
+  describeConnections('postgres', gatewayPart('connections'));
   describeMembers('postgres', gatewayPart('members'));
   describeRefreshTokens('postgres', gatewayPart('refreshTokens'));
   describeHosts('postgres', opened(gateway));

@@ -7,6 +7,7 @@ import type { GatewayStore } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore, sqliteStateStore } from '../../../src/store/sqlite/index.ts';
 import { describeAccessAndAudit } from '../suites/access-and-audit.ts';
 import { describeClients } from '../suites/clients.ts';
+import { describeConnections } from '../suites/connections.ts';
 import { describeDeliveryHours } from '../suites/delivery-hours.ts';
 import type { OpenDriver } from '../suites/driver.ts';
 import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
@@ -45,6 +46,7 @@ describeRefusedReplays('sqlite', gatewayPart('inbox'));
 describeRefusedReplays('sqlite, journalled', gatewayPart('inbox', false));
 describeClients('sqlite', gatewayPart('clients'));
 describeQueues('sqlite', gatewayPart('queues'));
+describeConnections('sqlite', gatewayPart('connections'));
 describeMembers('sqlite', gatewayPart('members'));
 describeRefreshTokens('sqlite', gatewayPart('refreshTokens'));
 const wholeStore: OpenDriver<GatewayStore> = async ({ dataDir, clock }) => {

@@ -8,6 +8,7 @@ import { type AnnounceChange, PostgresKeyValue } from '../state/key-value.ts';
 import { postgresAccess } from './access.ts';
 import { postgresAudit } from './audit.ts';
 import { postgresClients } from './clients.ts';
+import { postgresConnections } from './connections.ts';
 import { PostgresFeed } from './feed.ts';
 import { postgresHosts } from './hosts.ts';
 import { PostgresWebhookInbox } from './inbox/inbox.ts';
@@ -51,6 +52,7 @@ export function postgresGatewayStore(
     members: new PostgresMembers(database.reserved, leaseClock),
     feed,
     queues: new PostgresQueues(database, feed, leaseClock),
+    connections: postgresConnections(database, leaseClock),
     monitor: new PostgresMonitor(database),
     probe: () => database.reserved.probeReads(),
     async close() {

@@ -3,6 +3,7 @@ import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE } from '../state/schema.ts';
 import { ACCESS } from './access.ts';
 import { AUDIT } from './audit.ts';
+import { CONNECTIONS } from './connections.ts';
 import { DELIVERY_HOURS } from './deliveries/hour-schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
@@ -238,4 +239,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   DELIVERY_HOURS,
   REFUSED_REQUESTS,
   QUEUES,
+  CONNECTIONS,
 ];
