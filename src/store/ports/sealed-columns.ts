@@ -47,6 +47,14 @@ export const SEALED_COLUMNS: readonly SealedColumns[] = [
     replacement: (key) =>
       isRecordKeyRow(String(key.namespace_id), String(key.event)) ? LOST_KEY : undefined,
   },
+  {
+    table: 'connection',
+    key: ['namespace_id', 'name'],
+    columns: ['sealed_secret', 'sealed_tokens'],
+    context: (key, column) => JSON.stringify(['connection', column, key.namespace_id, key.name]),
+    describe: (key) => `The connection ${key.name} in namespace ${key.namespace_id}`,
+    repair: 'delete it with svc connections delete',
+  },
 ];
 
 /** Returns the entry of a table. */
