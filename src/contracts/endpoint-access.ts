@@ -78,6 +78,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /internal/dispatch': SERVICE,
   'POST /internal/plugins/reread': SERVICE,
   'GET /internal/plugins/:pluginId/webhooks': SERVICE,
+  'POST /internal/plugins/:pluginId/messages': SERVICE,
   'POST /internal/deliveries/attempts': SERVICE,
   'POST /internal/deliveries/scheduler': SERVICE,
   'POST /internal/deliveries/notice': SERVICE,
@@ -182,6 +183,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /api/v1/endpoints/:id/test': edits('endpoint.test', ENDPOINT),
   'POST /api/v1/endpoints/:id/replay': { ...edits('message.replay', ENDPOINT), hasDryRun: true },
 
+  'GET /api/v1/event-types': VIEWER,
   'POST /api/v1/messages': PUBLISHER,
   'GET /api/v1/messages': VIEWER,
   'GET /api/v1/messages/:id': VIEWER,

@@ -21,6 +21,7 @@ export * from './dispatch.ts';
 export * from './endpoint.ts';
 export * from './endpoint-access.ts';
 export * from './errors.ts';
+export * from './event-types.ts';
 export * from './execution.ts';
 export * from './fixture-of-delivery.ts';
 export * from './gateway-processes.ts';

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { MAX_EVENT_TYPES } from './event-types.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { PluginId } from './ids.ts';
+import { EventType } from './message-records.ts';
 import { WebhookHandlerDecl } from './webhook-declaration.ts';
 import { CodeWorkflowDefinition, type PluginSchedule, WorkflowDefinition } from './workflow-definition.ts';
 
@@ -62,6 +64,8 @@ export const Permissions = z.strictObject({
       jobs: z.boolean().default(false),
       /** Allows the plugin to read the URLs of its own webhooks. */
       webhooks: z.boolean().default(false),
+      /** Allows the plugin to emit messages of the types that `events` declares. */
+      emit: z.boolean().default(false),
     })
     .optional(),
   invoke: z.array(z.string().min(1)).default([]),
@@ -170,6 +174,24 @@ export const JobDecl = z.strictObject({
   idempotent: z.boolean().default(false),
 });
 
+/** A JSON Schema in the manifest itself. */
+const InlineSchema = z
+  .record(z.string(), z.unknown())
+  .refine((schema) => !Object.hasOwn(schema, 'zod'), 'must be a JSON Schema');
+
+/** Declaration of an event type in the plugin manifest. @spec docs/emit.md */
+export const EventDecl = z.strictObject({
+  /** JSON Schema of the data, or a reference to a schema as in routes. Without it, any data is accepted. */
+  schema: z.union([SchemaRef, InlineSchema]).optional(),
+  description: z.string().max(1024).optional(),
+});
+export type EventDecl = z.infer<typeof EventDecl>;
+
+/** Returns the reference to a schema that a declaration names, or undefined for a schema in the manifest itself. */
+export function eventSchemaRef({ schema }: EventDecl): SchemaRef | undefined {
+  return SchemaRef.safeParse(schema).data;
+}
+
 /** A version range in npm syntax, such as `^1.2.0`. */
 const VersionRange = z.string().max(256);
 
@@ -195,6 +217,12 @@ export const ManifestV3 = z.strictObject({
   jobs: z.array(JobDecl).default([]),
   // Each item is a `PluginSchedule`. The workflow service validates the items.
   schedules: z.array(z.record(z.string(), z.unknown())).default([]),
+  events: z
+    .record(EventType, EventDecl)
+    .refine((events) => Object.keys(events).length <= MAX_EVENT_TYPES, {
+      message: `has more than ${MAX_EVENT_TYPES} types`,
+    })
+    .default({}),
   lifecycle: z.strictObject({ onEnable: HandlerRef.optional(), onDisable: HandlerRef.optional() }).optional(),
 });
 export type ManifestV3 = z.infer<typeof ManifestV3>;

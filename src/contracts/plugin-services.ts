@@ -1,4 +1,4 @@
-// Types of `ctx.workflows`, `ctx.jobs` and `ctx.webhooks`. @spec docs/plugins.md "Workflows, jobs and webhooks"
+// Types of `ctx.workflows`, `ctx.jobs`, `ctx.webhooks` and `ctx.emit`. @spec docs/plugins.md "Workflows, jobs and webhooks"
 import type { z } from 'zod';
 import type { Job } from './jobs.ts';
 import type { RetryPolicy } from './workflow-definition.ts';
@@ -103,3 +103,44 @@ export interface PluginWebhook {
 export interface WebhooksAccess {
   list(): Promise<PluginWebhook[]>;
 }
+
+/** Options of `ctx.emit`. */
+export interface EmitOptions {
+  /**
+   * Key that prevents duplicate messages. A repeated call with the key stores nothing. Keys have at most 256
+   * characters. Each plugin, tenant and event type has separate keys. In steps of workflows and in jobs, the default
+   * identifies the call within the step, so that a retry of the step emits nothing twice.
+   */
+  idempotencyKey?: string;
+  /** Customer of your product, whose endpoints alone receive the message. */
+  application?: string;
+}
+
+export interface EmittedMessage {
+  id: string;
+  /** Whether an earlier call with the same idempotency key has stored the message. */
+  duplicate: boolean;
+}
+
+/**
+ * Stores a message for the endpoints of the tenant. Resolves once the message is durable, before it is delivered. The
+ * manifest must declare the type in `events`. Rejects with PERMISSION_DENIED or VALIDATION_ERROR.
+ */
+export type Emit = (type: string, data: unknown, options?: EmitOptions) => Promise<EmittedMessage>;
+
+/**
+ * `ctx.emit` for the event types of one plugin. `Events` maps each type to its data, or to its schema:
+ * `const emit: EmitOf<{ 'order.paid': Order }> = ctx.emit`.
+ */
+export type EmitOf<Events extends Record<string, unknown>> = <Type extends keyof Events & string>(
+  type: Type,
+  data: EventData<Events[Type]>,
+  options?: EmitOptions,
+) => Promise<EmittedMessage>;
+
+/** The type that a schema accepts, or the type itself. */
+type EventData<Declared> = Declared extends {
+  readonly '~standard': { readonly types?: { readonly input: infer Data } | undefined };
+}
+  ? Data
+  : Declared;

@@ -9,6 +9,7 @@ import type { Clock } from '../kit/time/clock.ts';
 import type { Account } from './account.ts';
 import type { CheckHost } from './host-check.ts';
 import type { MountedEndpoint } from './openapi.ts';
+import type { DescribedEvent } from './openapi-webhooks.ts';
 import type { RegisteredRoute } from './route-table.ts';
 
 declare module 'fastify' {
@@ -66,6 +67,8 @@ export interface HttpKit {
   checkHost?: CheckHost | undefined;
   /** Mounted endpoints, from which the OpenAPI description is generated. */
   endpoints: MountedEndpoint[];
+  /** Returns the events for `webhooks` of the OpenAPI description. Undefined if the service sends no messages. */
+  describeEvents?: (() => Promise<DescribedEvent[]>) | undefined;
   /** All routes of the server, including routes without an endpoint and routes that Fastify does not handle. */
   routes: RegisteredRoute[];
 }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { type Endpoint, ErrorBody, PLATFORM_CODES, type PlatformCode } from '../contracts/index.ts';
 import { createSchemaComponents, type SchemaComponents } from './json-schema.ts';
+import { type DescribedEvent, describeEvents } from './openapi-webhooks.ts';
 
 export type { SchemaComponents } from './json-schema.ts';
 
@@ -17,6 +18,8 @@ export interface OpenApiDocument {
   info: { title: string; version: string; description?: string };
   tags?: Array<{ name: string; description?: string }>;
   paths: Record<string, Record<string, unknown>>;
+  /** Messages that the service sends, by event type. */
+  webhooks?: Record<string, Record<string, unknown>>;
   components: { schemas: Record<string, unknown>; securitySchemes: Record<string, unknown> };
 }
 
@@ -49,6 +52,7 @@ export function describeApi(
     add: (method: string, path: string, operation: Record<string, unknown>) => void,
     components: SchemaComponents,
   ) => void,
+  events: readonly DescribedEvent[] = [],
 ): OpenApiDocument {
   const components = createSchemaComponents();
   const paths: OpenApiDocument['paths'] = {};
@@ -59,11 +63,14 @@ export function describeApi(
     paths[key] = { ...paths[key], [method.toLowerCase()]: operation };
     for (const tag of (operation.tags as string[] | undefined) ?? []) tags.add(tag);
   }, components);
+  const webhooks = describeEvents(events, components);
+  if (events.length > 0) tags.add('events');
   return {
     openapi: '3.1.0',
     info,
     tags: [...tags].sort().map((name) => ({ name })),
     paths,
+    ...(events.length > 0 ? { webhooks } : {}),
     components: {
       schemas: Object.fromEntries(Object.entries(components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
@@ -79,13 +86,18 @@ export function openApiDocument(
   service: string,
   version: string,
   mounted: readonly MountedEndpoint[],
+  events: readonly DescribedEvent[] = [],
 ): OpenApiDocument {
-  return describeApi({ title: `svc ${service}`, version }, (add, components) => {
-    for (const { endpoint, path, authenticated } of mounted) {
-      if (!isVisible(endpoint)) continue;
-      add(endpoint.method, path, operationOf(endpoint, path, authenticated, components));
-    }
-  });
+  return describeApi(
+    { title: `svc ${service}`, version },
+    (add, components) => {
+      for (const { endpoint, path, authenticated } of mounted) {
+        if (!isVisible(endpoint)) continue;
+        add(endpoint.method, path, operationOf(endpoint, path, authenticated, components));
+      }
+    },
+    events,
+  );
 }
 
 /**

@@ -62,7 +62,7 @@ export function standardRoutes(http: Http, routes: StandardRoutes): void {
   }
   http.get('/openapi.json', async () => {
     const { openApiDocument } = await import('./openapi.ts');
-    return openApiDocument(service, version, http.kit.endpoints);
+    return openApiDocument(service, version, http.kit.endpoints, await http.kit.describeEvents?.());
   });
   serveDocs(http, '/docs', '/openapi.json');
 }

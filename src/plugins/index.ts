@@ -66,6 +66,7 @@ export {
   type AdapterWatch,
   type CallScope,
   createPlatformServices,
+  type EmitAccess,
   type Invocation,
   type InvokeCommand,
   type JobAccess,

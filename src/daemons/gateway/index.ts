@@ -11,6 +11,7 @@ import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { deliveryAttemptsRoutes } from './routes/delivery-attempts.ts';
 import { docsRoutes } from './routes/docs.ts';
+import { eventTypeRoutes } from './routes/event-types.ts';
 import { gatewayProcessesRoutes } from './routes/gateway-processes.ts';
 import { hostSocketRoutes } from './routes/host-socket.ts';
 import { hostRoutes } from './routes/hosts.ts';
@@ -65,6 +66,7 @@ export const gateway = defineDaemon({
     webhookDeliveriesRoutes,
     webhookStreamRoutes,
     queueRoutes,
+    eventTypeRoutes,
     docsRoutes,
     nodeStatusRoutes,
     nativeMethodRoutes,

@@ -10,6 +10,7 @@ import type { Membership } from '../membership/membership.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { openSharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
 import { createDatabaseMetrics, createPoolMetrics } from '../postgres-metrics.ts';
+import { EventTypes } from './domain/event-types/event-types.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import {
   type ExecutionClaims,
@@ -65,6 +66,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     }),
     (opened) => opened.close(),
   );
+  const eventTypes = new EventTypes({ plugins, clock: resources.clock });
   const otherProcesses = shareMetrics(resources, membership);
   const queues = await queueServices(resources, { store, feed }, stack);
   const webhooks = await webhookServices(
@@ -94,6 +96,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...traceServices(resources, store),
     ...remote,
     plugins,
+    eventTypes,
     platformServices: plugins.services,
     dispatch: createDispatch({ plugins, claims }),
     execution: config.execution,

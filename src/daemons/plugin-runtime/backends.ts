@@ -15,7 +15,7 @@ import type { Resources } from '../define-daemon.ts';
 import { createAdapters } from './access/adapters.ts';
 import { createStateAccess } from './access/state.ts';
 import { createStepAccess } from './access/steps.ts';
-import { createTaskAccess, createWebhookAccess } from './access/tasks.ts';
+import { createEmitAccess, createTaskAccess, createWebhookAccess } from './access/tasks.ts';
 import { gatewayDispatch } from './gateway-dispatch.ts';
 import { PermissionUse } from './permission-use.ts';
 import type { RunningCode } from './running-code.ts';
@@ -62,6 +62,7 @@ export function createBackends(
     adapters: createAdapters(resources),
     steps: own.steps ?? createStepAccess(resources),
     webhooks: own.webhooks ?? createWebhookAccess(resources),
+    messages: createEmitAccess(resources),
   });
   const use = new PermissionUse({ analytics, clock });
   const services = watchedServices(offered, (context, service, args) => {

@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import semver from 'semver';
+import { type EventDecl, eventSchemaRef } from '../../contracts/index.ts';
 import { limitFaults } from './manifest-file.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginFault } from './types.ts';
 
@@ -39,7 +41,7 @@ function conflictsOf(plugin: LoadedPlugin, kept: Map<string, LoadedPlugin>): Plu
   });
   const twin = kept.get(plugin.id);
   if (twin) return [conflict('id', `The plugin ${plugin.id} is already loaded from ${twin.root}.`)];
-  const faults: PluginFault[] = [];
+  const faults = eventConflicts(plugin, kept).map(({ path, message }) => conflict(path, message));
   for (const other of kept.values()) {
     const taken = new Set(other.manifest.commands.map(({ id }) => id));
     for (const [index, { id }] of plugin.manifest.commands.entries()) {
@@ -50,6 +52,28 @@ function conflictsOf(plugin: LoadedPlugin, kept: Map<string, LoadedPlugin>): Plu
     }
   }
   return faults;
+}
+
+/** Returns the event types that another plugin declares with another schema. */
+function eventConflicts(
+  { manifest }: LoadedPlugin,
+  kept: Map<string, LoadedPlugin>,
+): Array<{ path: string; message: string }> {
+  return Object.entries(manifest.events).flatMap(([type, event]) => {
+    const other = [...kept.values()].find(({ manifest: { events } }) => Object.hasOwn(events, type));
+    if (!other || isSameEvent(event, other.manifest.events[type]!)) return [];
+    const message = `The plugin ${other.id} already declares the event type "${type}" with another schema. Give the type a prefix of its own, or the same JSON Schema in both manifests.`;
+    return [{ path: `events.${type}`, message }];
+  });
+}
+
+/**
+ * Returns whether two declarations have the same schema. References are not compared, because they lead to files of
+ * different plugins.
+ */
+function isSameEvent(one: EventDecl, other: EventDecl): boolean {
+  if (eventSchemaRef(one) || eventSchemaRef(other)) return false;
+  return isDeepStrictEqual(one.schema, other.schema);
 }
 
 function dropUnmet(candidates: LoadedPlugin[], knownBroken: BrokenPlugin[]): Related {

@@ -1,6 +1,12 @@
 import { realpath, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import { HandlerRef, type ManifestV3, type SchemaRef, type SchemaToDescribe } from '../../contracts/index.ts';
+import {
+  eventSchemaRef,
+  HandlerRef,
+  type ManifestV3,
+  type SchemaRef,
+  type SchemaToDescribe,
+} from '../../contracts/index.ts';
 import { nearest } from '../../kit/data/nearest.ts';
 import { isInside } from '../inside.ts';
 import { formatPath, MAX_FAULTS } from './manifest-file.ts';
@@ -73,7 +79,9 @@ export function handlerRefs(manifest: ManifestV3): NamedHandler[] {
 function schemaRefs(manifest: ManifestV3): NamedSchema[] {
   const refs: NamedSchema[] = [];
   const add = (schema: SchemaRef | undefined, ...path: PropertyKey[]) => {
-    if (schema) refs.push({ path: formatPath(path), schema, io: path.at(-1) as NamedSchema['io'] });
+    // Receivers get the data of events as it was emitted, which is the input of the schema.
+    const io = path.at(-1) === 'output' ? 'output' : 'input';
+    if (schema) refs.push({ path: formatPath(path), schema, io });
   };
   for (const [index, { input, output }] of manifest.commands.entries()) {
     add(input, 'commands', index, 'input');
@@ -84,6 +92,8 @@ function schemaRefs(manifest: ManifestV3): NamedSchema[] {
     add(output, 'rest', 'routes', index, 'output');
   }
   for (const [index, { input }] of manifest.jobs.entries()) add(input, 'jobs', index, 'input');
+  for (const [type, event] of Object.entries(manifest.events))
+    add(eventSchemaRef(event), 'events', type, 'schema');
   return refs;
 }
 

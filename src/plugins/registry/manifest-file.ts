@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import semver from 'semver';
 import type { z } from 'zod';
 import {
+  eventSchemaRef,
   MANIFEST_FILE,
   ManifestV3,
   PluginId,
@@ -13,6 +14,7 @@ import { nearest } from '../../kit/data/nearest.ts';
 import { problemsOf, problemText } from '../../kit/data/schema-problems.ts';
 import { messageOf } from '../../kit/errors/errors.ts';
 import { version as platformVersion } from '../../kit/files/paths.ts';
+import { compileJsonSchema } from '../../kit/schemas/json-schema.ts';
 import { readUntrustedFile } from '../untrusted-file.ts';
 import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import type { PluginFault } from './types.ts';
@@ -84,6 +86,7 @@ export function checkManifest(raw: unknown): ReadManifest {
     ...reservedIdFaults(parsed.data),
     ...versionFaults(parsed.data),
     ...duplicateFaults(parsed.data),
+    ...eventFaults(parsed.data),
   ];
   return { ...named, faults: limitFaults(faults), ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
 }
@@ -203,6 +206,26 @@ function versionFaults({ version, engines, dependencies }: ManifestV3): PluginFa
     faults.push(fault(['dependencies', id], `"${range}" is not a version range such as "^1.0.0"`));
   }
   return faults;
+}
+
+/** Returns a fault for each event type whose JSON Schema in the manifest is unusable. */
+function eventFaults({ events }: ManifestV3): PluginFault[] {
+  return Object.entries(events).flatMap(([type, event]) => {
+    if (!event.schema || eventSchemaRef(event)) return [];
+    const reason = unusable(event.schema);
+    return reason === undefined
+      ? []
+      : [fault(['events', type, 'schema'], `is not a JSON Schema that can be used: ${reason}`)];
+  });
+}
+
+function unusable(schema: object): string | undefined {
+  try {
+    compileJsonSchema(schema);
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** Returns a fault for each command, job, webhook or route that the manifest declares twice. */

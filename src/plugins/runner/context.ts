@@ -10,7 +10,7 @@ import { adapterServices } from './adapter-services.ts';
 import { createFetch } from './fetch.ts';
 import type { PlatformCalls } from './platform-calls.ts';
 import type { RunnerRequest } from './protocol.ts';
-import { taskServices } from './task-services.ts';
+import { emitter, taskServices } from './task-services.ts';
 
 export interface ContextParts {
   executionId: string;
@@ -45,6 +45,7 @@ export function createContext(parts: ContextParts): PluginContextV3 {
     analytics: analytics(parts),
     env: parts.env,
     ...taskServices(calls, executionId),
+    emit: emitter(calls, executionId),
     ...adapterServices(calls, executionId),
     invoke: <Result>(command: string, input?: unknown) =>
       calls.call(executionId, 'invoke', 'run', [command, input]) as Promise<Result>,

@@ -1,4 +1,10 @@
-import type { JobsAccess, PluginContextV3, WebhooksAccess, WorkflowsAccess } from '../../contracts/index.ts';
+import type {
+  Emit,
+  JobsAccess,
+  PluginContextV3,
+  WebhooksAccess,
+  WorkflowsAccess,
+} from '../../contracts/index.ts';
 import type { PlatformCalls } from './platform-calls.ts';
 
 /**
@@ -25,4 +31,25 @@ export function taskServices(
   };
   const webhooks: WebhooksAccess = { list: () => call('webhooks', 'list') };
   return { workflows, jobs, webhooks };
+}
+
+/**
+ * Implements `ctx.emit`. `placeOf` returns the place of the call within the execution, from which the platform derives
+ * the idempotency key of steps. By default, it is the number of the call.
+ */
+export function emitter(
+  calls: PlatformCalls,
+  executionId: string,
+  placeOf: () => string = countCalls(),
+): Emit {
+  return async (type, data, options) => {
+    if (data === undefined || typeof data === 'function' || typeof data === 'symbol')
+      throw new TypeError(`ctx.emit(${JSON.stringify(type)}): the data must be JSON, not ${typeof data}.`);
+    return calls.call(executionId, 'emit', 'emit', [type, data, options, placeOf()]) as Promise<never>;
+  };
+}
+
+function countCalls(): () => string {
+  let count = 0;
+  return () => String(++count);
 }

@@ -5,6 +5,7 @@ import type { PlatformServices } from '../execution.ts';
 import { type AdapterWatch, unwatched } from './adapter-watch.ts';
 import { createAnalyticsService } from './analytics.ts';
 import { createEmbeddingsService, type GetEmbedder } from './embeddings.ts';
+import { createEmitService, type EmitAccess } from './emit.ts';
 import { createFetchService, type FetchServiceOptions } from './fetch.ts';
 import { withFetchEvents } from './fetch-events.ts';
 import { createInvokeService, type InvokeCommand } from './invoke.ts';
@@ -20,6 +21,7 @@ import { createWorkflowsService, type WorkflowAccess } from './workflows.ts';
 
 export type { AdapterWatch } from './adapter-watch.ts';
 export type { CallScope } from './call-scope.ts';
+export type { EmitAccess } from './emit.ts';
 export type { Invocation, InvokeCommand } from './invoke.ts';
 export type { JobAccess } from './jobs.ts';
 export type { StateAccess, StateItem, StateScope } from './key-value.ts';
@@ -57,6 +59,8 @@ export interface PlatformServicesDeps {
   steps?: StepAccess;
   /** Access to the gateway. If absent, `ctx.webhooks` is not implemented. */
   webhooks?: WebhookAccess;
+  /** Access to the outgoing messages of the gateway. If absent, `ctx.emit` is not implemented. */
+  messages?: EmitAccess;
   adapters?: AdapterParts;
 }
 
@@ -75,6 +79,7 @@ export function createPlatformServices({
   jobs,
   steps,
   webhooks,
+  messages,
   adapters,
 }: PlatformServicesDeps): PlatformServices {
   return {
@@ -88,6 +93,7 @@ export function createPlatformServices({
     ...(jobs ? { jobs: createJobsService(jobs) } : {}),
     ...(steps ? { steps: createStepsService(steps) } : {}),
     ...(webhooks ? { webhooks: createWebhooksService(webhooks) } : {}),
+    ...(messages ? { emit: createEmitService(messages) } : {}),
     ...(adapters ? adapterServices(adapters, analytics, clock) : {}),
   };
 }

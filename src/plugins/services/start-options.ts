@@ -19,7 +19,7 @@ export const SignalOptions = StartOptions.pick({ idempotencyKey: true });
  */
 export function ownKey(
   pluginId: string,
-  target: `workflow ${string}` | `job ${string}` | `signal ${string}`,
+  target: `workflow ${string}` | `job ${string}` | `signal ${string}` | `event ${string}`,
   key: string | undefined,
 ): { idempotencyKey?: string } {
   if (key === undefined) return {};

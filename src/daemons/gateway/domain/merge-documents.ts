@@ -35,6 +35,7 @@ export function mergeOpenApi(
   const spellings = new Map<string, string>();
   const takenIds = new Set<string>();
   const tags = new Map<string, { name: string; description?: string }>();
+  const webhooks: OpenApiDocument['webhooks'] = {};
   for (const service of services) {
     const document = withOwnNames(service, components);
     for (const [path, operations] of Object.entries(document.paths)) {
@@ -46,6 +47,8 @@ export function mergeOpenApi(
       });
       paths[path] = { ...described, ...paths[path] };
     }
+    for (const [type, operations] of Object.entries(document.webhooks ?? {}))
+      webhooks[type] = operationsOf(operations, service, takenIds, (tag) => tags.set(tag, { name: tag }));
     for (const tag of document.tags ?? [])
       if (tag.description !== undefined && tags.has(tag.name)) tags.set(tag.name, tag);
   }
@@ -54,6 +57,7 @@ export function mergeOpenApi(
     info,
     tags: [...tags.values()].sort((a, b) => (a.name < b.name ? -1 : 1)),
     paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
+    ...(Object.keys(webhooks).length > 0 ? { webhooks } : {}),
     components: { schemas: {}, securitySchemes: {}, ...components },
     ...(unavailable.length > 0 ? { 'x-svc-unavailable': unavailable } : {}),
   };

@@ -1,23 +1,29 @@
 import { deliverToInstance, deliverWebhook } from '../../../contracts/index.ts';
 import { type Http, serveDocs } from '../../../http/index.ts';
 import { version } from '../../../kit/files/paths.ts';
+import type { EventTypes } from '../domain/event-types/event-types.ts';
 import type { MergedDescription } from '../domain/merged-description.ts';
 import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
 
+export interface DocsServices {
+  mergedDescription: MergedDescription;
+  upstreams: readonly Upstream[];
+  eventTypes: Pick<EventTypes, 'list'>;
+}
+
 /** Routes of the API documentation. @spec Health, metrics, specification: /openapi-merged.json, /docs-all */
-export function docsRoutes(
-  http: Http,
-  { mergedDescription, upstreams }: { mergedDescription: MergedDescription; upstreams: readonly Upstream[] },
-): void {
+export function docsRoutes(http: Http, { mergedDescription, upstreams, eventTypes }: DocsServices): void {
   // The delivery endpoints are not mounted in Fastify, so they are added to the API description here.
   for (const endpoint of [deliverWebhook, deliverToInstance]) {
     const { method, path } = endpoint;
     http.kit.endpoints.push({ method, path, endpoint, authenticated: false });
   }
+  http.kit.describeEvents = () => eventTypes.list();
   http.get('/openapi-merged.json', async () => {
     // The module is loaded on first use, because few gateways serve API descriptions.
     const { openApiDocument } = await import('../../../http/openapi.ts');
-    return mergedDescription(openApiDocument('gateway', version, http.kit.endpoints));
+    const { endpoints } = http.kit;
+    return mergedDescription(openApiDocument('gateway', version, endpoints, await eventTypes.list()));
   });
   serveDocs(http, '/docs-all', '/openapi-merged.json');
   // Redirects browsers to the documentation, unless an upstream with the prefix "/" serves this path.

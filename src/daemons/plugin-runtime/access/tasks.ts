@@ -1,6 +1,7 @@
 import {
   cancelJob,
   cancelRun,
+  emitMessage,
   getJob,
   getRun,
   listPluginWebhooks,
@@ -11,7 +12,7 @@ import {
   submitJob,
 } from '../../../contracts/index.ts';
 import { createClient } from '../../../http/index.ts';
-import type { JobAccess, WebhookAccess, WorkflowAccess } from '../../../plugins/index.ts';
+import type { EmitAccess, JobAccess, WebhookAccess, WorkflowAccess } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';
 
@@ -47,5 +48,14 @@ export function createWebhookAccess({ peers, keys }: Access): WebhookAccess {
     list: async (scope, pluginId) =>
       (await client.call(listPluginWebhooks, { params: { pluginId: pluginId as PluginId } }, options(scope)))
         .items,
+  };
+}
+
+/** Access of plugins to outgoing messages by HTTP calls to the gateway, which stores them. */
+export function createEmitAccess({ peers, keys }: Access): EmitAccess {
+  const client = createClient({ url: () => peers.urlOf('gateway'), peer: 'gateway' });
+  const options = callOptions(keys);
+  return {
+    emit: (scope, pluginId, body) => client.call(emitMessage, { params: { pluginId }, body }, options(scope)),
   };
 }

@@ -7,7 +7,7 @@ import {
   type RoutedPlugin,
 } from '../../plugin-routes/route-table.ts';
 import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
-import { readPluginJson } from './plugin-json.ts';
+import { readPluginJson } from '../../plugin-runtime/schemas/plugin-json.ts';
 import { PluginSchemas } from './plugin-schemas.ts';
 
 export interface LoadedRoutesDeps {

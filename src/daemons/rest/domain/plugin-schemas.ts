@@ -9,7 +9,12 @@ import { messageOf } from '../../../kit/errors/errors.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import { minutes } from '../../../kit/time/duration.ts';
 import { zodRefs } from '../../../plugins/index.ts';
-import { bundleSchema, type JsonSchema, type ReadPluginJson, selfContained } from './schema-bundle.ts';
+import {
+  bundleSchema,
+  type JsonSchema,
+  type ReadPluginJson,
+  selfContained,
+} from '../../plugin-runtime/schemas/schema-bundle.ts';
 
 /**
  * Delay before a failed module runs again. Any client can cause such runs, and a hanging module uses 15 s of CPU time

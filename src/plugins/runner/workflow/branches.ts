@@ -21,6 +21,8 @@ export interface Branch {
   /** Whether the branch has received a CancelledError. Later steps of the branch belong to the workflow's clean-up. */
   isCancelled: boolean;
   shields: number;
+  /** Number of messages that the branch has emitted outside of steps. */
+  emits: number;
   /** Number of uses of each step name in the branch. Used to make step ids unique. */
   names: Map<string, number>;
 }
@@ -28,7 +30,7 @@ export interface Branch {
 /**
  * The current branch, and the id of the step whose function is running. `inStep` is null while no step function runs.
  */
-const place = new AsyncLocalStorage<{ branch: Branch; inStep: string | null }>();
+const place = new AsyncLocalStorage<{ branch: Branch; inStep: string | null; emits: number }>();
 
 /** Creates a branch that inherits the clean-up state of its parent branch. */
 export function newBranch(
@@ -36,12 +38,16 @@ export function newBranch(
   now: number,
   { isCancelled, shields }: Pick<Branch, 'isCancelled' | 'shields'>,
 ): Branch {
-  return { id, place: 0, forks: 0, busyWith: null, now, draws: 0, isCancelled, shields, names: new Map() };
+  return {
+    ...{ id, place: 0, forks: 0, busyWith: null, now, draws: 0, emits: 0 },
+    ...{ isCancelled, shields, names: new Map() },
+  };
 }
 
-export const runInBranch = <T>(branch: Branch, work: () => T): T => place.run({ branch, inStep: null }, work);
+export const runInBranch = <T>(branch: Branch, work: () => T): T =>
+  place.run({ branch, inStep: null, emits: 0 }, work);
 export const runInStep = <T>(branch: Branch, inStep: string, work: () => T): T =>
-  place.run({ branch, inStep }, work);
+  place.run({ branch, inStep, emits: 0 }, work);
 
 export const currentBranch = (trunk: Branch): Branch => place.getStore()?.branch ?? trunk;
 
@@ -76,6 +82,17 @@ export function draw(seed: string, branch: Branch): Buffer {
   return createHash('sha256')
     .update(`${seed}\n${branch.id}\n${branch.draws++}`)
     .digest();
+}
+
+/**
+ * Returns the place of a call of `ctx.emit`, which is the same in each replay and in each attempt of a step: the step
+ * or the branch, and the number of the call in it.
+ */
+export function emitPlace(trunk: Branch): string {
+  const found = place.getStore();
+  if (found?.inStep != null) return `step ${found.inStep} ${++found.emits}`;
+  const branch = found?.branch ?? trunk;
+  return `branch ${branch.id} ${++branch.emits}`;
 }
 
 export const isInStep = (): boolean => place.getStore()?.inStep != null;

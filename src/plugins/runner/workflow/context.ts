@@ -11,9 +11,9 @@ import type {
 import { RunnerFailure } from '../failure.ts';
 import { signalSchema, type WorkflowParts } from '../handler.ts';
 import { checkWith } from '../schemas.ts';
-import { branchFor, currentBranch, draw, isInStep } from './branches.ts';
+import { branchFor, currentBranch, draw, emitPlace, isInStep } from './branches.ts';
 import type { Replay } from './replay.ts';
-import type { StepRequest } from './replay-link.ts';
+import type { ReplayLink, StepRequest } from './replay-link.ts';
 import { StepFactory, wrong } from './step-factory.ts';
 
 const STATIC_RULES =
@@ -26,7 +26,7 @@ const STATIC_RULES =
 export function createWorkflowContext(
   base: PluginContextV3,
   replay: Replay,
-  seed: string,
+  link: Pick<ReplayLink, 'replay' | 'emitter'>,
   workflow: WorkflowParts,
 ): { context: WorkflowContext; unstarted: () => string[] } {
   const steps = new StepFactory(replay);
@@ -36,7 +36,8 @@ export function createWorkflowContext(
     ...localSteps(steps, workflow),
     ...calledSteps(steps, workflow),
     ...branching(steps, replay),
-    ...replayedValues(replay, seed),
+    ...replayedValues(replay, link.replay.seed),
+    emit: link.emitter(() => emitPlace(replay.trunk)),
   };
   return { context: context as unknown as WorkflowContext, unstarted: () => steps.unstarted };
 }

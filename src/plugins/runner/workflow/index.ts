@@ -12,6 +12,7 @@ import type { Handler } from '../handler.ts';
 import type { PlatformCalls } from '../platform-calls.ts';
 import type { RunnerRequest } from '../protocol.ts';
 import { toCommandResult } from '../result.ts';
+import { emitter } from '../task-services.ts';
 import { runInBranch } from './branches.ts';
 import { createWorkflowContext } from './context.ts';
 import { keptText } from './kept.ts';
@@ -42,6 +43,7 @@ export function workflowLink(
     enter: (step) => call('enter', step) as Promise<StepAnswer>,
     settle: (step) => call('settle', step) as Promise<StepAnswer>,
     watch: () => call('watch') as Promise<ReadySteps>,
+    emitter: (placeOf) => emitter(calls, executionId, placeOf),
   };
 }
 
@@ -70,7 +72,7 @@ export async function runWorkflow(
     return { end: 'broke', message: `The workflow's run cannot be reached: ${messageOf(error)}` };
   }
   const replay = new Replay(link);
-  const { context, unstarted } = createWorkflowContext(base, replay, link.replay.seed, workflow!);
+  const { context, unstarted } = createWorkflowContext(base, replay, link, workflow!);
 
   async function goThrough(): Promise<ReplayEnd> {
     try {

@@ -6,6 +6,7 @@ import type {
   SettleStep,
   StepAnswer,
 } from '../../../contracts/index.ts';
+import type { Emit } from '../../../contracts/plugin-services.ts';
 import type { StepInfo } from '../../../contracts/workflow-context.ts';
 
 /** Calls that a replay makes to its workflow run. */
@@ -18,6 +19,8 @@ export interface ReplayLink {
   enter(step: EnterStep): Promise<StepAnswer>;
   settle(step: SettleStep): Promise<StepAnswer>;
   watch(): Promise<ReadySteps>;
+  /** Creates `ctx.emit`. `placeOf` returns the place of a call, which is the same in each replay. */
+  emitter(placeOf: () => string): Emit;
 }
 
 /** A step that a workflow function requests. `run` is set if the step's work is a function in the workflow's code. */

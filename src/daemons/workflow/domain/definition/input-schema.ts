@@ -1,10 +1,10 @@
-import { z } from 'zod';
 import { isLongerThan } from '../../../../kit/data/json.ts';
 import { problemsOf } from '../../../../kit/data/schema-problems.ts';
 import type { Budget } from '../../../../kit/expressions/budget.ts';
+import { spendOnCheck } from '../../../../kit/schemas/check-cost.ts';
+import { compileJsonSchema } from '../../../../kit/schemas/json-schema.ts';
+import type { PartCount } from '../../../../kit/schemas/schema-faults.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
-import { spendOnCheck } from './check-cost.ts';
-import { type PartCount, schemaFault } from './schema-faults.ts';
 import type { DefinitionIssue, Path } from './templates.ts';
 
 /** Maximum size of an input in characters of JSON, including defaults. */
@@ -36,11 +36,7 @@ export interface InputSchema {
 
 /** Compiles a JSON Schema. Throws an error with the reason if the schema is unusable. */
 export function compileInputSchema(schema: object, count?: PartCount): InputSchema {
-  const fault = schemaFault(schema, count);
-  if (fault) throw new Error(fault);
-  // The global registry of the library would keep each schema with an `id` forever, so a separate registry is used.
-  const registry = z.registry<z.core.GlobalMeta>();
-  const compiled = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0], { registry });
+  const compiled = compileJsonSchema(schema, count);
   return {
     written: schema,
     spendOnCheck: (input, budget) => spendOnCheck(schema, input, budget),

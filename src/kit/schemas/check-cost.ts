@@ -1,7 +1,7 @@
-import { isRecord } from '../../../../kit/data/is-record.ts';
-import { ownValue } from '../../../../kit/data/own-value.ts';
-import { type Budget, CHARS_PER_UNIT } from '../../../../kit/expressions/budget.ts';
-import type { JsonValue } from '../../../../store/ports/index.ts';
+import { isRecord } from '../data/is-record.ts';
+import type { JsonValue } from '../data/json-value.ts';
+import { ownValue } from '../data/own-value.ts';
+import { type Budget, CHARS_PER_UNIT } from '../expressions/budget.ts';
 
 /** JSON Schema keywords that are checked once per value. The cost depends only on the size of schema and value. */
 const PLAIN_KEYWORDS: ReadonlySet<string> = new Set([

@@ -1,5 +1,5 @@
-import { isRecord } from '../../../../kit/data/is-record.ts';
-import { ownValue } from '../../../../kit/data/own-value.ts';
+import { isRecord } from '../data/is-record.ts';
+import { ownValue } from '../data/own-value.ts';
 
 /** Maximum number of nested schemas in a definition. Compiling a schema takes about 50 µs. */
 const MAX_PARTS = 1000;
