@@ -45,6 +45,9 @@ const QUEUE_ITEMS = `(
     headers, coalesce(i.body, b.body) as body
   from queue_item i left join queue_body b using (position))`;
 
+/** Facts of the gateway. Their numbers begin again, because PostgreSQL keeps those of runs in the same table. */
+const ALERT_FACTS = '(select kind, namespace_id, object_id, body, at, seq from alert_fact)';
+
 /** Tables with columns that only shared runs need. */
 const BOOTS = '(select *, null as member, null as instance from boot)';
 const RUNS = `(select *, 0 as notices, 0 as notices_read, '{}' as killed_by from run)`;
@@ -62,6 +65,11 @@ export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'svc.db', target: 'audit_entry' },
   { file: 'svc.db', target: 'audit_head' },
   { file: 'svc.db', target: 'webhook_secret' },
+  { file: 'svc.db', target: 'alert_setting' },
+  { file: 'svc.db', target: 'alert' },
+  { file: 'svc.db', target: 'alert_group' },
+  { file: 'svc.db', target: 'alert_notification' },
+  { file: 'svc.db', target: 'alert_fact', source: ALERT_FACTS, identity: 'seq' },
   { file: 'svc.db', target: 'connection' },
   { file: 'svc.db', target: 'cache_entry', source: 'key_value' },
   {
@@ -122,6 +130,7 @@ export const OTHER_TABLES = [
   'state_entry_usage',
   'position_origin',
   'home_database',
+  'alert_cursor',
   'feed',
   'feed_pruned',
   'member',

@@ -1,5 +1,6 @@
 import type { Random } from '../../kit/security/random.ts';
 import type { AccessStore } from './access.ts';
+import type { AlertStore } from './alerts.ts';
 import type { AuditStore } from './audit.ts';
 import type { ClientStore } from './clients.ts';
 import type { ConnectionStore } from './connections.ts';
@@ -20,6 +21,7 @@ import type { WebhookInbox } from './webhook-inbox.ts';
 import type { WebhookSecretStore } from './webhook-secrets.ts';
 
 export * from './access.ts';
+export * from './alerts.ts';
 export * from './audit.ts';
 export * from './clients.ts';
 export * from './connections.ts';
@@ -64,6 +66,7 @@ export interface GatewayStore {
   members: MemberStore;
   feed: FeedStore;
   queues: QueueStore;
+  alerts: AlertStore;
   connections: ConnectionStore;
   /** Undefined for SQLite. */
   monitor?: StoreMonitor;

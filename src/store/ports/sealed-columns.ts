@@ -55,6 +55,14 @@ export const SEALED_COLUMNS: readonly SealedColumns[] = [
     describe: (key) => `The connection ${key.name} in namespace ${key.namespace_id}`,
     repair: 'delete it with svc connections delete',
   },
+  {
+    table: 'alert_setting',
+    key: ['kind', 'namespace_id', 'name'],
+    columns: ['sealed'],
+    context: (key) => JSON.stringify(['alert', key.kind, key.namespace_id, key.name]),
+    describe: (key) => `The secret of the alert channel ${key.name} in namespace ${key.namespace_id}`,
+    repair: 'delete it with svc alerts channels delete',
+  },
 ];
 
 /** Returns the entry of a table. */

@@ -1,4 +1,5 @@
 import type { RunError, RunStatus } from '../../contracts/index.ts';
+import type { AlertFact, NewAlertFact } from './alerts.ts';
 import type { MemberRecord, MemberStore } from './members.ts';
 import type { StoreMonitor } from './monitor.ts';
 import type { SharedRunStore } from './shared-runs.ts';
@@ -128,6 +129,30 @@ export interface ScheduleClaim {
   workflows: readonly string[];
 }
 
+/** Times of a schedule that were handled. */
+export interface ServedSchedule {
+  nextAt: number | null;
+  lastAt: number | null;
+  lastRunId: string | null;
+  /** Fact that a due time passed without a run. It is written in the same transaction. */
+  missed?: NewAlertFact | undefined;
+}
+
+/** Facts about runs and schedules. On PostgreSQL, the gateway reads them itself. */
+export interface RunFactStore {
+  /** Returns facts above `after`, oldest first, and deletes those up to it. */
+  read(after: number, limit: number): Promise<AlertFact[]>;
+}
+
+/** Step that waits for an approval. */
+export interface WaitingApproval {
+  tenantId: string;
+  runId: string;
+  workflowId: string;
+  /** Epoch ms. */
+  since: number;
+}
+
 export interface ScheduleStore {
   /**
    * Replaces the schedules of the loaded workflows and plugins. Deactivates the schedules of other owners, and deletes
@@ -152,11 +177,7 @@ export interface ScheduleStore {
    * Records that all due times of a schedule up to `lastAt` have been handled. With `fence`, ends the claim of this
    * member, and changes nothing if the member has no claim.
    */
-  served(
-    id: string,
-    served: { nextAt: number | null; lastAt: number | null; lastRunId: string | null },
-    fence?: number,
-  ): Promise<void>;
+  served(id: string, served: ServedSchedule, fence?: number): Promise<void>;
   setPaused(id: string, paused: boolean, nextAt: number | null): Promise<void>;
 }
 
@@ -166,6 +187,10 @@ export interface WorkflowStore {
   queue: RunQueue;
   boots: BootStore;
   schedules: ScheduleStore;
+  /** Undefined on PostgreSQL. */
+  facts?: RunFactStore;
+  /** Returns at most `limit` top-level waits for an approval that began at `before` or earlier. */
+  waitingApprovals(before: number, limit: number): Promise<WaitingApproval[]>;
   members: MemberStore;
   /** Undefined if only one process executes the runs of the store. */
   shared?: SharedRunStore | undefined;

@@ -7,6 +7,8 @@ export interface ConcurrentIndex {
   table: string;
   /** SQL of the indexed columns and expressions. */
   columns: string;
+  /** SQL condition of the indexed rows. Not for partitioned tables. */
+  where?: string;
 }
 
 interface Options {
@@ -57,7 +59,7 @@ async function buildPart(
 }
 
 /** Waits for locks without a limit: neither reads nor writes wait behind these locks. */
-async function build(client: pg.PoolClient, { name, table, columns }: ConcurrentIndex): Promise<void> {
+async function build(client: pg.PoolClient, { name, table, columns, where }: ConcurrentIndex): Promise<void> {
   await client.query('set lock_timeout = 0');
   const { rowCount } = await client.query(
     'select from pg_index where indexrelid = to_regclass($1) and not indisvalid',
@@ -65,7 +67,10 @@ async function build(client: pg.PoolClient, { name, table, columns }: Concurrent
   );
   // A build that failed leaves an invalid index.
   if (rowCount) await client.query(`drop index concurrently if exists svc.${name}`);
-  await client.query(`create index concurrently if not exists ${name} on svc.${table} (${columns})`);
+  const condition = where === undefined ? '' : ` where ${where}`;
+  await client.query(
+    `create index concurrently if not exists ${name} on svc.${table} (${columns})${condition}`,
+  );
 }
 
 async function partitionsWithout(client: pg.PoolClient, { name, table }: ConcurrentIndex): Promise<string[]> {

@@ -1,5 +1,6 @@
 import type { ConcurrentIndex } from './concurrent-index.ts';
 import { ACCESS } from './gateway/access.ts';
+import { ALERTS } from './gateway/alerts/schema.ts';
 import { AUDIT } from './gateway/audit.ts';
 import { CONNECTIONS } from './gateway/connections.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
@@ -17,6 +18,7 @@ import { STORAGE_SETTINGS } from './storage-settings.ts';
 import { PERMISSION_USES } from './telemetry/permission-uses.ts';
 import { NODE_COUNTS, TELEMETRY } from './telemetry/schema.ts';
 import { DELIVERY_TRACE, EVENT_TRACE, RUN_DELIVERIES, RUN_TRACE } from './trace-schema.ts';
+import { RUN_APPROVAL } from './workflow/alert-facts.ts';
 import {
   RUN_HOURS_COUNTED,
   RUN_HOURS_OF_EARLIER,
@@ -77,6 +79,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: QUEUES, minVersion: 1 },
   { sql: PERMISSION_USES, minVersion: 1 },
   { sql: CONNECTIONS, minVersion: 1 },
+  { sql: ALERTS, minVersion: 1 },
+  { index: RUN_APPROVAL, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

@@ -16,6 +16,7 @@ import { fileObjects } from './state/object-store.ts';
 import { STATE_MIGRATIONS } from './state/schema.ts';
 import { threadedVectorStore } from './state/vectors-thread.ts';
 import { sqliteAccess } from './svc/access.ts';
+import { sqliteAlerts } from './svc/alerts/alerts.ts';
 import { auditWriter, sqliteAudit } from './svc/audit.ts';
 import { sqliteClients } from './svc/clients.ts';
 import { sqliteConnections } from './svc/connections.ts';
@@ -107,6 +108,7 @@ export async function sqliteGatewayStore({
     audit: sqliteAudit(db),
     revocations: sqliteRevocations(db, addToFeed),
     members: sqliteMembers(db, clock),
+    alerts: sqliteAlerts(db),
     queues: sqliteQueues(db, clock, addToFeed),
     connections: sqliteConnections(db, clock),
     feed: sqliteFeed(db, clock),

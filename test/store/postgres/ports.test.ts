@@ -19,6 +19,7 @@ import { tempDir } from '../../support/daemon.ts';
 import { delivery } from '../../support/new-delivery.ts';
 import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 import { describeAccessAndAudit } from '../suites/access-and-audit.ts';
+import { describeAlerts } from '../suites/alerts.ts';
 import { describeClients } from '../suites/clients.ts';
 import { describeConnections } from '../suites/connections.ts';
 import { describeDeliveryHours } from '../suites/delivery-hours.ts';
@@ -107,6 +108,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeSharedRuns('postgres', opened(postgresWorkflowStore));
   describeClients('postgres', gatewayPart('clients'));
   describeQueues('postgres', gatewayPart('queues'));
+  describeAlerts('postgres', gatewayPart('alerts'));
   describeConnections('postgres', gatewayPart('connections'));
   describeMembers('postgres', gatewayPart('members'));
   describeRefreshTokens('postgres', gatewayPart('refreshTokens'));

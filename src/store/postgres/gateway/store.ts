@@ -6,6 +6,7 @@ import { PostgresMonitor } from '../database-health.ts';
 import { PostgresMembers } from '../members.ts';
 import { type AnnounceChange, PostgresKeyValue } from '../state/key-value.ts';
 import { postgresAccess } from './access.ts';
+import { postgresAlerts } from './alerts/alerts.ts';
 import { postgresAudit } from './audit.ts';
 import { postgresClients } from './clients.ts';
 import { postgresConnections } from './connections.ts';
@@ -51,6 +52,7 @@ export function postgresGatewayStore(
     revocations: postgresRevocations(database, feed),
     members: new PostgresMembers(database.reserved, leaseClock),
     feed,
+    alerts: postgresAlerts(database),
     queues: new PostgresQueues(database, feed, leaseClock),
     connections: postgresConnections(database, leaseClock),
     monitor: new PostgresMonitor(database),

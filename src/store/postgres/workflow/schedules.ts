@@ -82,14 +82,9 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
         );
         return row?.at ?? null;
       }),
-    async served(id, times, fence) {
+    async served(id, { missed, ...times }, fence) {
       await database.read((sql) =>
-        sql(
-          `update svc.schedule set next_at = :nextAt, last_at = coalesce(:lastAt, last_at),
-             last_run_id = coalesce(:lastRunId, last_run_id), claimed_by = null
-           where id = :id and (:fence::bigint is null or claimed_by = :fence)`,
-          { id, ...times, fence: fence ?? null },
-        ),
+        sql(SERVED, { id, ...times, fence: fence ?? null, ...(missed ?? NO_FACT) }),
       );
     },
     async setPaused(id, paused, nextAt) {
@@ -103,6 +98,18 @@ export function postgresSchedules(database: PostgresDatabase): ScheduleStore {
     },
   };
 }
+
+const NO_FACT = { kind: null, namespaceId: null, objectId: null, body: null, at: null };
+
+/** A missed time is recorded together with the next one, unless another member has claimed the schedule. */
+const SERVED = `
+  with served as (
+    update svc.schedule set next_at = :nextAt, last_at = coalesce(:lastAt, last_at),
+      last_run_id = coalesce(:lastRunId, last_run_id), claimed_by = null
+    where id = :id and (:fence::bigint is null or claimed_by = :fence) returning id
+  )
+  insert into svc.alert_fact (kind, namespace_id, object_id, body, at)
+  select :kind::text, :namespaceId::text, :objectId::text, :body::text, :at::bigint from served where :kind::text is not null`;
 
 /** Claims the due schedules that no other live member has claimed. */
 async function claimDue(

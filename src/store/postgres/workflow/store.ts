@@ -3,6 +3,7 @@ import type { DefinitionRecord, WorkflowStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { PostgresMonitor } from '../database-health.ts';
 import { PostgresMembers } from '../members.ts';
+import { postgresWaitingApprovals } from './alert-facts.ts';
 import { PostgresBoots } from './boots.ts';
 import { postgresWorkflowRetention } from './retention.ts';
 import { postgresRunQueue } from './run-queue.ts';
@@ -21,6 +22,7 @@ export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: C
     boots: new PostgresBoots(database),
     shared: new PostgresSharedRuns(database),
     schedules: postgresSchedules(database),
+    waitingApprovals: postgresWaitingApprovals(database),
     members: new PostgresMembers(database.reserved, leaseClock),
     definition: (hash) =>
       database.read(async (sql) => {

@@ -16,6 +16,7 @@ import {
 } from '../../schedule-sync.ts';
 import type { Database } from '../database.ts';
 import { UNENDED_FENCES } from '../members.ts';
+import { factWriter } from './alert-facts.ts';
 
 type Source = ScheduleSource & Pick<ScheduleRegistration, 'releaseOrder'>;
 type Row = Omit<ScheduleRecord, 'paused'> & { paused: 0 | 1 };
@@ -23,6 +24,7 @@ type Row = Omit<ScheduleRecord, 'paused'> & { paused: 0 | 1 };
 /** Store of schedules. Schedules whose workflow or plugin is not loaded are kept, but inactive. */
 export function sqliteSchedules(db: Database): ScheduleStore {
   const sql = { ...statements(db), ...nodeStatements(db) };
+  const addFact = factWriter(db);
   return {
     async sync(schedules, owners, now, node) {
       await db.write(() => {
@@ -39,8 +41,11 @@ export function sqliteSchedules(db: Database): ScheduleStore {
       }),
     due: (now) => db.read(() => sql.due.all({ now }).map(recordOf)),
     nextAt: (now) => db.read(() => sql.nextAt.get({ now }) ?? null),
-    async served(id, what) {
-      await db.write(() => sql.served.run({ id, ...what }));
+    async served(id, { missed, ...times }) {
+      await db.write(() => {
+        sql.served.run({ id, ...times });
+        if (missed) addFact(missed);
+      });
     },
     async setPaused(id, paused, next) {
       await db.write(() => sql.setPaused.run({ id, paused: paused ? 1 : 0, nextAt: next }));

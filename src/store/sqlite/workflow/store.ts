@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../../kit/time/clock.ts';
 import type { DefinitionRecord, WorkflowStore } from '../../ports/index.ts';
 import { openDatabase } from '../database.ts';
 import { sqliteMembers } from '../members.ts';
+import { sqliteRunFacts, sqliteWaitingApprovals } from './alert-facts.ts';
 import { sqliteBoots } from './boots.ts';
 import { sqliteRetention } from './retention.ts';
 import { sqliteRunQueue } from './run-queue.ts';
@@ -37,6 +38,8 @@ export async function sqliteWorkflowStore(options: {
     queue: sqliteRunQueue(tables),
     boots: sqliteBoots(tables),
     schedules: sqliteSchedules(db),
+    facts: sqliteRunFacts(db),
+    waitingApprovals: sqliteWaitingApprovals(db),
     members: sqliteMembers(db, options.clock ?? systemClock),
     definition: (hash) => db.read(() => definition.get({ hash })),
     ...sqliteRetention(db),

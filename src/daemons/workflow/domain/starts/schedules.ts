@@ -12,11 +12,13 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 import type {
+  NewAlertFact,
   RunRecord,
   RunStore,
   ScheduleNode,
   ScheduleRecord,
   ScheduleStore,
+  ServedSchedule,
 } from '../../../../store/ports/index.ts';
 import { scheduleIds } from '../cron/schedule-ids.ts';
 import { nextTime } from '../cron/schedule-times.ts';
@@ -154,7 +156,7 @@ export class Schedules {
     const { id, nextAt, catchUp, overlap, lastRunId } = schedule;
     const mayBeHeld = overlap === 'queue' && catchUp === 'none';
     const slots = slotsToServe(schedule, now, mayBeHeld ? await this.#blockedUntil(lastRunId, now) : 0);
-    let served: { lastAt: number | null; lastRunId: string | null } = { lastAt: nextAt, lastRunId: null };
+    let served: Omit<ServedSchedule, 'nextAt'> = { lastAt: nextAt, lastRunId: null };
     for (const slot of slots) {
       const previous = served.lastRunId ?? lastRunId;
       if (overlap !== 'allow' && previous !== null && (await this.#isUnfinished(previous))) {
@@ -164,7 +166,7 @@ export class Schedules {
           continue;
         }
         // With `overlap: queue`, the schedule stays due until its previous run has ended.
-        await store.served(id, { nextAt: slot, lastAt: null, lastRunId: served.lastRunId }, node?.fence);
+        await store.served(id, { ...served, nextAt: slot, lastAt: null }, node?.fence);
         return;
       }
       try {
@@ -172,19 +174,23 @@ export class Schedules {
         served = { lastAt: slot, lastRunId: run.id };
       } catch (error) {
         this.#note(schedule, slot, 'START_FAILED', messageOf(error));
-        served = { ...served, lastAt: slot };
+        served = { ...served, lastAt: slot, missed: missedFact(schedule, slot, now) };
       }
     }
-    if (slots.length === 0)
+    if (slots.length === 0) {
       this.#note(schedule, nextAt ?? now, 'MISSED', `it was missed, and catchUp is "${catchUp}"`);
+      served = { ...served, missed: missedFact(schedule, nextAt ?? now, now) };
+    }
     const left = slots.length === MAX_CATCH_UP_RUNS ? nextTime(schedule, slots.at(-1)!) : null;
-    if (left !== null && left <= now)
+    if (left !== null && left <= now) {
       this.#note(
         schedule,
         left,
         'MISSED',
         `catchUp starts ${MAX_CATCH_UP_RUNS} at most, and this is the next`,
       );
+      served = { ...served, missed: missedFact(schedule, left, now) };
+    }
     await store.served(id, { nextAt: nextTime(schedule, now), ...served }, node?.fence);
   }
 
@@ -241,6 +247,12 @@ export class Schedules {
     }
     await store.sync(planned, owners, clock.now(), node && { ...node, release: digestOf(planned) });
   }
+}
+
+/** The fact that a due time passed without a run. @spec docs/alerts.md */
+function missedFact({ id, tenantId, workflowId }: ScheduleRecord, slot: number, at: number): NewAlertFact {
+  const body = JSON.stringify({ workflow: workflowId, schedule: id, slot });
+  return { kind: 'schedule.missed', namespaceId: tenantId, objectId: id, body, at };
 }
 
 /** Returns a digest of all plans, by which the store recognises the release of a node. */

@@ -1,0 +1,96 @@
+/** Facts of deliveries and runs are written by triggers, so that an end and its fact are one transaction. */
+export const ALERTS = `
+  create table svc.alert_fact (
+    seq bigint generated always as identity primary key,
+    kind text not null,
+    namespace_id text collate "C",
+    object_id text collate "C" not null,
+    body text not null,
+    at bigint not null
+  );
+  create function svc.note_failed_delivery() returns trigger language plpgsql as $$
+  begin
+    insert into svc.alert_fact (kind, namespace_id, object_id, body, at)
+    values ('delivery.failed', new.namespace_id, new.webhook_id::text,
+      json_build_object('plugin', new.plugin_id, 'event', new.event, 'instance', new.instance_id, 'attempts', new.attempts,
+        'status', new.status, 'httpStatus', new.http_status)::text,
+      (extract(epoch from clock_timestamp()) * 1000)::bigint);
+    return null;
+  end $$;
+  create trigger delivery_failed_fact after update of status on svc.delivery for each row
+    when (new.status in ('failed', 'dead') and old.status is distinct from new.status)
+    execute function svc.note_failed_delivery();
+  create function svc.note_failed_run() returns trigger language plpgsql as $$
+  begin
+    insert into svc.alert_fact (kind, namespace_id, object_id, body, at)
+    values ('run.failed', new.tenant_id, new.id,
+      json_build_object('workflow', new.workflow_id, 'run', new.kind, 'status', new.status)::text,
+      coalesce(new.finished_at, (extract(epoch from clock_timestamp()) * 1000)::bigint));
+    return null;
+  end $$;
+  create trigger run_failed_fact after update of status on svc.run for each row
+    when (new.status in ('failed', 'timed_out') and old.status is distinct from new.status and new.parent_id is null)
+    execute function svc.note_failed_run();
+
+  create table svc.alert_setting (
+    kind text not null,
+    namespace_id text collate "C" not null,
+    name text collate "C" not null,
+    body text not null,
+    sealed text,
+    created_at bigint not null,
+    updated_at bigint not null,
+    primary key (kind, namespace_id, name)
+  );
+  create table svc.alert_cursor (name text collate "C" primary key, value bigint not null);
+  insert into svc.alert_cursor (name, value) values ('revision', 0);
+
+  create table svc.alert (
+    id text collate "C" primary key,
+    version bigint not null,
+    namespace_id text collate "C" not null,
+    rule text collate "C" not null,
+    kind text not null,
+    object_key text collate "C" not null,
+    group_key text collate "C" not null,
+    state text not null,
+    first_at bigint not null,
+    last_at bigint not null,
+    resolved_at bigint,
+    body text not null
+  );
+  create unique index alert_open on svc.alert (namespace_id, rule, object_key) where state <> 'resolved';
+  create index alert_object on svc.alert (namespace_id, rule, object_key, id);
+  create index alert_open_kind on svc.alert (kind, last_at) where state <> 'resolved';
+  create index alert_open_group on svc.alert (group_key, id) where state <> 'resolved';
+  create index alert_state on svc.alert (state, id);
+  create index alert_namespace on svc.alert (namespace_id, id);
+  create index alert_resolved on svc.alert (resolved_at) where resolved_at is not null;
+
+  create table svc.alert_group (
+    key text collate "C" primary key,
+    version bigint not null,
+    namespace_id text collate "C" not null,
+    rule text collate "C" not null,
+    flush_at bigint,
+    idle_at bigint,
+    body text not null
+  );
+  create index alert_group_due on svc.alert_group (flush_at) where flush_at is not null;
+  create index alert_group_idle on svc.alert_group (idle_at) where idle_at is not null;
+
+  create table svc.alert_notification (
+    id text collate "C" primary key,
+    version bigint not null,
+    namespace_id text collate "C" not null,
+    group_key text collate "C" not null,
+    channel text collate "C" not null,
+    status text not null,
+    next_at bigint,
+    created_at bigint not null,
+    body text not null
+  );
+  create index alert_notification_due on svc.alert_notification (next_at) where status = 'pending';
+  create index alert_notification_pending on svc.alert_notification (group_key, channel, id) where status = 'pending';
+  create index alert_notification_group on svc.alert_notification (group_key, id);
+  create index alert_notification_ended on svc.alert_notification (created_at) where status <> 'pending';`;
