@@ -1,4 +1,4 @@
-/** Writes `config/` and the reference pages generated from schemas: `npm run generate`. A test fails if they are outdated. */
+/** Writes `config/default.json`, `schemas/` and the reference pages generated from schemas: `npm run generate`. A test fails if they are outdated. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configurationPage, manifestPage } from '../src/contracts/descriptions/reference-page.ts';
@@ -7,10 +7,10 @@ import { asJsonFile, configFileSchema, defaultConfig } from '../src/kit/config/c
 import { packageRoot } from '../src/kit/files/paths.ts';
 import { manifestSchema } from '../src/plugins/manifest-schema.ts';
 
-const folder = join(packageRoot, 'config');
+const folder = join(packageRoot, 'schemas');
 mkdirSync(folder, { recursive: true });
+writeFileSync(join(packageRoot, 'config/default.json'), asJsonFile(defaultConfig()));
 writeFileSync(join(folder, 'svc.schema.json'), asJsonFile(configFileSchema()));
-writeFileSync(join(folder, 'default.json'), asJsonFile(defaultConfig()));
 writeFileSync(join(folder, 'plugin.schema.json'), asJsonFile(manifestSchema()));
 writeFileSync(join(folder, 'workflow.schema.json'), asJsonFile(workflowSchema()));
 writeFileSync(join(packageRoot, 'docs/configuration.md'), configurationPage(configFileSchema()));

@@ -12,7 +12,7 @@ const AsWritten = ManifestV3.extend({
   schedules: z.array(PluginSchedule).default([]),
 });
 
-/** Returns the JSON Schema of `svc.plugin.json`, which editors read from `config/plugin.schema.json`. */
+/** Returns the JSON Schema of `svc.plugin.json`, which editors read from `schemas/plugin.schema.json`. */
 export function manifestSchema(): Record<string, unknown> {
   const { $schema, ...schema } = z.toJSONSchema(AsWritten, { io: 'input', unrepresentable: 'any' });
   return {

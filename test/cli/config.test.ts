@@ -104,6 +104,6 @@ test('validate lists every fault with its path, including those of other profile
 test('schema prints the schema that the package ships', async () => {
   const { stdout } = await runSvc(await tempDir(), ['config', 'schema']);
   expect(JSON.parse(stdout)).toEqual(
-    JSON.parse(await readFile(join(packageRoot, 'config', 'svc.schema.json'), 'utf8')),
+    JSON.parse(await readFile(join(packageRoot, 'schemas', 'svc.schema.json'), 'utf8')),
   );
 });

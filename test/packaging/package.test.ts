@@ -55,6 +55,9 @@ test('the package is lean: what runs, its declarations, its pages', () => {
     'LICENSE',
     'CHANGELOG.md',
     'docs/cli.md',
+    'schemas/plugin.schema.json',
+    'schemas/svc.schema.json',
+    'schemas/workflow.schema.json',
   ])
     expect(paths).toContain(path);
   const chunks = ownChunks();
@@ -163,6 +166,16 @@ test.each([
     expect(output).toBe('');
   },
 );
+
+test('its JSON Schemas resolve as modules of the package', () => {
+  writeFileSync(
+    join(consumer, 'schemas.mjs'),
+    `const load = async (name) => (await import('svc-platform/schemas/' + name + '.schema.json', { with: { type: 'json' } })).default;
+     console.log(JSON.stringify((await Promise.all(['plugin', 'svc', 'workflow'].map(load))).map(({ title }) => title)));`,
+  );
+  const printed = execFileSync(process.execPath, ['schemas.mjs'], { cwd: consumer, encoding: 'utf8' });
+  expect(JSON.parse(printed)).toEqual(['svc.plugin.json', 'svc.config.json', 'Workflow']);
+});
 
 test('it runs from where it was installed: the command, the SDK, schemas of two copies of zod in one', () => {
   const at = join(consumer, 'node_modules', 'svc-platform');

@@ -69,8 +69,8 @@ test('a workflow in code is checked like any handler', async () => {
   ]);
 });
 
-test('config/plugin.schema.json is that of the manifest contract', async () => {
-  expect(await readFile(join(packageRoot, 'config/plugin.schema.json'), 'utf8')).toBe(
+test('schemas/plugin.schema.json is that of the manifest contract', async () => {
+  expect(await readFile(join(packageRoot, 'schemas/plugin.schema.json'), 'utf8')).toBe(
     asJsonFile(manifestSchema()),
   );
 });

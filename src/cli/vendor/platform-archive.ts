@@ -78,7 +78,7 @@ async function sources(): Promise<TarSource[]> {
     file(packageRoot, 'bin/svc', 0o755),
     file(packageRoot, 'scripts/run.js'),
     ...['LICENSE', 'dist/THIRD-PARTY-LICENSES.txt'].map((path) => file(packageRoot, path)),
-    ...filesIn(packageRoot, 'config', () => true),
+    ...['config', 'schemas'].flatMap((folder) => filesIn(packageRoot, folder, () => true)),
     ...programs().map((path) => file(packageRoot, `dist/${path}`)),
     ...filesIn(packageRoot, 'dist/types', () => true),
     ...bundled.flatMap(({ real }) => bundledFiles(real)),

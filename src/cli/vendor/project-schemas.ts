@@ -26,7 +26,7 @@ export function schemaPath(projectDir: string, name: ProjectSchema, file: string
 
 /** Returns the schema that belongs to this version of svc. */
 export function schemaText(name: ProjectSchema): string {
-  return readFileSync(join(packageRoot, 'config', name), 'utf8');
+  return readFileSync(join(packageRoot, 'schemas', name), 'utf8');
 }
 
 /** Compares the project's copy with the schema that belongs to this version of svc. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { WorkflowDefinition } from '../../contracts/index.ts';
 
-/** Returns the JSON schema of workflow files for editors, which is stored as `config/workflow.schema.json`. */
+/** Returns the JSON schema of workflow files for editors, which is stored as `schemas/workflow.schema.json`. */
 export function workflowSchema(): Record<string, unknown> {
   const { $schema, ...schema } = z.toJSONSchema(WorkflowDefinition, { io: 'input', unrepresentable: 'any' });
   return {

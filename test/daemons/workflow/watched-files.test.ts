@@ -84,8 +84,8 @@ test('a file is validated with every fault and its line, without a platform that
   expect(absent.json.error.message).toContain('does not exist');
 });
 
-test('config/workflow.schema.json is that of the contract', async () => {
-  expect(await readFile(join(packageRoot, 'config/workflow.schema.json'), 'utf8')).toBe(
+test('schemas/workflow.schema.json is that of the contract', async () => {
+  expect(await readFile(join(packageRoot, 'schemas/workflow.schema.json'), 'utf8')).toBe(
     asJsonFile(workflowSchema()),
   );
 });

@@ -305,7 +305,7 @@ test('the data folder is SVC_HOME, else where the SQLite store is', async () => 
 });
 
 test('the checked-in schema and defaults are current: npm run generate', async () => {
-  const checkedIn = (name: string) => readFile(join(packageRoot, 'config', name), 'utf8');
-  expect(await checkedIn('svc.schema.json')).toBe(asJsonFile(configFileSchema()));
-  expect(await checkedIn('default.json')).toBe(asJsonFile(defaultConfig()));
+  const checkedIn = (path: string) => readFile(join(packageRoot, path), 'utf8');
+  expect(await checkedIn('schemas/svc.schema.json')).toBe(asJsonFile(configFileSchema()));
+  expect(await checkedIn('config/default.json')).toBe(asJsonFile(defaultConfig()));
 });

@@ -35,7 +35,7 @@ export function filesOf(
       devDependencies: platform.dependency,
     }),
     'svc.plugin.json': json({
-      $schema: './node_modules/svc-platform/config/plugin.schema.json',
+      $schema: './node_modules/svc-platform/schemas/plugin.schema.json',
       schema: 'svc.plugin/3',
       id,
       version: '0.1.0',
