@@ -8,6 +8,7 @@ export type FeedTopic =
   | 'queues'
   | 'sources'
   | 'static-tokens'
+  | 'endpoints'
   | 'hosts'
   | 'access';
 

@@ -8,6 +8,7 @@ import type { FeedStore } from './feed.ts';
 import type { HostStore } from './hosts.ts';
 import type { KeyValueStore } from './key-value.ts';
 import type { MemberStore } from './members.ts';
+import type { MessageStore, OutgoingEndpointStore } from './messages.ts';
 import type { MintedTokenStore } from './minted-tokens.ts';
 import type { StoreMonitor } from './monitor.ts';
 import type { ObjectStore } from './objects.ts';
@@ -30,6 +31,7 @@ export * from './hosts.ts';
 export * from './hour-counts.ts';
 export * from './key-value.ts';
 export * from './members.ts';
+export * from './messages.ts';
 export * from './minted-tokens.ts';
 export * from './monitor.ts';
 export * from './object-keys.ts';
@@ -68,6 +70,8 @@ export interface GatewayStore {
   queues: QueueStore;
   alerts: AlertStore;
   connections: ConnectionStore;
+  endpoints: OutgoingEndpointStore;
+  messages: MessageStore;
   /** Undefined for SQLite. */
   monitor?: StoreMonitor;
   /**

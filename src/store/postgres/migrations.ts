@@ -6,6 +6,7 @@ import { CONNECTIONS } from './gateway/connections.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
 import { DELIVERY_HOURS } from './gateway/inbox/hour-schema.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
+import { MESSAGES } from './gateway/messages/schema.ts';
 import { QUEUES } from './gateway/queues/schema.ts';
 import { REFUSED_REQUESTS } from './gateway/refused-requests.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
@@ -81,6 +82,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: CONNECTIONS, minVersion: 1 },
   { sql: ALERTS, minVersion: 1 },
   { index: RUN_APPROVAL, minVersion: 1 },
+  { sql: MESSAGES, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

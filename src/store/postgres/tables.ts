@@ -1,6 +1,7 @@
 import type { Generated } from 'kysely';
 import type { AuditEntry } from '../../contracts/index.ts';
 import type { SignedHead } from '../../kit/security/audit-chain.ts';
+import type { EndpointRow } from '../message-rows.ts';
 import type {
   ClientRecord,
   HostRecord,
@@ -45,6 +46,7 @@ export interface Tables {
   auditEntry: AuditEntry;
   auditHead: SignedHead & { id: number };
   queueSetting: { namespaceId: string; name: string; settings: string };
+  outgoingEndpoint: EndpointRow;
   webhookSecret: Omit<SecretRecord, 'lapsed'>;
   schemaVersion: { version: number; minVersion: number; appliedAt: Generated<Date> };
 }

@@ -22,6 +22,8 @@ import { sqliteClients } from './svc/clients.ts';
 import { sqliteConnections } from './svc/connections.ts';
 import { type AddToFeed, feedWriter, sqliteFeed } from './svc/feed.ts';
 import { sqliteHosts } from './svc/hosts.ts';
+import { sqliteOutgoingEndpoints } from './svc/messages/endpoints.ts';
+import { sqliteMessages } from './svc/messages/messages.ts';
 import { sqliteMintedTokens } from './svc/minted-tokens.ts';
 import { sqliteQueues } from './svc/queues/queues.ts';
 import { sqliteRefreshTokens } from './svc/refresh-tokens.ts';
@@ -111,6 +113,8 @@ export async function sqliteGatewayStore({
     alerts: sqliteAlerts(db),
     queues: sqliteQueues(db, clock, addToFeed),
     connections: sqliteConnections(db, clock),
+    endpoints: sqliteOutgoingEndpoints(db, addToFeed),
+    messages: sqliteMessages(db),
     feed: sqliteFeed(db, clock),
     probe: () => db.read(() => db.pragma('schema_version')),
     async close() {

@@ -28,6 +28,7 @@ import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
+import { describeMessages } from '../suites/messages.ts';
 import { describeObjects } from '../suites/objects.ts';
 import { describeQueues } from '../suites/queues.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
@@ -98,6 +99,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
     statePart(({ vectors }) => vectors),
   );
   describeAccessAndAudit('postgres', opened(gateway));
+  describeMessages('postgres', opened(gateway));
   describeWebhookSecrets('postgres', gatewayPart('secrets'));
   describeRefusedRequests('postgres', gatewayPart('refusedRequests'));
   describeRefusedReplays('postgres', gatewayPart('inbox'));

@@ -15,6 +15,7 @@ import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
+import { describeMessages } from '../suites/messages.ts';
 import { describeQueues } from '../suites/queues.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeRefusedReplays, describeRefusedRequests } from '../suites/refused-requests.ts';
@@ -57,6 +58,7 @@ const wholeStore: OpenDriver<GatewayStore> = async ({ dataDir, clock }) => {
 };
 describeHosts('sqlite', wholeStore);
 describeAccessAndAudit('sqlite', wholeStore);
+describeMessages('sqlite', wholeStore);
 
 /** In another process: POSIX locks do not exclude connections of one process through two SQLite libraries. */
 const addUncommitted: AddUncommitted = async ({ dataDir, clock }, { topic, key }) => {

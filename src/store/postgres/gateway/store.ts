@@ -14,6 +14,8 @@ import { PostgresFeed } from './feed.ts';
 import { postgresHosts } from './hosts.ts';
 import { PostgresWebhookInbox } from './inbox/inbox.ts';
 import { SpillingInbox, type SpillOptions } from './inbox/spilling-inbox.ts';
+import { postgresOutgoingEndpoints } from './messages/endpoints.ts';
+import { PostgresMessages } from './messages/messages.ts';
 import { PostgresQueues } from './queues/queues.ts';
 import { postgresRefreshTokens } from './refresh-tokens.ts';
 import { postgresRefusedRequests } from './refused-requests.ts';
@@ -55,6 +57,8 @@ export function postgresGatewayStore(
     alerts: postgresAlerts(database),
     queues: new PostgresQueues(database, feed, leaseClock),
     connections: postgresConnections(database, leaseClock),
+    endpoints: postgresOutgoingEndpoints(database, feed),
+    messages: new PostgresMessages(database),
     monitor: new PostgresMonitor(database),
     probe: () => database.reserved.probeReads(),
     async close() {

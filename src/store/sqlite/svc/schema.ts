@@ -8,6 +8,7 @@ import { CONNECTIONS } from './connections.ts';
 import { DELIVERY_HOURS } from './deliveries/hour-schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
+import { MESSAGES } from './messages/schema.ts';
 import { QUEUES } from './queues/schema.ts';
 import { REFUSED_REQUESTS } from './refused-requests.ts';
 
@@ -242,4 +243,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   QUEUES,
   CONNECTIONS,
   ALERTS,
+  MESSAGES,
 ];

@@ -1,0 +1,286 @@
+import type { DisabledReason, MessageStatus } from '../../contracts/index.ts';
+
+/** An endpoint that receives messages. Times are in epoch ms. */
+export interface StoredEndpoint {
+  id: string;
+  namespaceId: string;
+  application: string | null;
+  url: string;
+  types: string[];
+  description: string | null;
+  rateLimitPerSecond: number | null;
+  /** JSON object of the custom headers, encrypted. Null without headers. */
+  headers: string | null;
+  /** Secret for signatures, encrypted. */
+  secret: string;
+  previousSecret: string | null;
+  previousSecretExpiresAt: number | null;
+  ordered: boolean;
+  /** Seconds between attempts, or null for the default. */
+  retrySchedule: number[] | null;
+  timeoutMs: number | null;
+  /** Null for an enabled endpoint. */
+  disabledReason: DisabledReason | null;
+  disabledAt: number | null;
+  /** Time of the first failure since the last success. */
+  failingSince: number | null;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export type EndpointChanges = Partial<
+  Omit<StoredEndpoint, 'id' | 'namespaceId' | 'createdAt' | 'failingSince'>
+> & { failingSince?: null };
+
+export interface EndpointFilter {
+  namespaceId: string;
+  application?: string | undefined;
+  disabled?: boolean | undefined;
+  /** Only endpoints with a smaller id. */
+  before?: string | undefined;
+  limit: number;
+}
+
+/** A message to store with its deliveries. */
+export interface NewStoredMessage {
+  /** Ids begin with the time of their creation, so that they sort by it. */
+  id: string;
+  namespaceId: string;
+  application: string | null;
+  type: string;
+  timestamp: number;
+  createdAt: number;
+  /** The body of each request. */
+  body: Uint8Array;
+  traceId: string;
+  endpointIds: readonly string[];
+  /** Null without an idempotency key. */
+  key: { digest: Uint8Array; content: Uint8Array; expiresAt: number } | null;
+}
+
+/** Result of a publish. `conflict`: the key was used for other content. */
+export interface StoredMessageResult {
+  outcome: 'stored' | 'duplicate' | 'conflict';
+  id: string;
+  /** Values of the first message with the key. They are 0 if it was pruned. */
+  timestamp: number;
+  endpoints: number;
+}
+
+export interface MessageCountsRecord {
+  waiting: number;
+  retrying: number;
+  succeeded: number;
+  dead: number;
+  cancelled: number;
+}
+
+export interface MessageRecord {
+  id: string;
+  namespaceId: string;
+  application: string | null;
+  type: string;
+  timestamp: number;
+  createdAt: number;
+  bodyBytes: number;
+  traceId: string;
+  counts: MessageCountsRecord;
+}
+
+export interface MessageDeliveryRecord {
+  messageId: string;
+  endpointId: string;
+  status: MessageStatus;
+  attempts: number;
+  nextAttemptAt: number | null;
+  lastStatus: number | null;
+  lastError: string | null;
+  endedAt: number | null;
+}
+
+export interface MessageAttemptRecord {
+  messageId: string;
+  endpointId: string;
+  type: string;
+  number: number;
+  trigger: 'first' | 'retry' | 'replay' | 'test';
+  startedAt: number;
+  durationMs: number;
+  succeeded: boolean;
+  responseStatus: number | null;
+  excerpt: string | null;
+  error: string | null;
+  nextAttemptAt: number | null;
+}
+
+/** A delivery to attempt. `tries` counts the attempts since the publish or the last replay. */
+export interface DueDelivery {
+  messageId: string;
+  endpointId: string;
+  attempts: number;
+  tries: number;
+  isReplay: boolean;
+  nextAttemptAt: number | null;
+}
+
+/** Content of a message that is sent. */
+export interface MessageContent {
+  id: string;
+  type: string;
+  createdAt: number;
+  traceId: string;
+  body: Uint8Array;
+}
+
+/** End of an attempt. A delivery that is no longer unfinished keeps its status. */
+export interface EndedAttempt extends Omit<MessageAttemptRecord, 'type'> {
+  status: Extract<MessageStatus, 'retrying' | 'succeeded' | 'dead'>;
+  tries: number;
+  endedAt: number | null;
+}
+
+/** Change of an endpoint's failures, stored with the ends of the attempts that caused it. */
+export interface FailureChange {
+  endpointId: string;
+  failingSince: number | null;
+}
+
+export interface EndpointWork {
+  endpointId: string;
+  /** Id of the oldest message that waits for its first attempt. */
+  oldestWaiting: string | null;
+  nextRetryAt: number | null;
+}
+
+export interface MessageFilter {
+  namespaceId: string;
+  type?: string | undefined;
+  application?: string | undefined;
+  endpointId?: string | undefined;
+  status?: MessageStatus | undefined;
+  /** Only messages with an id of at least `from`. */
+  from?: string | undefined;
+  /** Only messages with a smaller id. */
+  before?: string | undefined;
+  limit: number;
+}
+
+/** A page of a list. `next` is the last examined id, or null at the end. A page can have fewer items than allowed. */
+export interface MessagePage {
+  items: MessageRecord[];
+  next: string | null;
+}
+
+/** Finished deliveries to replay, in the order of their messages. */
+export interface ReplaySelection {
+  namespaceId: string;
+  endpointId?: string | undefined;
+  type?: string | undefined;
+  application?: string | undefined;
+  statuses: readonly MessageStatus[];
+  /** Only messages with a larger id. */
+  after: string;
+  /** Only messages with a smaller id. */
+  before: string;
+  /** Only deliveries that ended until this time, so that replayed deliveries never match again. */
+  endedUntil: number;
+  limit: number;
+}
+
+export interface ReplayPage {
+  items: Array<{ messageId: string; endpointId: string }>;
+  /** Value of `after` for the next page, or null at the end. */
+  next: string | null;
+}
+
+export interface AttemptFilter {
+  namespaceId: string;
+  messageId?: string | undefined;
+  endpointId?: string | undefined;
+  succeeded?: boolean | undefined;
+  /** Only attempts that come after this one in the list, which begins with the newest. */
+  after?: { startedAt: number; messageId: string; endpointId: string; number: number } | undefined;
+  limit: number;
+}
+
+/** A fact for alerts. Callers ask for overlapping times, and recognize facts that they know. */
+export interface DeadDelivery {
+  namespaceId: string;
+  messageId: string;
+  endpointId: string;
+  type: string;
+  application: string | null;
+  lastError: string | null;
+  endedAt: number;
+}
+
+/** Endpoints that receive messages. Changes are added to the change feed (topic `endpoints`, key: the id). */
+export interface OutgoingEndpointStore {
+  all(): Promise<StoredEndpoint[]>;
+  read(ids: readonly string[]): Promise<StoredEndpoint[]>;
+  list(filter: EndpointFilter): Promise<StoredEndpoint[]>;
+  find(namespaceId: string, id: string): Promise<StoredEndpoint | undefined>;
+  /** Adds an endpoint. Returns false if the namespace has `max` endpoints. */
+  add(endpoint: StoredEndpoint, max: number): Promise<boolean>;
+  /** Changes an endpoint. Returns its new state, or undefined if it does not exist. */
+  update(namespaceId: string, id: string, changes: EndpointChanges): Promise<StoredEndpoint | undefined>;
+  /** Replaces the secret. The replaced one becomes the previous one. */
+  rotate(
+    namespaceId: string,
+    id: string,
+    next: { secret: string; previousExpiresAt: number; now: number },
+  ): Promise<StoredEndpoint | undefined>;
+  /** Disables an endpoint that is enabled. Returns false if it is not. */
+  disable(id: string, reason: DisabledReason, at: number): Promise<boolean>;
+  remove(namespaceId: string, id: string): Promise<boolean>;
+  /** Returns endpoints that failures or a 410 disabled at or after this time, oldest first. */
+  disabledSince(since: number, limit: number): Promise<StoredEndpoint[]>;
+}
+
+/** Messages, their deliveries to endpoints, and the attempts. Changes are durable when their promise resolves. */
+export interface MessageStore {
+  publish(message: NewStoredMessage): Promise<StoredMessageResult>;
+  /** Stores a message with one attempt that was made already. */
+  addTest(message: NewStoredMessage, attempt: EndedAttempt): Promise<void>;
+  endAttempts(ends: readonly EndedAttempt[], failures: readonly FailureChange[]): Promise<void>;
+
+  /** Returns the endpoints that have unfinished deliveries, also those that are disabled or deleted. */
+  work(): Promise<EndpointWork[]>;
+  /** Returns the number of unfinished deliveries, at most `max`. */
+  countUnfinished(max: number): Promise<number>;
+  /** Returns deliveries that wait for their first attempt, in the order of their messages. */
+  waiting(endpointId: string, limit: number): Promise<DueDelivery[]>;
+  /** Returns deliveries whose next attempt is due at `now`, by due time. */
+  retries(endpointId: string, now: number, limit: number): Promise<DueDelivery[]>;
+  nextRetryAt(endpointId: string, after: number): Promise<number | null>;
+  contents(ids: readonly string[]): Promise<MessageContent[]>;
+  /** Ends unfinished deliveries of an endpoint. Returns the number of ended deliveries. */
+  endUnfinished(
+    endpointId: string,
+    end: { status: 'dead' | 'cancelled'; error: string; at: number; limit: number },
+  ): Promise<number>;
+
+  list(filter: MessageFilter): Promise<MessagePage>;
+  find(
+    namespaceId: string,
+    id: string,
+  ): Promise<(MessageRecord & { body: Uint8Array; deliveries: MessageDeliveryRecord[] }) | undefined>;
+  attempts(filter: AttemptFilter): Promise<MessageAttemptRecord[]>;
+  replayable(selection: ReplaySelection): Promise<ReplayPage>;
+  /**
+   * Lets finished deliveries wait again. `add` also adds deliveries that do not exist. Returns the changed deliveries.
+   */
+  replay(
+    namespaceId: string,
+    deliveries: ReadonlyArray<{ messageId: string; endpointId: string }>,
+    options: { endedUntil: number; add: boolean },
+  ): Promise<DueDelivery[]>;
+  deadSince(since: number, limit: number): Promise<DeadDelivery[]>;
+
+  /**
+   * Deletes messages with an id between `after` and `before` whose deliveries are finished. Returns the last examined
+   * id, or null at the end.
+   */
+  prune(before: string, after: string, limit: number): Promise<{ pruned: number; next: string | null }>;
+  pruneKeys(now: number, limit: number): Promise<number>;
+}

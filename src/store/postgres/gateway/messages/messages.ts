@@ -1,0 +1,267 @@
+import { DUE_COLUMNS } from '../../../message-rows.ts';
+import type {
+  AttemptFilter,
+  DeadDelivery,
+  DueDelivery,
+  EndedAttempt,
+  EndpointWork,
+  FailureChange,
+  MessageContent,
+  MessageFilter,
+  MessageStore,
+  NewStoredMessage,
+  ReplaySelection,
+} from '../../../ports/index.ts';
+import type { PostgresDatabase } from '../../database.ts';
+import type { Sql } from '../../named-sql.ts';
+import { PostgresMessageLists } from './lists.ts';
+import { insertMessages, MessagePublishes } from './publishes.ts';
+
+type DueRow = Omit<DueDelivery, 'isReplay'> & { isReplay: number };
+const dueOf = (row: DueRow): DueDelivery => ({ ...row, isReplay: row.isReplay === 1 });
+
+/** Messages in PostgreSQL. @spec docs/messages.md */
+export class PostgresMessages implements MessageStore {
+  readonly #database: PostgresDatabase;
+  readonly #publishes: MessagePublishes;
+  readonly #lists: PostgresMessageLists;
+
+  constructor(database: PostgresDatabase) {
+    this.#database = database;
+    this.#publishes = new MessagePublishes(database);
+    this.#lists = new PostgresMessageLists(database);
+  }
+
+  publish(message: NewStoredMessage) {
+    return this.#publishes.publish(message);
+  }
+
+  async addTest(message: NewStoredMessage, attempt: EndedAttempt): Promise<void> {
+    await this.#database.transact(async (sql) => {
+      await insertMessages(sql, [message]);
+      await endAttempts(sql, [attempt], []);
+    });
+  }
+
+  async endAttempts(ends: readonly EndedAttempt[], failures: readonly FailureChange[]): Promise<void> {
+    await this.#database.write((sql) => endAttempts(sql, ends, failures));
+  }
+
+  work(): Promise<EndpointWork[]> {
+    return this.#read(WORK);
+  }
+
+  async countUnfinished(max: number): Promise<number> {
+    const [row] = await this.#read<{ count: number }>(
+      `select count(*) from (
+         select from svc.message_delivery where status in ('waiting', 'retrying') and status <> 'succeeded' limit :max) as u`,
+      { max },
+    );
+    return row!.count;
+  }
+
+  async waiting(endpointId: string, limit: number): Promise<DueDelivery[]> {
+    const text = `select ${DUE_COLUMNS} from svc.message_delivery
+      where endpoint_id = :endpointId and status = 'waiting' order by message_id limit :limit`;
+    return (await this.#read<DueRow>(text, { endpointId, limit })).map(dueOf);
+  }
+
+  async retries(endpointId: string, now: number, limit: number): Promise<DueDelivery[]> {
+    const text = `select ${DUE_COLUMNS} from svc.message_delivery
+      where endpoint_id = :endpointId and status = 'retrying' and next_attempt_at <= :now
+      order by next_attempt_at limit :limit`;
+    return (await this.#read<DueRow>(text, { endpointId, now, limit })).map(dueOf);
+  }
+
+  async nextRetryAt(endpointId: string, after: number): Promise<number | null> {
+    const text = `select min(next_attempt_at) as at from svc.message_delivery
+      where endpoint_id = :endpointId and status = 'retrying' and next_attempt_at > :after`;
+    const [row] = await this.#read<{ at: number | null }>(text, { endpointId, after });
+    return row!.at;
+  }
+
+  contents(ids: readonly string[]): Promise<MessageContent[]> {
+    const text = `select id, type, created_at as "createdAt", trace_id as "traceId", body from svc.message
+      where id = any(:ids::text[])`;
+    return this.#read(text, { ids });
+  }
+
+  async endUnfinished(
+    endpointId: string,
+    end: { status: 'dead' | 'cancelled'; error: string; at: number; limit: number },
+  ): Promise<number> {
+    const rows = await this.#database.write((sql) =>
+      sql<{ id: string }>(END_UNFINISHED, { ...end, endpointId }),
+    );
+    return rows.length;
+  }
+
+  list(filter: MessageFilter) {
+    return this.#lists.list(filter);
+  }
+
+  find(namespaceId: string, id: string) {
+    return this.#lists.find(namespaceId, id);
+  }
+
+  attempts(filter: AttemptFilter) {
+    return this.#lists.attempts(filter);
+  }
+
+  replayable(selection: ReplaySelection) {
+    return this.#lists.replayable(selection);
+  }
+
+  async replay(
+    namespaceId: string,
+    deliveries: ReadonlyArray<{ messageId: string; endpointId: string }>,
+    { endedUntil, add }: { endedUntil: number; add: boolean },
+  ): Promise<DueDelivery[]> {
+    const values = {
+      ...{ namespaceId, endedUntil, add },
+      messageIds: deliveries.map(({ messageId }) => messageId),
+      endpointIds: deliveries.map(({ endpointId }) => endpointId),
+    };
+    const rows = await this.#database.write((sql) => sql<DueRow>(REPLAY, values));
+    return rows.map(dueOf);
+  }
+
+  deadSince(since: number, limit: number): Promise<DeadDelivery[]> {
+    return this.#read(DEAD_SINCE, { since, limit });
+  }
+
+  async prune(
+    before: string,
+    after: string,
+    limit: number,
+  ): Promise<{ pruned: number; next: string | null }> {
+    const rows = await this.#database.write((sql) =>
+      sql<{ id: string; isOpen: boolean }>(PRUNE, { before, after, limit }),
+    );
+    return {
+      pruned: rows.filter(({ isOpen }) => !isOpen).length,
+      next: rows.length < limit ? null : rows.at(-1)!.id,
+    };
+  }
+
+  async pruneKeys(now: number, limit: number): Promise<number> {
+    const text = `delete from svc.message_key where digest = any(array(
+      select digest from svc.message_key where expires_at <= :now limit :limit)) returning 1`;
+    return (await this.#database.write((sql) => sql(text, { now, limit }))).length;
+  }
+
+  #read<Row extends object>(text: string, values: object = {}): Promise<Row[]> {
+    return this.#database.read((sql) => sql<Row>(text, values));
+  }
+}
+
+async function endAttempts(
+  sql: Sql,
+  ends: readonly EndedAttempt[],
+  failures: readonly FailureChange[],
+): Promise<void> {
+  await sql(END_ATTEMPTS, {
+    messageIds: ends.map(({ messageId }) => messageId),
+    endpointIds: ends.map(({ endpointId }) => endpointId),
+    numbers: ends.map(({ number }) => number),
+    triggers: ends.map(({ trigger }) => trigger),
+    started: ends.map(({ startedAt }) => startedAt),
+    durations: ends.map(({ durationMs }) => durationMs),
+    succeeded: ends.map(({ succeeded }) => (succeeded ? 1 : 0)),
+    responseStatuses: ends.map(({ responseStatus }) => responseStatus),
+    excerpts: ends.map(({ excerpt }) => excerpt),
+    errors: ends.map(({ error }) => error),
+    next: ends.map(({ nextAttemptAt }) => nextAttemptAt),
+    statuses: ends.map(({ status }) => status),
+    tries: ends.map(({ tries }) => tries),
+    ended: ends.map(({ endedAt }) => endedAt),
+    failing: failures.map(({ endpointId }) => endpointId),
+    failingSince: failures.map(({ failingSince }) => failingSince),
+  });
+}
+
+const END_ATTEMPTS = `
+  with e as materialized (
+    select * from unnest(:messageIds::text[], :endpointIds::text[], :numbers::integer[], :triggers::text[],
+      :started::bigint[], :durations::double precision[], :succeeded::smallint[], :responseStatuses::integer[],
+      :excerpts::text[], :errors::text[], :next::bigint[], :statuses::text[], :tries::integer[], :ended::bigint[])
+      as e (message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded, response_status, excerpt,
+        error, next_attempt_at, status, tries, ended_at)
+  ), attempts as (
+    insert into svc.message_attempt (message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded,
+      response_status, excerpt, error, next_attempt_at)
+    select message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded, response_status, excerpt, error,
+      next_attempt_at from e
+    on conflict do nothing
+  ), failures as (
+    update svc.outgoing_endpoint o set failing_since = f.since
+    from unnest(:failing::text[], :failingSince::bigint[]) as f (id, since) where o.id = f.id
+  )
+  update svc.message_delivery d set status = e.status, attempts = e.number, tries = e.tries,
+    next_attempt_at = e.next_attempt_at, last_status = e.response_status, last_error = e.error, ended_at = e.ended_at
+  from e
+  where d.message_id = e.message_id and d.endpoint_id = e.endpoint_id and d.status in ('waiting', 'retrying')`;
+
+/** Endpoints with unfinished deliveries, found by one look-up per endpoint. */
+const WORK = `
+  with recursive e (id) as (
+    select min(endpoint_id) from svc.message_delivery where status <> 'succeeded'
+    union all
+    select (select min(endpoint_id) from svc.message_delivery where status <> 'succeeded' and endpoint_id > e.id)
+    from e where e.id is not null
+  ), found as (
+    select id as "endpointId",
+      (select min(message_id) from svc.message_delivery where endpoint_id = e.id and status = 'waiting') as "oldestWaiting",
+      (select min(next_attempt_at) from svc.message_delivery where endpoint_id = e.id and status = 'retrying') as "nextRetryAt"
+    from e where id is not null
+  )
+  select * from found where "oldestWaiting" is not null or "nextRetryAt" is not null`;
+
+const END_UNFINISHED = `
+  update svc.message_delivery set status = :status, last_error = :error, next_attempt_at = null, ended_at = :at
+  where endpoint_id = :endpointId and message_id = any(array(
+    select message_id from svc.message_delivery
+    where endpoint_id = :endpointId and status in ('waiting', 'retrying') and status <> 'succeeded'
+    limit :limit for update))
+  returning message_id as id`;
+
+const REPLAY = `
+  with chosen as materialized (
+    select * from unnest(:messageIds::text[], :endpointIds::text[]) as c (message_id, endpoint_id)
+  ), again as (
+    update svc.message_delivery d
+    set status = 'waiting', tries = 0, is_replay = 1, next_attempt_at = null, ended_at = null
+    from chosen c
+    where d.message_id = c.message_id and d.endpoint_id = c.endpoint_id and d.namespace_id = :namespaceId
+      and d.status not in ('waiting', 'retrying') and d.ended_at <= :endedUntil
+    returning d.*
+  ), added as (
+    insert into svc.message_delivery (message_id, endpoint_id, namespace_id, status, is_replay)
+    select c.message_id, c.endpoint_id, m.namespace_id, 'waiting', 1
+    from chosen c join svc.message m on m.id = c.message_id and m.namespace_id = :namespaceId
+    where :add::boolean
+    on conflict do nothing returning *
+  )
+  select ${DUE_COLUMNS} from again union all select ${DUE_COLUMNS} from added`;
+
+const DEAD_SINCE = `
+  select d.namespace_id as "namespaceId", d.message_id as "messageId", d.endpoint_id as "endpointId", m.type,
+    m.application, d.last_error as "lastError", d.ended_at as "endedAt"
+  from svc.message_delivery d join svc.message m on m.id = d.message_id
+  where d.status = 'dead' and d.ended_at >= :since order by d.ended_at limit :limit`;
+
+const PRUNE = `
+  with old as materialized (
+    select id, exists (
+      select from svc.message_delivery where message_id = m.id and status in ('waiting', 'retrying')) as is_open
+    from svc.message m where id > :after and id < :before order by id limit :limit
+  ), done as (
+    select id from old where not is_open
+  ), attempts as (
+    delete from svc.message_attempt where message_id in (select id from done)
+  ), deliveries as (
+    delete from svc.message_delivery where message_id in (select id from done)
+  ), messages as (
+    delete from svc.message where id in (select id from done)
+  )
+  select id, is_open as "isOpen" from old order by id`;
