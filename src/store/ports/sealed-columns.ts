@@ -63,6 +63,16 @@ export const SEALED_COLUMNS: readonly SealedColumns[] = [
     describe: (key) => `The secret of the alert channel ${key.name} in namespace ${key.namespace_id}`,
     repair: 'delete it with svc alerts channels delete',
   },
+  {
+    table: 'outgoing_endpoint',
+    key: ['id'],
+    columns: ['headers', 'secret', 'previous_secret'],
+    // A rotation moves the secret to the other column as it is.
+    context: (key, column) =>
+      JSON.stringify(['endpoint', column === 'headers' ? 'headers' : 'secret', key.id]),
+    describe: (key) => `The secret or the headers of endpoint ${key.id}`,
+    repair: 'rotate the secret with svc endpoints rotate, or set the headers again',
+  },
 ];
 
 /** Returns the entry of a table. */
