@@ -48,6 +48,7 @@ const SOURCE = 'source:{name}';
 const QUEUE = 'queue:{name}';
 const QUEUE_ITEM = 'queue:{name}/{id}';
 const CONNECTION = 'connection:{name}';
+const SECRET = 'secret:{name}';
 const ALERT_RULE = 'alert-rule:{name}';
 const ALERT_CHANNEL = 'alert-channel:{name}';
 const ROLE = 'role:{subject}';
@@ -191,6 +192,11 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /api/v1/messages/:id/replay': edits('message.replay', MESSAGE),
   'POST /api/v1/messages/replay': { ...edits('message.replay', 'messages'), hasDryRun: true },
 
+  'POST /internal/secrets/resolve': SERVICE,
+  'GET /api/v1/secrets': VIEWER,
+  'PUT /api/v1/secrets/:name': administers('secret.set', SECRET),
+  'DELETE /api/v1/secrets/:name': administers('secret.revoke', SECRET),
+
   'GET /api/v1/alerts': VIEWER,
   'GET /api/v1/alerts/:id': VIEWER,
   'POST /api/v1/alerts/:id/acknowledge': edits('alert.acknowledge', 'alert:{id}'),
@@ -211,6 +217,10 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'DELETE /api/v1/alerts/silences/:id': edits('alert_silence.delete', 'alert-silence:{id}'),
 
   'GET /api/v1/workflows': VIEWER,
+  'POST /api/v1/workflows/:workflowId/approve-secrets': administers(
+    'workflow.approve_secrets',
+    'workflow:{workflowId}',
+  ),
   'GET /api/v1/workflows/runs': VIEWER,
   'GET /api/v1/workflows/runs/counts': VIEWER,
   'POST /api/v1/workflows/runs': EDITOR,

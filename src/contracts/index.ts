@@ -56,6 +56,7 @@ export * from './run-actions.ts';
 export * from './run-decisions.ts';
 export * from './run-labels.ts';
 export * from './schedules.ts';
+export * from './secrets.ts';
 export * from './signature-template.ts';
 export * from './sources.ts';
 export * from './state.ts';

@@ -1,7 +1,7 @@
 import type { CommandResult } from './command-result.ts';
 import type { HostKind, RestHostContext, ValidatorHostContext, WebhookHostContext } from './execution.ts';
 import type { EmbeddingsAccess, LlmAccess, StorageAccess, VectorStoreAccess } from './plugin-adapters.ts';
-import type { Emit, JobsAccess, WebhooksAccess, WorkflowsAccess } from './plugin-services.ts';
+import type { Emit, JobsAccess, SecretsAccess, WebhooksAccess, WorkflowsAccess } from './plugin-services.ts';
 
 /** Options for writing an entry. `ttlMs` is the time until the entry expires, in ms. */
 export interface EntryOptions {
@@ -121,6 +121,8 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly webhooks: WebhooksAccess;
   /** Emits a message to the endpoints of the tenant. Requires `permissions.platform.emit`. */
   readonly emit: Emit;
+  /** Access to the tenant's secrets that `permissions.secrets` lists. */
+  readonly secrets: SecretsAccess;
 }
 
 export type WebhookContext = PluginContextV3<WebhookHostContext>;

@@ -3,6 +3,7 @@ import { MAX_EVENT_TYPES } from './event-types.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { PluginId } from './ids.ts';
 import { EventType } from './message-records.ts';
+import { SecretName } from './secrets.ts';
 import { WebhookHandlerDecl } from './webhook-declaration.ts';
 import { CodeWorkflowDefinition, type PluginSchedule, WorkflowDefinition } from './workflow-definition.ts';
 
@@ -47,6 +48,8 @@ export const Permissions = z.strictObject({
     .default([]),
   /** Names of the environment variables that the plugin is allowed to read. */
   env: z.array(z.string().min(1)).default([]),
+  /** Names of the tenant's secrets that `ctx.secrets.get` returns. */
+  secrets: z.array(SecretName).max(100).optional(),
   platform: z
     .strictObject({
       state: z.boolean().default(true),

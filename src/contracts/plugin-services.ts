@@ -1,4 +1,4 @@
-// Types of `ctx.workflows`, `ctx.jobs`, `ctx.webhooks` and `ctx.emit`. @spec docs/plugins.md "Workflows, jobs and webhooks"
+// Types of `ctx.workflows`, `ctx.jobs`, `ctx.webhooks`, `ctx.emit` and `ctx.secrets`. @spec docs/plugins.md "Workflows, jobs and webhooks"
 import type { z } from 'zod';
 import type { Job } from './jobs.ts';
 import type { RetryPolicy } from './workflow-definition.ts';
@@ -144,3 +144,12 @@ type EventData<Declared> = Declared extends {
 }
   ? Data
   : Declared;
+
+/**
+ * Access to the tenant's secrets. Calls reject with PERMISSION_DENIED (`permissions.secrets` does not list the name),
+ * NOT_FOUND (the tenant has no such secret) or UPSTREAM_UNAVAILABLE.
+ */
+export interface SecretsAccess {
+  /** Returns the newest value. Results, errors and log lines of the handler show it as `[redacted]`. */
+  get(name: string): Promise<string>;
+}

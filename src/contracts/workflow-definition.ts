@@ -3,6 +3,7 @@ import { ERROR_CLASSES } from './error-classes.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { EventName, PluginId } from './ids.ts';
 import { Role } from './role.ts';
+import { SecretName } from './secrets.ts';
 
 /**
  * Any JSON value. `z.json()` is not used, because `z.json()` traverses the whole parsed value and silently drops
@@ -190,6 +191,8 @@ const common = {
 /** A workflow definition in YAML or JSON. @spec docs/workflows.md */
 export const WorkflowDefinition = z.strictObject({
   ...common,
+  // The field has no default value, because a default would change the hashes of existing definitions.
+  permissions: z.strictObject({ secrets: z.array(SecretName).min(1).max(100).optional() }).optional(),
   outputs: z.record(Name, AnyJson).optional(),
   jobs: z
     .record(Name, JobDefinition)

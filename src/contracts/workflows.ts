@@ -3,7 +3,7 @@ import { Moment, NoFilters, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { countsQuery, QueryTime, RunCounts } from './hour-counts.ts';
 import { LabelFilters, RunLabels } from './run-labels.ts';
-import { AnyJson } from './workflow-definition.ts';
+import { AnyJson, WorkflowId } from './workflow-definition.ts';
 import {
   RunChild,
   RunEvent,
@@ -220,6 +220,15 @@ export const rerunRun = endpoint({
   ],
 });
 
+/** The secrets that a definition names, and the approval of its present text in the namespace. */
+export const SecretApproval = z.object({
+  names: z.array(z.string()),
+  approved: z.boolean(),
+  approvedBy: z.string().nullable(),
+  approvedAt: z.number().nullable(),
+});
+export type SecretApproval = z.infer<typeof SecretApproval>;
+
 /** A registered workflow definition. */
 export const WorkflowSummary = z
   .object({
@@ -231,6 +240,7 @@ export const WorkflowSummary = z
     source: z.string().describe('File or plugin of the definition'),
     jobs: z.array(z.string()),
     inputs: z.record(z.string(), AnyJson).nullable(),
+    secrets: SecretApproval.optional().describe('Absent for workflows without secrets'),
   })
   .meta({ id: 'WorkflowSummary' });
 export type WorkflowSummary = z.infer<typeof WorkflowSummary>;
@@ -257,4 +267,17 @@ export const listWorkflows = endpoint({
   tags,
   query: NoFilters,
   reply: page(WorkflowSummary).extend({ faults: z.array(WorkflowFault) }),
+});
+
+export const approveWorkflowSecrets = endpoint({
+  method: 'POST',
+  path: '/api/v1/workflows/:workflowId/approve-secrets',
+  summary: 'Allow a registered definition to use the secrets that it names, in the namespace',
+  tags,
+  params: z.object({ workflowId: WorkflowId }),
+  body: z.strictObject({
+    hash: z.string().min(1).max(256).describe('Hash of the definition that was reviewed'),
+  }),
+  reply: SecretApproval,
+  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'FORBIDDEN', 'WORKFLOW_NOT_FOUND', 'CONFLICT'],
 });

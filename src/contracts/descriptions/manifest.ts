@@ -16,6 +16,7 @@ const permissions: Descriptions = {
   network:
     'Hosts that `ctx.fetch` may call: "api.example.com", "*.example.com", "host:port". ["*"] also allows raw sockets to any host.',
   env: 'Names of environment variables visible to the code.',
+  secrets: 'Names of secrets that `ctx.secrets.get` returns.',
   platform: 'Services of the platform.',
   'platform.state': 'Durable values: `ctx.state`.',
   'platform.cache': 'Values with a TTL: `ctx.cache`.',

@@ -89,6 +89,9 @@ export const WORKFLOW_DESCRIPTIONS: Descriptions = {
   cleanUpTimeoutMs: 'Time limit of the clean-up after the run is cancelled or times out.',
   ...under('retry', { ...RETRY_DESCRIPTIONS, '': 'Default retry policy of steps.' }),
   handler: 'Workflow function, as "<file>#<export>" (plugins only).',
+  permissions: 'What the definition may use.',
+  'permissions.secrets':
+    'Names of secrets, each of which a whole `with` value may take; an administrator must approve the definition.',
   outputs: 'Output of the run; expressions over `jobs` are evaluated.',
   jobs: 'Jobs by name.',
   ...under('jobs.*', job),

@@ -22,6 +22,7 @@ import { nodeStatusRoutes } from './routes/node-status.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
 import { queueRoutes } from './routes/queues.ts';
+import { secretRoutes } from './routes/secrets.ts';
 import { sourceRoutes } from './routes/sources.ts';
 import { studioRoutes } from './routes/studio.ts';
 import { studioOidcRoutes } from './routes/studio-oidc.ts';
@@ -58,6 +59,7 @@ export const gateway = defineDaemon({
     clientRoutes,
     tokenRoutes,
     tracesRoutes,
+    secretRoutes,
     sourceRoutes,
     studioRoutes,
     studioSessionRoutes,

@@ -1,5 +1,6 @@
 import { postgresUrlOf } from '../../kit/config/store-url.ts';
 import { instanceId } from '../../kit/files/instance-id.ts';
+import { createSeal } from '../../kit/security/keys.ts';
 import { mergeMetrics } from '../../kit/telemetry/metrics.ts';
 import { openGatewayStore } from '../../store/open-store.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
@@ -22,6 +23,7 @@ import { keyFingerprints, requireSharedKeys } from './domain/identity/shared-key
 import { signingKeys } from './domain/identity/signing-secrets.ts';
 import { staticTokensRevision } from './domain/identity/static-tokens.ts';
 import { createPluginRouteLookup } from './domain/plugin-route-lookup.ts';
+import { Vault } from './domain/vault/vault.ts';
 import { inboxDegradations } from './domain/webhooks/dispatch/inbox-degradations.ts';
 import { identityServices } from './identity-services.ts';
 import { createLoadMetrics } from './metrics.ts';
@@ -57,12 +59,14 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     { store, identity, membership, feed },
     stack,
   );
+  const vault = openVault(resources, store);
   const shared = await openSharedPlugins('gateway', resources, stack);
   const plugins = stack.adopt(
     await PluginRuntime.open(resources, {
       createRemoteBackends,
       onServiceCall: (pluginId, service) => state.use.noteCall(pluginId, service),
       webhooks: { list: (scope, pluginId) => state.listing.list(scope.tenantId, pluginId) },
+      secrets: vault.access,
     }),
     (opened) => opened.close(),
   );
@@ -89,6 +93,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     store,
     membership,
     feed,
+    vault,
     ...identity,
     ...proxyServices(resources, { identity, routes }, stack),
     ...webhooks,
@@ -146,6 +151,15 @@ async function openFeed(
     await ChangeFeed.open({ store: store.feed, sharedAs, staleMs, clock, logger }),
     (opened) => opened.close(),
   );
+}
+
+function openVault({ keys, clock, logger }: Resources, { vault }: GatewayStore): Vault {
+  return new Vault({
+    store: vault,
+    seal: createSeal(keys.masterKey, keys.previousMasterKeys),
+    clock,
+    logger,
+  });
 }
 
 /** Opens the store, and locks an SQLite store. Only the first process of a node recovers and prunes the store. */

@@ -7,12 +7,14 @@ import {
   type InvokeCommand,
   type PlatformServices,
   projectSecrets,
+  type SecretAccess,
   type StepAccess,
   type WebhookAccess,
   WorkerBackend,
 } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { createAdapters } from './access/adapters.ts';
+import { createSecretAccess } from './access/secrets.ts';
 import { createStateAccess } from './access/state.ts';
 import { createStepAccess } from './access/steps.ts';
 import { createEmitAccess, createTaskAccess, createWebhookAccess } from './access/tasks.ts';
@@ -30,6 +32,8 @@ export type CreateRemoteBackends = (services: PlatformServices, code: RunningCod
 export interface OwnParts {
   createRemoteBackends?: CreateRemoteBackends;
   webhooks?: WebhookAccess;
+  /** Access to secrets. Only the gateway sets it, because it stores them. */
+  secrets?: SecretAccess;
   /** Callback that is called before each platform call of a handler. */
   onServiceCall?: OnServiceCall;
   /** Access to the steps of runs. Only the workflow service sets it, because it can access its runs directly. */
@@ -63,6 +67,7 @@ export function createBackends(
     steps: own.steps ?? createStepAccess(resources),
     webhooks: own.webhooks ?? createWebhookAccess(resources),
     messages: createEmitAccess(resources),
+    secrets: own.secrets ?? createSecretAccess(resources),
   });
   const use = new PermissionUse({ analytics, clock });
   const services = watchedServices(offered, (context, service, args) => {

@@ -93,7 +93,9 @@ function accessLine(serviceId: string, output: LineOutput, clock: Clock): Logger
 
 function wrap(target: pino.Logger, inherited: LogFields, access: Logger['access']): Logger {
   const at = (level: LogLevel) => (message: string, fields?: LogFields) => {
-    if (target.isLevelEnabled(level)) target[level](record({ ...inherited, ...fields }), redactText(message));
+    if (!target.isLevelEnabled(level)) return;
+    const all = { ...inherited, ...fields };
+    target[level](record(all), redactText(message, all.tenantId));
   };
   const levels = Object.fromEntries(LOG_LEVELS.map((level) => [level, at(level)]));
   return {
@@ -102,14 +104,16 @@ function wrap(target: pino.Logger, inherited: LogFields, access: Logger['access'
     access,
     isEnabled: (level) => target.isLevelEnabled(level),
     diagnostic({ level, message, error, evidence, ...event }, fields) {
+      const all = { ...inherited, ...fields };
+      const { tenantId } = all;
       target[level](
         {
-          ...record({ ...inherited, ...fields }),
+          ...record(all),
           ...event,
-          ...(error === undefined ? {} : { error: redact(error) }),
-          evidence: redact(evidence ?? {}),
+          ...(error === undefined ? {} : { error: redact(error, tenantId) }),
+          evidence: redact(evidence ?? {}, tenantId),
         },
-        redactText(message),
+        redactText(message, tenantId),
       );
     },
   };
@@ -121,7 +125,7 @@ const DEFAULTS: LogFields = { logsSource: 'platform', layer: 'service' };
 function record({ error, meta, ...given }: LogFields): Record<string, unknown> {
   const fields = { ...DEFAULTS, ...given };
   if (meta === undefined && error === undefined) return fields;
-  return { ...fields, meta: redact(error === undefined ? meta : { ...meta, error }) };
+  return { ...fields, meta: redact(error === undefined ? meta : { ...meta, error }, given.tenantId) };
 }
 
 /** Discards all records. Used by tests and tools. */

@@ -1,4 +1,6 @@
-const MASK = '[redacted]';
+import { MASK, maskKnownSecrets } from './known-secrets.ts';
+
+export { keepSecret, keepTenantSecret } from './known-secrets.ts';
 
 /** Matches names of fields whose values must never be logged, at any depth. */
 const SECRET_NAME =
@@ -14,32 +16,13 @@ const SECRET_SHAPE =
 /** Matches a 256-bit secret in base64url (43 characters), because generated webhook secrets have no prefix. */
 const BARE_SECRET = /(?<![\w-])(?=[\w-]*[A-Z])(?=[\w-]*[a-z])(?=[\w-]*\d)[\w-]{43}(?![\w-])/g;
 
-/** Minimum length of a registered secret. Masking shorter values would also mask ordinary words. */
-const MIN_VALUE_CHARS = 8;
-
 /**
- * Matches the secrets registered with `keepSecret`, such as static tokens of the config. These secrets have no
- * recognizable format.
+ * Masks values in the format of a credential, and registered secrets. With a tenant, secrets of other tenants are not
+ * masked.
  */
-let secretValues: RegExp | undefined;
-const knownSecrets = new Set<string>();
-
-/**
- * Registers secrets, which all loggers of this process mask from now on. Values shorter than MIN_VALUE_CHARS are
- * ignored.
- */
-export function keepSecret(values: ReadonlyArray<string | null | undefined>): void {
-  for (const value of values) if (value && value.length >= MIN_VALUE_CHARS) knownSecrets.add(value);
-  const patterns = [...knownSecrets]
-    .sort((a, b) => b.length - a.length)
-    .map((value) => value.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
-  if (patterns.length > 0) secretValues = new RegExp(patterns.join('|'), 'g');
-}
-
-/** Masks values in the format of a credential, and values registered with `keepSecret`. */
-export function redactText(text: string): string {
-  const masked = text.replace(SECRET_SHAPE, MASK).replace(BARE_SECRET, MASK);
-  return secretValues ? masked.replace(secretValues, MASK) : masked;
+export function redactText(text: string, tenantId?: string): string {
+  // Registered secrets are first, because the format of a credential can match only a part of one.
+  return maskKnownSecrets(text, tenantId).replace(SECRET_SHAPE, MASK).replace(BARE_SECRET, MASK);
 }
 
 /** Matches names of a model's token counts (`inputTokens`), which are not secret. */
@@ -51,18 +34,19 @@ function isSecret(name: string, value: unknown): boolean {
 }
 
 /** Copies a value for a log. Masks secrets, limits depth and width, and converts errors to plain data. */
-export function redact(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return redactText(value);
+export function redact(value: unknown, tenantId?: string, depth = 0): unknown {
+  if (typeof value === 'string') return redactText(value, tenantId);
+  if (typeof value === 'number') return redactNumber(value, tenantId);
   if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function')
     return String(value);
   if (typeof value !== 'object' || value === null) return value;
   if (depth > 6) return '[deep]';
-  if (value instanceof Error) return redactError(value, depth);
+  if (value instanceof Error) return redactError(value, tenantId, depth);
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
-  if (Array.isArray(value)) return value.slice(0, 100).map((item) => redact(item, depth + 1));
+  if (Array.isArray(value)) return value.slice(0, 100).map((item) => redact(item, tenantId, depth + 1));
   const copy: Record<string, unknown> = {};
   for (const [name, item] of Object.entries(value).slice(0, 200)) {
-    copy[name] = isSecret(name, item) ? MASK : redact(item, depth + 1);
+    copy[maskKnownSecrets(name, tenantId)] = isSecret(name, item) ? MASK : redact(item, tenantId, depth + 1);
   }
   return copy;
 }
@@ -77,13 +61,18 @@ export function redactJson<Value extends object>(value: Value): Value {
   );
 }
 
-function redactError(error: Error, depth: number): Record<string, unknown> {
+function redactNumber(value: number, tenantId: string | undefined): unknown {
+  const text = String(value);
+  return maskKnownSecrets(text, tenantId) === text ? value : MASK;
+}
+
+function redactError(error: Error, tenantId: string | undefined, depth: number): Record<string, unknown> {
   const { code } = error as { code?: unknown };
   return {
     name: error.name,
-    message: redactText(error.message),
+    message: redactText(error.message, tenantId),
     ...(code === undefined ? {} : { code }),
-    ...(error.stack ? { stack: redactText(error.stack) } : {}),
-    ...(error.cause === undefined ? {} : { cause: redact(error.cause, depth + 1) }),
+    ...(error.stack ? { stack: redactText(error.stack, tenantId) } : {}),
+    ...(error.cause === undefined ? {} : { cause: redact(error.cause, tenantId, depth + 1) }),
   };
 }

@@ -2,19 +2,20 @@ import type {
   Emit,
   JobsAccess,
   PluginContextV3,
+  SecretsAccess,
   WebhooksAccess,
   WorkflowsAccess,
 } from '../../contracts/index.ts';
 import type { PlatformCalls } from './platform-calls.ts';
 
 /**
- * Implements `ctx.workflows`, `ctx.jobs` and `ctx.webhooks`. Each method sends the call of the same name to the
- * platform.
+ * Implements `ctx.workflows`, `ctx.jobs`, `ctx.webhooks` and `ctx.secrets`. Each method sends the call of the same name
+ * to the platform.
  */
 export function taskServices(
   calls: PlatformCalls,
   executionId: string,
-): Pick<PluginContextV3, 'workflows' | 'jobs' | 'webhooks'> {
+): Pick<PluginContextV3, 'workflows' | 'jobs' | 'webhooks' | 'secrets'> {
   const call = (service: string, method: string, ...args: unknown[]) =>
     calls.call(executionId, service, method, args) as Promise<never>;
   const workflows: WorkflowsAccess = {
@@ -30,7 +31,8 @@ export function taskServices(
     cancel: (jobId) => call('jobs', 'cancel', jobId),
   };
   const webhooks: WebhooksAccess = { list: () => call('webhooks', 'list') };
-  return { workflows, jobs, webhooks };
+  const secrets: SecretsAccess = { get: (name) => call('secrets', 'get', name) };
+  return { workflows, jobs, webhooks, secrets };
 }
 
 /**

@@ -13,6 +13,7 @@ import { createJobsService, type JobAccess } from './jobs.ts';
 import { createKeyValueService, type StateAccess } from './key-value.ts';
 import { createLlmService, type GetLanguageModel } from './llm.ts';
 import { createLogService, createPluginLogSink } from './log.ts';
+import { createSecretsService, type SecretAccess } from './secrets.ts';
 import { createStepsService, type StepAccess } from './steps.ts';
 import { createStorageService, type ObjectAccess } from './storage.ts';
 import { createVectorStoreService, type VectorAccess } from './vector-store.ts';
@@ -25,6 +26,7 @@ export type { EmitAccess } from './emit.ts';
 export type { Invocation, InvokeCommand } from './invoke.ts';
 export type { JobAccess } from './jobs.ts';
 export type { StateAccess, StateItem, StateScope } from './key-value.ts';
+export { type SecretAccess, secretMissing } from './secrets.ts';
 export type { ReplayId, StepAccess } from './steps.ts';
 export type { ObjectAccess, ObjectScope } from './storage.ts';
 export type { VectorAccess, VectorScope } from './vector-store.ts';
@@ -61,6 +63,8 @@ export interface PlatformServicesDeps {
   webhooks?: WebhookAccess;
   /** Access to the outgoing messages of the gateway. If absent, `ctx.emit` is not implemented. */
   messages?: EmitAccess;
+  /** Access to the secrets of tenants. If absent, `ctx.secrets` is not implemented. */
+  secrets?: SecretAccess;
   adapters?: AdapterParts;
 }
 
@@ -80,6 +84,7 @@ export function createPlatformServices({
   steps,
   webhooks,
   messages,
+  secrets,
   adapters,
 }: PlatformServicesDeps): PlatformServices {
   return {
@@ -94,6 +99,7 @@ export function createPlatformServices({
     ...(steps ? { steps: createStepsService(steps) } : {}),
     ...(webhooks ? { webhooks: createWebhooksService(webhooks) } : {}),
     ...(messages ? { emit: createEmitService(messages) } : {}),
+    ...(secrets ? { secrets: createSecretsService(secrets) } : {}),
     ...(adapters ? adapterServices(adapters, analytics, clock) : {}),
   };
 }

@@ -71,6 +71,7 @@ export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'svc.db', target: 'alert_notification' },
   { file: 'svc.db', target: 'alert_fact', source: ALERT_FACTS, identity: 'seq' },
   { file: 'svc.db', target: 'connection' },
+  { file: 'svc.db', target: 'secret' },
   { file: 'svc.db', target: 'cache_entry', source: 'key_value' },
   {
     file: 'svc.db',

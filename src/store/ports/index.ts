@@ -17,6 +17,7 @@ import type { QueueStore } from './queues.ts';
 import type { RefreshTokenStore } from './refresh-tokens.ts';
 import type { RefusedRequestStore } from './refused-requests.ts';
 import type { RevocationStore } from './revocations.ts';
+import type { VaultStore } from './vault.ts';
 import type { VectorStore } from './vectors.ts';
 import type { WebhookInbox } from './webhook-inbox.ts';
 import type { WebhookSecretStore } from './webhook-secrets.ts';
@@ -45,6 +46,7 @@ export * from './revocations.ts';
 export * from './sealed-columns.ts';
 export * from './sealed-secrets.ts';
 export * from './shared-runs.ts';
+export * from './vault.ts';
 export * from './vectors.ts';
 export * from './webhook-inbox.ts';
 export * from './webhook-secrets.ts';
@@ -56,6 +58,8 @@ export * from './workflow-runs.ts';
 export interface GatewayStore {
   cache: KeyValueStore;
   secrets: WebhookSecretStore;
+  /** Secrets of tenants. */
+  vault: VaultStore;
   inbox: WebhookInbox;
   refusedRequests: RefusedRequestStore;
   clients: ClientStore;

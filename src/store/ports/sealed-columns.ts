@@ -73,6 +73,14 @@ export const SEALED_COLUMNS: readonly SealedColumns[] = [
     describe: (key) => `The secret or the headers of endpoint ${key.id}`,
     repair: 'rotate the secret with svc endpoints rotate, or set the headers again',
   },
+  {
+    table: 'secret',
+    key: ['namespace_id', 'name', 'version'],
+    columns: ['sealed'],
+    context: (key) => JSON.stringify(['secret', key.namespace_id, key.name, key.version]),
+    describe: (key) => `The secret ${key.name} of namespace ${key.namespace_id}`,
+    repair: 'revoke it with svc secrets revoke',
+  },
 ];
 
 /** Returns the entry of a table. */

@@ -10,6 +10,7 @@ import { MESSAGES } from './gateway/messages/schema.ts';
 import { QUEUES } from './gateway/queues/schema.ts';
 import { REFUSED_REQUESTS } from './gateway/refused-requests.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
+import { VAULT } from './gateway/vault.ts';
 import { DATABASE_IDENTITY } from './identity.ts';
 import { DRAINING_MEMBERS, MEMBER_SCHEMA, MEMBERS } from './member-schema.ts';
 import { PLUGIN_LOCK } from './plugin-lock.ts';
@@ -83,6 +84,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: ALERTS, minVersion: 1 },
   { index: RUN_APPROVAL, minVersion: 1 },
   { sql: MESSAGES, minVersion: 1 },
+  { sql: VAULT, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

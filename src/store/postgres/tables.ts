@@ -10,6 +10,7 @@ import type {
   Revocation,
   RoleRecord,
   SecretRecord,
+  VaultVersion,
 } from '../ports/index.ts';
 
 interface KeyValueRow {
@@ -47,6 +48,7 @@ export interface Tables {
   auditHead: SignedHead & { id: number };
   queueSetting: { namespaceId: string; name: string; settings: string };
   outgoingEndpoint: EndpointRow;
+  secret: VaultVersion & { sealed: string | null };
   webhookSecret: Omit<SecretRecord, 'lapsed'>;
   schemaVersion: { version: number; minVersion: number; appliedAt: Generated<Date> };
 }

@@ -30,6 +30,7 @@ import { sqliteRefreshTokens } from './svc/refresh-tokens.ts';
 import { sqliteRefusedRequests } from './svc/refused-requests.ts';
 import { sqliteRevocations } from './svc/revocations.ts';
 import { GATEWAY_MIGRATIONS } from './svc/schema.ts';
+import { sqliteVault } from './svc/vault.ts';
 import { type SqliteInboxDeps, sqliteWebhookInbox } from './svc/webhook-inbox.ts';
 import { sqliteWebhookSecrets } from './svc/webhook-secrets.ts';
 
@@ -100,6 +101,7 @@ export async function sqliteGatewayStore({
   return {
     cache: sqliteKeyValue(db, clock, { onChange: announceScopes(addToFeed) }),
     secrets: sqliteWebhookSecrets(db, clock, addToFeed),
+    vault: sqliteVault(db),
     inbox,
     refusedRequests: sqliteRefusedRequests(db),
     clients: sqliteClients(db),

@@ -35,6 +35,7 @@ import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeRefusedReplays, describeRefusedRequests } from '../suites/refused-requests.ts';
 import { describeRunSearch } from '../suites/run-search.ts';
 import { describeSharedRuns } from '../suites/shared-runs.ts';
+import { describeVault } from '../suites/vault.ts';
 import { describeVectors } from '../suites/vectors.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
@@ -101,6 +102,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeAccessAndAudit('postgres', opened(gateway));
   describeMessages('postgres', opened(gateway));
   describeWebhookSecrets('postgres', gatewayPart('secrets'));
+  describeVault('postgres', gatewayPart('vault'));
   describeRefusedRequests('postgres', gatewayPart('refusedRequests'));
   describeRefusedReplays('postgres', gatewayPart('inbox'));
   describeWebhookInbox('postgres', gatewayPart('inbox'), { shared: true });

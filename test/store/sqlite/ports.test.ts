@@ -19,6 +19,7 @@ import { describeMessages } from '../suites/messages.ts';
 import { describeQueues } from '../suites/queues.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeRefusedReplays, describeRefusedRequests } from '../suites/refused-requests.ts';
+import { describeVault } from '../suites/vault.ts';
 import { describeWebhookInbox } from '../suites/webhook-inbox.ts';
 import { describeWebhookSecrets } from '../suites/webhook-secrets.ts';
 
@@ -39,6 +40,7 @@ describeKeyValue('sqlite state.db', async ({ dataDir, clock }) => {
   return { port: store.entries, close: () => store.close() };
 });
 describeWebhookSecrets('sqlite', gatewayPart('secrets'));
+describeVault('sqlite', gatewayPart('vault'));
 describeWebhookInbox('sqlite', gatewayPart('inbox'), { shared: true });
 describeWebhookInbox('sqlite, journalled', gatewayPart('inbox', false), { shared: false });
 describeDeliveryHours('sqlite', gatewayPart('inbox'));

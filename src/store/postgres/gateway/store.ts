@@ -20,6 +20,7 @@ import { PostgresQueues } from './queues/queues.ts';
 import { postgresRefreshTokens } from './refresh-tokens.ts';
 import { postgresRefusedRequests } from './refused-requests.ts';
 import { postgresMintedTokens, postgresRevocations } from './revocations.ts';
+import { postgresVault } from './vault.ts';
 import { postgresWebhookSecrets } from './webhook-secrets.ts';
 
 export interface PostgresGatewayOptions {
@@ -43,6 +44,7 @@ export function postgresGatewayStore(
   return {
     cache: postgresCache(database, { feed, leaseClock }),
     secrets: postgresWebhookSecrets(database, clock, feed),
+    vault: postgresVault(database),
     inbox,
     refusedRequests: postgresRefusedRequests(database),
     clients: postgresClients(database),

@@ -11,6 +11,7 @@ import { FEED } from './feed.ts';
 import { MESSAGES } from './messages/schema.ts';
 import { QUEUES } from './queues/schema.ts';
 import { REFUSED_REQUESTS } from './refused-requests.ts';
+import { VAULT } from './vault.ts';
 
 /**
  * Body size above which a body is stored in a separate table. The value must not change, because released migrations
@@ -244,4 +245,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   CONNECTIONS,
   ALERTS,
   MESSAGES,
+  VAULT,
 ];
