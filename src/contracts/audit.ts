@@ -17,7 +17,7 @@ export const AuditEntry = z
     sequence: z.number().int().describe('1 for the first entry, without gaps'),
     at: z.number().describe('Epoch milliseconds'),
     actor: z.string().describe('Host id of the caller'),
-    actorKind: z.string().describe('static, access, container, oauth, oidc, enrolment or sender'),
+    actorKind: z.string().describe('static, access, container, oauth, oidc, portal, enrolment or sender'),
     tokenId: z.string().nullable().describe('`jti` of the token'),
     role: Role.nullable().describe('Role of the caller; null: no role restricts it'),
     action: z.string(),

@@ -13,6 +13,8 @@ export interface Caller {
   access?: CallerAccess | undefined;
   /** Role in the namespace by which a gateway vouches for the caller. Undefined for calls without a gateway. */
   role?: Role | null | undefined;
+  /** The only application whose endpoints and messages the caller may use. Set for calls with a portal link. */
+  application?: string | undefined;
 }
 
 export const TokenReply = z

@@ -14,6 +14,8 @@ export interface AccessRule {
    * replaced by a path parameter.
    */
   readonly scope?: string;
+  /** Whether the token of a portal link may make the call, for its own application. */
+  readonly isPortal?: boolean;
   /** Action in the audit log. Calls without an action are not recorded. */
   readonly audit?: string;
   /**
@@ -31,6 +33,9 @@ const CALLER: AccessRule = { needs: 'caller' };
 const VIEWER: AccessRule = { needs: 'viewer' };
 const EDITOR: AccessRule = { needs: 'editor' };
 const DELIVERIES: AccessRule = { needs: 'viewer', scope: 'deliveries:read' };
+
+/** Lets tokens of portal links make the call, too. Its handler must respect `application` of the caller. */
+const portal = (rule: AccessRule): AccessRule => ({ ...rule, isPortal: true });
 
 const QUEUE_SCOPE = 'queue:{name}';
 const QUEUE_PROGRAM: AccessRule = { needs: 'editor', scope: QUEUE_SCOPE };
@@ -51,6 +56,7 @@ const CONNECTION = 'connection:{name}';
 const SECRET = 'secret:{name}';
 const ALERT_RULE = 'alert-rule:{name}';
 const ALERT_CHANNEL = 'alert-channel:{name}';
+const APPLICATION = 'application:{application}';
 const ROLE = 'role:{subject}';
 const PLUGIN = 'plugin:{pluginId|id|source|folder}';
 const RUN = 'run:{runId}';
@@ -174,22 +180,26 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'DELETE /api/v1/queues/:name/items/:id': edits('queue.delete', QUEUE_ITEM),
   'DELETE /api/v1/queues/:name/items': administers('queue.purge', QUEUE),
 
-  'GET /api/v1/endpoints': VIEWER,
-  'GET /api/v1/endpoints/:id': VIEWER,
-  'GET /api/v1/endpoints/:id/attempts': VIEWER,
-  'POST /api/v1/endpoints': edits('endpoint.create', ENDPOINT),
-  'PATCH /api/v1/endpoints/:id': edits('endpoint.update', ENDPOINT),
-  'DELETE /api/v1/endpoints/:id': edits('endpoint.delete', ENDPOINT),
-  'POST /api/v1/endpoints/:id/rotate': edits('endpoint.rotate', ENDPOINT),
-  'POST /api/v1/endpoints/:id/test': edits('endpoint.test', ENDPOINT),
-  'POST /api/v1/endpoints/:id/replay': { ...edits('message.replay', ENDPOINT), hasDryRun: true },
+  'GET /api/v1/portal': portal(VIEWER),
+  'GET /api/v1/endpoints/portal': VIEWER,
+  'POST /api/v1/endpoints/portal': edits('portal.create', APPLICATION),
+  'DELETE /api/v1/endpoints/portal': edits('portal.revoke', 'application:{application|id}'),
+  'GET /api/v1/endpoints': portal(VIEWER),
+  'GET /api/v1/endpoints/:id': portal(VIEWER),
+  'GET /api/v1/endpoints/:id/attempts': portal(VIEWER),
+  'POST /api/v1/endpoints': portal(edits('endpoint.create', ENDPOINT)),
+  'PATCH /api/v1/endpoints/:id': portal(edits('endpoint.update', ENDPOINT)),
+  'DELETE /api/v1/endpoints/:id': portal(edits('endpoint.delete', ENDPOINT)),
+  'POST /api/v1/endpoints/:id/rotate': portal(edits('endpoint.rotate', ENDPOINT)),
+  'POST /api/v1/endpoints/:id/test': portal(edits('endpoint.test', ENDPOINT)),
+  'POST /api/v1/endpoints/:id/replay': portal({ ...edits('message.replay', ENDPOINT), hasDryRun: true }),
 
   'GET /api/v1/event-types': VIEWER,
   'POST /api/v1/messages': PUBLISHER,
-  'GET /api/v1/messages': VIEWER,
-  'GET /api/v1/messages/:id': VIEWER,
-  'GET /api/v1/messages/:id/attempts': VIEWER,
-  'POST /api/v1/messages/:id/replay': edits('message.replay', MESSAGE),
+  'GET /api/v1/messages': portal(VIEWER),
+  'GET /api/v1/messages/:id': portal(VIEWER),
+  'GET /api/v1/messages/:id/attempts': portal(VIEWER),
+  'POST /api/v1/messages/:id/replay': portal(edits('message.replay', MESSAGE)),
   'POST /api/v1/messages/replay': { ...edits('message.replay', 'messages'), hasDryRun: true },
 
   'POST /internal/secrets/resolve': SERVICE,

@@ -57,10 +57,12 @@ export const CONTAINER_HOST_PREFIX = 'container:';
 export const OAUTH_HOST_PREFIX = 'oauth:';
 /** Host id prefix of people who signed in to the studio with an identity provider: `oidc:<subject>`. */
 export const OIDC_HOST_PREFIX = 'oidc:';
+/** Host id prefix of calls with the token of a portal link: `portal:<application>`. */
+export const PORTAL_HOST_PREFIX = 'portal:';
 /** Host id of all unauthenticated callers. */
 export const ANONYMOUS_HOST = 'anonymous';
 
-const RESERVED_PREFIXES = [CONTAINER_HOST_PREFIX, OAUTH_HOST_PREFIX, OIDC_HOST_PREFIX];
+const RESERVED_PREFIXES = [CONTAINER_HOST_PREFIX, OAUTH_HOST_PREFIX, OIDC_HOST_PREFIX, PORTAL_HOST_PREFIX];
 
 /** A host id that users can assign. Ids that encode the authentication method of a caller are reserved. */
 export const ChosenHostId = HostId.refine(

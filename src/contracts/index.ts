@@ -46,6 +46,7 @@ export * from './plugin-context.ts';
 export * from './plugin-description.ts';
 export * from './plugin-manifest.ts';
 export * from './plugin-services.ts';
+export * from './portal.ts';
 export * from './provider-ids.ts';
 export * from './queue-records.ts';
 export * from './queue-settings.ts';

@@ -21,6 +21,7 @@ import { PersonRoles } from './domain/identity/oidc/person-roles.ts';
 import { OidcProvider } from './domain/identity/oidc/provider.ts';
 import { OidcSignIn, type OidcSignInDeps } from './domain/identity/oidc/sign-in.ts';
 import { SignInCookie } from './domain/identity/oidc/sign-in-cookie.ts';
+import { PortalLinks } from './domain/identity/portal-links.ts';
 import { createRevocations } from './domain/identity/revocations.ts';
 import { SessionCookie, sessionCookieName } from './domain/identity/session-cookie.ts';
 import type { signingKeys } from './domain/identity/signing-secrets.ts';
@@ -100,6 +101,12 @@ export async function identityServices(
     hosts: createHosts({ ...shared, store: store.hosts, clients: registry, clock }),
     clients: createClients({ ...shared, store: store.clients, registry, roles, rights, operator, clock }),
     mintedTokens,
+    portalLinks: new PortalLinks({
+      ...{ store: store.mintedTokens, revocations, requireFresh, clock, random, logger },
+      internalSecret: resources.keys.internalSecret,
+      origin: () => originOf(resources),
+      limiter: resources.createLimiter('portal links', { windowMs: minutes(1) }),
+    }),
     sessionCookie,
     studioSessions,
     oidcSignIn: openOidcSignIn(resources, { roles: personRoles, sessions: studioSessions }),
@@ -127,16 +134,19 @@ function openOidcSignIn(
   resources: Resources,
   parts: Pick<OidcSignInDeps, 'roles' | 'sessions'>,
 ): OidcSignIn | null {
-  const { config, env, clock, random, logger, address } = resources;
+  const { config, env, clock, random, logger } = resources;
   const { oidc } = config.studio;
   if (!oidc) return null;
-  const { publicUrl } = config.gateway;
   return new OidcSignIn({
     ...{ ...parts, random, logger, issuer: oidc.issuer, roleClaim: oidc.roleClaim },
     provider: new OidcProvider({ oidc, env, clock }),
     cookie: new SignInCookie({ ...cookieScope(resources), secret: resources.keys.internalSecret, clock }),
-    origin: () => new URL(publicUrl ?? `http://localhost:${address.port}`).origin,
+    origin: () => originOf(resources),
   });
+}
+
+function originOf({ config, address }: Resources): string {
+  return new URL(config.gateway.publicUrl ?? `http://localhost:${address.port}`).origin;
 }
 
 export type IdentityServices = Awaited<ReturnType<typeof identityServices>>;

@@ -21,6 +21,7 @@ import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { nodeStatusRoutes } from './routes/node-status.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
 import { pluginWebhookRoutes } from './routes/plugin-webhooks.ts';
+import { portalRoutes } from './routes/portal.ts';
 import { queueRoutes } from './routes/queues.ts';
 import { secretRoutes } from './routes/secrets.ts';
 import { sourceRoutes } from './routes/sources.ts';
@@ -69,6 +70,7 @@ export const gateway = defineDaemon({
     webhookStreamRoutes,
     queueRoutes,
     eventTypeRoutes,
+    portalRoutes,
     docsRoutes,
     nodeStatusRoutes,
     nativeMethodRoutes,

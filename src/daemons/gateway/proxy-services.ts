@@ -7,6 +7,7 @@ import { nativeCallRule } from './domain/access/access-rules.ts';
 import { requireAccess } from './domain/access/require-access.ts';
 import { actingNamespace } from './domain/identity/acting-namespace.ts';
 import type { Principal } from './domain/identity/authenticator.ts';
+import type { PortalCaller } from './domain/identity/portal-links.ts';
 import { createMergedDescription } from './domain/merged-description.ts';
 import type { PluginRouteLookup } from './domain/plugin-route-lookup.ts';
 import { createPublicRoutes } from './domain/public-routes.ts';
@@ -78,26 +79,28 @@ export function proxyServices(
  * the same as for proxied calls. Roles and scopes are checked for the route.
  */
 function limited(
-  { authenticator, admins }: Pick<IdentityServices, 'authenticator' | 'admins'>,
+  { authenticator, admins, portalLinks }: Pick<IdentityServices, 'authenticator' | 'admins' | 'portalLinks'>,
   limitRequests: LimitRequests | null,
   logger: Logger,
 ): Authenticate {
   return async (request, reply) => {
-    const caller = await authenticator.authenticate(subjectOf(request));
+    const { method, id: requestId, traceId, routeOptions } = request;
+    const route = routeOptions.url ?? '';
+    const rule = nativeCallRule(method, route, request.params);
+    const subject = subjectOf(request);
+    const portal = rule.isPortal ? await portalLinks.authenticate(subject) : undefined;
+    const caller = portal ?? (await authenticator.authenticate(subject));
     refuseContainers(caller);
     const headers = (await limitRequests?.(countedOf(request.headers, caller, request.ip))) ?? [];
     for (let i = 0; i < headers.length; i += 2) reply?.header(headers[i]!, headers[i + 1]);
     const acting = actingNamespace(request.headers, caller, admins);
-    const { method, id: requestId, traceId, routeOptions } = request;
-    const route = routeOptions.url ?? '';
-    const rule = nativeCallRule(method, route, request.params);
     requireAccess(acting, rule, { method, route, requestId, traceId }, logger);
     return acting;
   };
 }
 
 /** Rejects calls of plugin containers, which are not allowed to administer secrets, tokens and hosts. */
-function refuseContainers({ kind }: Principal): void {
+function refuseContainers({ kind }: Pick<Principal | PortalCaller, 'kind'>): void {
   if (kind !== 'container') return;
   throw new PlatformError(
     'FORBIDDEN',

@@ -8,7 +8,7 @@ import { type AuditedParts, objectOf } from './audit-object.ts';
 
 /** A call that changes something, with its answer. */
 export interface AuditedCall {
-  caller: Caller & Partial<Pick<Principal, 'jti'>> & { kind?: Principal['kind'] | 'sender' };
+  caller: Caller & Partial<Pick<Principal, 'jti'>> & { kind?: Principal['kind'] | 'portal' | 'sender' };
   rule: AccessRule;
   parts: AuditedParts;
   /** Path with the query. */
