@@ -194,7 +194,6 @@ export const MANIFEST_DESCRIPTIONS: Descriptions = {
   ...under('schedules.*', SCHEDULE_DESCRIPTIONS),
   'schedules.*.workflow': 'Workflow to start.',
   events: 'Types of messages that the plugin emits, such as "order.paid".',
-  'events.*': 'An event type.',
   ...under(
     'events.*.schema',
     schemaRef('Schema of the data: a JSON Schema, or a reference to one. Default: any data.'),

@@ -105,6 +105,7 @@ async function send(
 const HOOK = { pluginId: '@acme/orders', event: 'created' };
 const MULTI = { pluginId: '@acme/orders', event: 'shop', instanceId: 'one' };
 const QUERIES: Record<string, string> = {
+  'DELETE /api/v1/endpoints/portal': '?application=customer-7',
   'DELETE /api/v1/access/roles': '?subject=host%3Ax',
   'DELETE /api/v1/queues/:name/items': '?status=waiting',
 };
@@ -182,6 +183,7 @@ async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
     'POST /hosts/register': { body: HOST },
     'POST /api/v1/hosts/invite': { body: { namespaceId: 'default' } },
     'DELETE /api/v1/hosts/:hostId': { params: { hostId } },
+    'POST /api/v1/endpoints/portal': { body: { application: 'customer-7' } },
     'POST /api/v1/webhooks/provision': { body: HOOK },
     'POST /api/v1/webhooks/expect-secret': { body: { ...HOOK, event: 'announced' } },
     'POST /api/v1/webhooks/pause': { body: HOOK },
