@@ -113,7 +113,7 @@ export async function importModule(
     return (await import(pathToFileURL(path).href)) as Record<string, unknown>;
   } catch (error) {
     if ((error as { code?: unknown } | null)?.code === 'ERR_ACCESS_DENIED') throw error;
-    const { text, at } = loadFailure(error, root);
+    const { text, at } = loadFailure(error, root, pathToFileURL(path).href);
     throw new RunnerFailure(
       'EXECUTION_ERROR',
       `"${ref}" could not be loaded: ${text}`,
@@ -125,9 +125,15 @@ export async function importModule(
 
 /**
  * Returns the message of an error from loading a module. Includes the source position and the source line, if known.
+ * A syntax error is searched first in `imported`, because other modules can be loading at the same time.
  */
-export function loadFailure(error: unknown, root: string): { text: string; at: { at?: string } } {
-  const place = loadPlaceOf(error, root, resolvedModules);
+export function loadFailure(
+  error: unknown,
+  root: string,
+  imported?: string,
+): { text: string; at: { at?: string } } {
+  const resolved = imported === undefined ? resolvedModules : [...resolvedModules, imported];
+  const place = loadPlaceOf(error, root, resolved);
   if (!place) return { text: messageOf(error), at: {} };
   const at = placeText(place);
   return { text: `${at}: ${messageOf(error)}\n    | ${place.text}`, at: { at } };

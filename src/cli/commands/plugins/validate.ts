@@ -11,6 +11,7 @@ import {
 } from '../../../plugins/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { checkFolder } from './check-folder.ts';
+import { locateFaults, placeText } from './faults/located-fault.ts';
 import { runManifestFlag } from './install-plan.ts';
 
 interface Validation {
@@ -35,7 +36,11 @@ export const validate = defineCommand({
   async run({ folder, runManifest }, context) {
     const path = resolve(context.cwd, folder);
     if (!existsSync(path))
-      throw invalid(path, [{ code: 'INVALID_MANIFEST', path: '', message: 'the folder does not exist' }]);
+      throw invalid(
+        path,
+        [{ code: 'INVALID_MANIFEST', path: '', message: 'the folder does not exist' }],
+        context.cwd,
+      );
     const { execution } = context.platform().config;
     const { mode, reason } = await sandboxInForce(execution.worker.sandbox);
     const weakness = mode === 'bwrap' ? undefined : (reason ?? mode);
@@ -43,10 +48,10 @@ export const validate = defineCommand({
       manifestNotRun: runManifest ? undefined : weakness,
       agree(manifest) {
         const missing = weakness === undefined ? [] : sandboxFaults(manifest, execution, weakness);
-        if (missing.length > 0) throw invalid(path, missing);
+        if (missing.length > 0) throw invalid(path, missing, context.cwd);
       },
     });
-    if (!plugin || faults.length > 0) throw invalid(path, faults);
+    if (!plugin || faults.length > 0) throw invalid(path, faults, context.cwd);
     return ok({ folder: path, id: plugin.id, version: plugin.version });
   },
   text: ({ id, version }: Validation, style) => `${style.green('valid')} ${id} ${version}`,
@@ -68,13 +73,17 @@ function sandboxFaults(
     }));
 }
 
-/** Returns an error that lists one problem per line, each with its path in the manifest. */
-function invalid(folder: string, faults: readonly PluginFault[]): PlatformError {
-  const lines = faults.map(({ path, message }) => `  ${path === '' ? '(manifest)' : path}: ${message}`);
+/** Returns an error that lists the problems, each with its position, its path in the manifest and a remedy. */
+function invalid(folder: string, faults: readonly PluginFault[], cwd: string): PlatformError {
+  const located = locateFaults(folder, faults);
+  const lines = located.flatMap((fault) => [
+    `  ${placeText(fault, cwd)} ${fault.path === '' ? '(manifest)' : fault.path}: ${fault.message}`,
+    `    fix: ${fault.remedy}`,
+  ]);
   const count = faults.length === 1 ? 'One problem' : `${faults.length} problems`;
   return new PlatformError(
     faults[0]?.code ?? 'INVALID_MANIFEST',
     `${count} in ${folder}:\n${lines.join('\n')}`,
-    { details: { folder, faults: faults.map(({ code, path, message }) => ({ code, path, message })) } },
+    { details: { folder, faults: located } },
   );
 }
