@@ -65,6 +65,7 @@ export {
   type AdapterParts,
   type AdapterWatch,
   type CallScope,
+  callScope,
   createPlatformServices,
   type EmitAccess,
   type Invocation,

@@ -44,6 +44,8 @@ export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
    * returns undefined, the request uses the network.
    */
   fetch?: StubFetch;
+  /** Secrets of the tenant `default` by name, for `ctx.secrets`. */
+  secrets?: Record<string, string>;
   /** Initial time of the clock in epoch ms. The default is the start of 2030. */
   startAt?: number;
 }
@@ -73,6 +75,8 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
     options?: CallerOptions,
   ): Promise<CommandResult<JobResultOf<Plugin, Id>>>;
   job<Result = unknown>(id: string, input?: unknown, options?: CallerOptions): Promise<CommandResult<Result>>;
+  /** Sets a secret for `ctx.secrets`, by default of the tenant `default`. Values have at least 8 characters. */
+  setSecret(name: string, value: string, tenantId?: string): Promise<void>;
   /**
    * Calls a route of the plugin over HTTP. `path` is relative to the plugin's base path. `body` has the type of a
    * successful response.

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ManifestV3, PlatformConfig, type ServiceName } from '../contracts/index.ts';
 import type { DaemonDefinition, DaemonServices } from '../daemons/define-daemon.ts';
+import type { Vault } from '../daemons/gateway/domain/vault/vault.ts';
 import { createPeers, type Peers } from '../daemons/peers.ts';
 import { rest } from '../daemons/rest/index.ts';
 import { type RunningDaemon, startDaemon } from '../daemons/run-daemon.ts';
@@ -53,6 +54,7 @@ export class TestServices {
   readonly #daemons: TestDaemons;
   #engine: { tick(): Promise<void> } | undefined;
   #gatewayStart: Promise<void> | undefined;
+  #vault: Vault | undefined;
 
   constructor(daemons: TestDaemons, restDaemon: RestDaemon) {
     this.#daemons = daemons;
@@ -77,12 +79,20 @@ export class TestServices {
       this.#daemons.peers.set({ workflow: url });
       this.#engine = services.engine;
     }
-    if (usesService('webhooks')) await this.startGateway();
+    const readsSecrets = permissionSets(manifest).some(({ secrets = [] }) => secrets.length > 0);
+    if (usesService('webhooks') || readsSecrets) await this.startGateway();
+  }
+
+  /** Sets a secret of a tenant. */
+  async setSecret(namespaceId: string, name: string, value: string): Promise<void> {
+    await this.startGateway();
+    await this.#vault!.set({ namespaceId, name }, { value, expiresAt: null, by: ADMIN });
   }
 
   startGateway(): Promise<void> {
     this.#gatewayStart ??= import('../daemons/gateway/index.ts').then(async ({ gateway }) => {
-      const { url } = await this.#daemons.start(gateway);
+      const { url, services } = await this.#daemons.start(gateway);
+      this.#vault = services.vault;
       this.#daemons.peers.set({ gateway: url });
     });
     return this.#gatewayStart;

@@ -39,6 +39,8 @@ export async function createTestHost<Plugin extends PluginTypes = UntypedPlugin>
   try {
     plugin = requireLoaded(pluginUnderTest, rest.services.plugins.registry);
     await services.startFor(plugin.manifest);
+    for (const [name, value] of Object.entries(options.secrets ?? {}))
+      await services.setSecret('default', name, value);
   } catch (error) {
     await services.close();
     throw error;
@@ -65,6 +67,7 @@ export async function createTestHost<Plugin extends PluginTypes = UntypedPlugin>
       const { body, options: deliveryOptions } = fixtureDelivery(fixture, replayOptions);
       return deliver(plugin.id, handlers.requireWebhook(fixture.event), body, deliveryOptions);
     },
+    setSecret: (name, value, tenantId = 'default') => services.setSecret(tenantId, name, value),
     validator: (event, request) => handlers.validator(event, request),
     ...workflowCalls(services, clock),
     advance: (ms) => clock.advance(ms),

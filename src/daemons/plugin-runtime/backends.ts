@@ -19,6 +19,7 @@ import { createStateAccess } from './access/state.ts';
 import { createStepAccess } from './access/steps.ts';
 import { createEmitAccess, createTaskAccess, createWebhookAccess } from './access/tasks.ts';
 import { gatewayDispatch } from './gateway-dispatch.ts';
+import { maskedExecution } from './masked-execution.ts';
 import { PermissionUse } from './permission-use.ts';
 import type { RunningCode } from './running-code.ts';
 import { type OnServiceCall, watchedServices } from './watched-services.ts';
@@ -55,6 +56,7 @@ export function createBackends(
   own: OwnParts,
 ) {
   const { config, dataDir, logger, clock, analytics, stubFetch } = resources;
+  const secrets = own.secrets ?? createSecretAccess(resources);
   const offered = createPlatformServices({
     state: createStateAccess(resources),
     logger,
@@ -67,22 +69,28 @@ export function createBackends(
     steps: own.steps ?? createStepAccess(resources),
     webhooks: own.webhooks ?? createWebhookAccess(resources),
     messages: createEmitAccess(resources),
-    secrets: own.secrets ?? createSecretAccess(resources),
+    secrets,
   });
   const use = new PermissionUse({ analytics, clock });
   const services = watchedServices(offered, (context, service, args) => {
     use.note(context, service, args);
     own.onServiceCall?.(context.request.plugin.id, service);
   });
-  const secrets = projectSecrets(resources);
   const worker = new WorkerBackend({
-    ...{ config: config.execution.worker, services, logger, clock, dataDir, secrets },
+    ...{
+      config: config.execution.worker,
+      services,
+      logger,
+      clock,
+      dataDir,
+      secrets: projectSecrets(resources),
+    },
     onSandbox: resources.onSandbox,
     codeOf: (plugin) => code.codeOf(plugin),
   });
   const remote = (own.createRemoteBackends ?? throughGateway(resources))(services, code);
   const backends: Backends = { ...remote, worker };
-  return { services, backends };
+  return { services, backends, mask: maskedExecution(secrets, clock) };
 }
 
 function throughGateway(resources: Resources): CreateRemoteBackends {

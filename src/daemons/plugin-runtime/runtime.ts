@@ -23,6 +23,7 @@ import { backendFor, createBackends, type OwnParts } from './backends.ts';
 import { type CodeCheck, createCodeCheck } from './code-check.ts';
 import { invokeCommand } from './commands.ts';
 import { executionEvents, type TrackExecution } from './execution-events.ts';
+import type { MaskedExecution } from './masked-execution.ts';
 import { createPoolMetrics } from './metrics.ts';
 import type { ExecuteOptions, PluginCall } from './plugin-call.ts';
 import { retryWhileQueueFull } from './queue-retry.ts';
@@ -48,6 +49,7 @@ export class PluginRuntime {
   readonly services: PlatformServices;
   readonly #resources: Resources;
   readonly #backends: ReturnType<typeof createBackends>['backends'];
+  readonly #mask: MaskedExecution;
   readonly #code = new RunningCode();
   readonly #checkCode: CodeCheck;
   readonly #integrity = createIntegrityCache();
@@ -84,7 +86,8 @@ export class PluginRuntime {
     this.#resources = resources;
     this.#track = executionEvents(resources);
     const invoke = (invocation: Invocation) => invokeCommand(this, invocation);
-    const { services, backends } = createBackends(resources, invoke, this.#code, own);
+    const { services, backends, mask } = createBackends(resources, invoke, this.#code, own);
+    this.#mask = mask;
     this.services = services;
     this.#backends = backends;
     createPoolMetrics(metrics, () => backends.worker.stats());
@@ -129,12 +132,16 @@ export class PluginRuntime {
       schemas: call.schemas ?? {},
       timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
     };
-    const run = (): Promise<CommandResult> => backend.run(request, options);
+    const run = (): Promise<CommandResult> =>
+      this.#mask(request, options?.signal, () => backend.run(request, options));
     // All attempts belong to one recorded execution. Otherwise, each rejected attempt would count as a failed
     // execution.
     const runOnce = options?.waitsForQueue ? () => retryWhileQueueFull(options.signal, run) : run;
     // The caller records this execution. A second record would count the execution twice.
-    if (recordedSpanId !== undefined) return backend.run({ ...request, spanId: recordedSpanId }, options);
+    if (recordedSpanId !== undefined) {
+      request.spanId = recordedSpanId;
+      return run();
+    }
     return this.#track(request, manifest, runOnce);
   }
 

@@ -1,3 +1,4 @@
+import { maskTenantSecretsIn } from '../../kit/telemetry/redact.ts';
 import type { PlatformCallContext, PlatformServices } from '../../plugins/index.ts';
 
 /**
@@ -6,7 +7,10 @@ import type { PlatformCallContext, PlatformServices } from '../../plugins/index.
  */
 export type OnServiceCall = (pluginId: string, service: string) => void;
 
-/** Returns the services, each of whose calls is reported before it runs. */
+/** Services that store the arguments of calls in records, such as the input of a run. */
+const RECORDED = new Set(['jobs', 'workflows', 'steps', 'emit']);
+
+/** Returns the services, each of whose calls is reported before it runs. Arguments that are recorded are masked. */
 export function watchedServices(
   services: PlatformServices,
   onCall: (context: PlatformCallContext, service: string, args: readonly unknown[]) => void,
@@ -16,7 +20,8 @@ export function watchedServices(
       name,
       (context, args) => {
         onCall(context, service, args);
-        return method(context, args);
+        const { tenantId } = context.request;
+        return method(context, RECORDED.has(service) ? maskTenantSecretsIn(args, tenantId) : args);
       },
     ]);
     return [service, Object.fromEntries(told)];

@@ -6,7 +6,7 @@ import type { Random } from '../security/random.ts';
 import type { Clock } from '../time/clock.ts';
 import { seconds } from '../time/duration.ts';
 import type { LineOutput } from './output.ts';
-import { redact } from './redact.ts';
+import { maskTenantSecretsIn, redact } from './redact.ts';
 
 /**
  * Prefix of analytics events. The prefix distinguishes analytics events from log records, which are written to the same
@@ -79,7 +79,10 @@ export class AnalyticsWriter implements Analytics {
   }
 
   track(type: string, event: TrackedEvent): void {
-    this.#write(type, event.payload === undefined ? event : { ...event, payload: redact(event.payload) });
+    this.#write(
+      type,
+      event.payload === undefined ? event : { ...event, payload: redact(event.payload, event.tenantId) },
+    );
   }
 
   trackOften(type: string, event: FrequentEvent): void {
@@ -132,7 +135,8 @@ export class AnalyticsWriter implements Analytics {
       ctx: { ...(tenantId === undefined ? {} : { tenantId }), ...ctx },
       ...(payload === undefined ? {} : { payload }),
     };
-    this.#output.write(`${JSON.stringify(event)}\n`);
+    const masked = tenantId === undefined ? event : maskTenantSecretsIn(event, tenantId);
+    this.#output.write(`${JSON.stringify(masked)}\n`);
   }
 
   #merge(type: string, event: FrequentEvent): void {

@@ -3,6 +3,7 @@ import { version } from '../files/paths.ts';
 import type { Clock } from '../time/clock.ts';
 import { seconds } from '../time/duration.ts';
 import type { Logger } from './logger.ts';
+import { maskTenantSecretsIn } from './redact.ts';
 import { w3cTraceId } from './trace.ts';
 import type { EndedSpan, OtlpTarget, Tracer } from './tracer.ts';
 
@@ -50,7 +51,9 @@ export class OtlpTracer implements Tracer {
       return;
     }
     const { clock } = this.#options;
-    this.#queue.push({ span, endedAt: clock.now() });
+    const { 'svc.tenant_id': tenantId } = span.attributes;
+    const masked = typeof tenantId === 'string' ? maskTenantSecretsIn(span, tenantId) : span;
+    this.#queue.push({ span: masked, endedAt: clock.now() });
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     clock.after(SEND_EVERY_MS, () => {

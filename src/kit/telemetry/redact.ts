@@ -1,6 +1,13 @@
-import { MASK, maskKnownSecrets } from './known-secrets.ts';
+import { PlatformError } from '../errors/errors.ts';
+import {
+  hasTenantSecrets,
+  MASK,
+  maskKnownSecrets,
+  maskTenantSecrets,
+  maskTenantSecretsIn,
+} from './known-secrets.ts';
 
-export { keepSecret, keepTenantSecret } from './known-secrets.ts';
+export { keepSecret, keepTenantSecret, maskTenantSecrets, maskTenantSecretsIn } from './known-secrets.ts';
 
 /** Matches names of fields whose values must never be logged, at any depth. */
 const SECRET_NAME =
@@ -75,4 +82,26 @@ function redactError(error: Error, tenantId: string | undefined, depth: number):
     ...(error.stack ? { stack: redactText(error.stack, tenantId) } : {}),
     ...(error.cause === undefined ? {} : { cause: redact(error.cause, tenantId, depth + 1) }),
   };
+}
+
+/** Masks the tenant's secrets in a thrown value with its stack and causes. Returns the value itself if it has none. */
+export function maskedError(thrown: unknown, tenantId: string): unknown {
+  if (!hasTenantSecrets(tenantId)) return thrown;
+  if (!(thrown instanceof Error)) return maskTenantSecretsIn(thrown, tenantId);
+  const mask = (text: string): string => maskTenantSecrets(text, tenantId);
+  const message = mask(thrown.message);
+  const stack = thrown.stack === undefined ? undefined : mask(thrown.stack);
+  const cause = thrown.cause === undefined ? undefined : maskedError(thrown.cause, tenantId);
+  const details = thrown instanceof PlatformError ? maskTenantSecretsIn(thrown.details, tenantId) : undefined;
+  const isSame =
+    message === thrown.message &&
+    stack === thrown.stack &&
+    cause === thrown.cause &&
+    (!(thrown instanceof PlatformError) || details === thrown.details);
+  if (isSame) return thrown;
+  const masked =
+    thrown instanceof PlatformError
+      ? new PlatformError(thrown.code, message, { details: details ?? {}, cause, headers: thrown.headers })
+      : Object.assign(new Error(message, cause === undefined ? {} : { cause }), { name: thrown.name });
+  return stack === undefined ? masked : Object.assign(masked, { stack });
 }

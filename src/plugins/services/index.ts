@@ -21,7 +21,7 @@ import { createWebhooksService, type WebhookAccess } from './webhooks.ts';
 import { createWorkflowsService, type WorkflowAccess } from './workflows.ts';
 
 export type { AdapterWatch } from './adapter-watch.ts';
-export type { CallScope } from './call-scope.ts';
+export { type CallScope, callScope } from './call-scope.ts';
 export type { EmitAccess } from './emit.ts';
 export type { Invocation, InvokeCommand } from './invoke.ts';
 export type { JobAccess } from './jobs.ts';

@@ -12,11 +12,16 @@ export function permissionOf(
   args: readonly unknown[],
 ): string | undefined {
   if (service === 'fetch') return networkPermission(permissions.network, args[0]);
+  if (service === 'secrets') return secretPermission(permissions.secrets, args[0]);
   if (service === 'invoke') return invokePermission(permissions.invoke, args[0]);
   const granted = (permissions.platform ?? {}) as Record<string, boolean | undefined>;
   const isDefault = service === 'state' || service === 'cache';
   if (!isDefault && !Object.hasOwn(granted, service)) return undefined;
   return (granted[service] ?? isDefault) ? `platform.${service}` : undefined;
+}
+
+function secretPermission(secrets: readonly string[] = [], name: unknown): string | undefined {
+  return typeof name === 'string' && secrets.includes(name) ? `secrets ${name}` : undefined;
 }
 
 function networkPermission(network: readonly string[], request: unknown): string | undefined {

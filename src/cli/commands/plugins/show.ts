@@ -77,7 +77,7 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
 function permissionsText(permissions: PluginDetail['permissions']): string {
   const known = Permissions.safeParse(permissions);
   if (!known.success) return JSON.stringify(permissions);
-  const { fs, network, env, platform, invoke } = known.data;
+  const { fs, network, env, secrets = [], platform, invoke } = known.data;
   if (platform?.childProcess === true)
     return 'EVERYTHING: it may start other programs, which the sandbox cannot restrict';
   const granted = Object.entries(platform ?? {}).filter(([, isGranted]) => Boolean(isGranted));
@@ -86,6 +86,7 @@ function permissionsText(permissions: PluginDetail['permissions']): string {
     ['writes', fs?.write ?? []],
     ['network', network],
     ['environment', env],
+    ['secrets', secrets],
     ['invokes', invoke],
     ['uses', granted.map(([name, value]) => (value === true ? name : `${name} (${value})`))],
   ];

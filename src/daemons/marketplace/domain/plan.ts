@@ -20,6 +20,7 @@ function capabilities(
   const { permissions, rest, webhooks, commands, jobs, dependencies } = manifest;
   for (const host of permissions.network) add('permission', `network ${host}`, true);
   for (const name of permissions.env) add('permission', `env ${name}`, true);
+  for (const name of permissions.secrets ?? []) add('permission', `secrets ${name}`, true);
   for (const path of permissions.fs?.read ?? []) add('permission', `fs.read ${path}`, true);
   for (const path of permissions.fs?.write ?? []) add('permission', `fs.write ${path}`, true);
   for (const command of permissions.invoke) add('permission', `invoke ${command}`, true);
