@@ -163,9 +163,16 @@ const BASE = [
   ...['adapters', 'common', 'config', 'endpoint', 'errors', 'host-target', 'ids', 'limits', 'role'].map(
     (name) => `contracts/${name}`,
   ),
-  ...['body-format', 'provider-ids', 'queue-settings', 'source-config', 'studio-config', 'webhook-retry'].map(
-    (name) => `contracts/${name}`,
-  ),
+  ...[
+    'alert-config',
+    'alert-kinds',
+    'body-format',
+    'provider-ids',
+    'queue-settings',
+    'source-config',
+    'studio-config',
+    'webhook-retry',
+  ].map((name) => `contracts/${name}`),
 ].map((name) => `src/${name}.ts`);
 
 const PACKAGES_OF_COMMAND = /[\\/]node_modules[\\/](?:chalk|commander)[\\/]/;

@@ -1,17 +1,56 @@
+import { DUE_COLUMNS } from '../../../message-rows.ts';
 import type {
+  DeadDelivery,
   DueDelivery,
   EndedAttempt,
+  EndpointWork,
+  FailureChange,
+  MessageContent,
   MessageStore,
   NewStoredMessage,
   StoredMessageResult,
 } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
 import { MessageLists } from './lists.ts';
-import { type DueRow, dueOf, type KeyRow, messageStatements } from './statements.ts';
+
+type DueRow = Omit<DueDelivery, 'isReplay'> & { isReplay: number };
+const dueOf = (row: DueRow): DueDelivery => ({ ...row, isReplay: row.isReplay === 1 });
+
+interface KeyRow {
+  messageId: string;
+  content: Buffer;
+  timestamp: number | null;
+  endpoints: number;
+}
+
+type MessageValues = Omit<NewStoredMessage, 'endpointIds' | 'key'> & { bodyBytes: number };
+type AttemptValues = Omit<EndedAttempt, 'succeeded'> & { succeeded: number };
+interface DeliveryValues {
+  messageId: string;
+  endpointId: string;
+  namespaceId: string;
+}
+
+/** The condition of the partial indexes. SQLite uses them only for queries that contain it. */
+const OPEN = "status <> 'succeeded'";
+
+/** Endpoints with unfinished deliveries, found by one look-up per endpoint. */
+const WORK = `
+  with recursive e (id) as (
+    select min(endpoint_id) from message_delivery where ${OPEN}
+    union all
+    select (select min(endpoint_id) from message_delivery where ${OPEN} and endpoint_id > e.id) from e where e.id is not null
+  ), found as (
+    select id as endpointId,
+      (select min(message_id) from message_delivery where endpoint_id = e.id and status = 'waiting' and ${OPEN}) as oldestWaiting,
+      (select min(next_attempt_at) from message_delivery where endpoint_id = e.id and status = 'retrying') as nextRetryAt
+    from e where id is not null
+  )
+  select * from found where oldestWaiting is not null or nextRetryAt is not null`;
 
 /** Messages in `svc.db`. Concurrent calls share a transaction. @spec docs/messages.md */
 export function sqliteMessages(db: Database): MessageStore {
-  const sql = messageStatements(db);
+  const sql = statements(db);
   const lists = new MessageLists(db);
 
   /** Returns the earlier message with the same key. */
@@ -95,5 +134,113 @@ export function sqliteMessages(db: Database): MessageStore {
         return { pruned: done.length, next: examined.length < limit ? null : examined.at(-1)!.id };
       }),
     pruneKeys: (now, limit) => db.write(() => sql.pruneKeys.run({ now, limit }).changes),
+  };
+}
+
+function statements(db: Database) {
+  return { ...publishing(db), ...dispatching(db), ...housekeeping(db) };
+}
+
+function publishing(db: Database) {
+  return {
+    key: db.prepare<[{ digest: Uint8Array; now: number }], KeyRow>(`
+      select k.message_id as messageId, k.content, m.timestamp,
+        (select count(*) from message_delivery where message_id = k.message_id) as endpoints
+      from message_key k left join message m on m.id = k.message_id
+      where k.digest = :digest and k.expires_at > :now`),
+    setKey: db.prepare<[{ digest: Uint8Array; content: Uint8Array; expiresAt: number; messageId: string }]>(`
+      insert into message_key (digest, message_id, content, expires_at)
+      values (:digest, :messageId, :content, :expiresAt)
+      on conflict (digest) do update set message_id = excluded.message_id, content = excluded.content,
+        expires_at = excluded.expires_at`),
+    addMessage: db.prepare<[MessageValues]>(`
+      insert into message (id, namespace_id, application, type, timestamp, created_at, trace_id, body_bytes, body)
+      values (:id, :namespaceId, :application, :type, :timestamp, :createdAt, :traceId, :bodyBytes, :body)`),
+    addDelivery: db.prepare<[DeliveryValues]>(`
+      insert into message_delivery (message_id, endpoint_id, namespace_id, status)
+      values (:messageId, :endpointId, :namespaceId, 'waiting')`),
+    isMessage: db
+      .prepare<[{ namespaceId: string; id: string }], number>(
+        'select 1 from message where id = :id and namespace_id = :namespaceId',
+      )
+      .pluck(),
+    replay: db.prepare<[DeliveryValues & { endedUntil: number }], DueRow>(`
+      update message_delivery set status = 'waiting', tries = 0, is_replay = 1, next_attempt_at = null, ended_at = null
+      where message_id = :messageId and endpoint_id = :endpointId and namespace_id = :namespaceId
+        and status not in ('waiting', 'retrying') and ended_at <= :endedUntil
+      returning ${DUE_COLUMNS}`),
+    addReplay: db.prepare<[DeliveryValues], DueRow>(`
+      insert into message_delivery (message_id, endpoint_id, namespace_id, status, is_replay)
+      values (:messageId, :endpointId, :namespaceId, 'waiting', 1) on conflict do nothing returning ${DUE_COLUMNS}`),
+  };
+}
+
+function dispatching(db: Database) {
+  return {
+    addAttempt: db.prepare<[AttemptValues]>(`
+      insert into message_attempt (message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded,
+        response_status, excerpt, error, next_attempt_at)
+      values (:messageId, :endpointId, :number, :trigger, :startedAt, :durationMs, :succeeded, :responseStatus, :excerpt,
+        :error, :nextAttemptAt)
+      on conflict do nothing`),
+    end: db.prepare<[AttemptValues]>(`
+      update message_delivery set status = :status, attempts = :number, tries = :tries, next_attempt_at = :nextAttemptAt,
+        last_status = :responseStatus, last_error = :error, ended_at = :endedAt
+      where message_id = :messageId and endpoint_id = :endpointId and status in ('waiting', 'retrying')`),
+    setFailing: db.prepare<[FailureChange]>(
+      'update outgoing_endpoint set failing_since = :failingSince where id = :endpointId',
+    ),
+    work: db.prepare<[], EndpointWork>(WORK),
+    countUnfinished: db
+      .prepare<[{ max: number }], number>(`
+        select count(*) from (
+          select 1 from message_delivery where status in ('waiting', 'retrying') and ${OPEN} limit :max)`)
+      .pluck(),
+    waiting: db.prepare<[{ endpointId: string; limit: number }], DueRow>(`
+      select ${DUE_COLUMNS} from message_delivery
+      where endpoint_id = :endpointId and status = 'waiting' and ${OPEN} order by message_id limit :limit`),
+    retries: db.prepare<[{ endpointId: string; now: number; limit: number }], DueRow>(`
+      select ${DUE_COLUMNS} from message_delivery
+      where endpoint_id = :endpointId and status = 'retrying' and next_attempt_at <= :now
+      order by next_attempt_at limit :limit`),
+    nextRetryAt: db
+      .prepare<[{ endpointId: string; after: number }], number | null>(`
+        select min(next_attempt_at) from message_delivery
+        where endpoint_id = :endpointId and status = 'retrying' and next_attempt_at > :after`)
+      .pluck(),
+    contents: db.prepare<[string], MessageContent>(`
+      select id, type, created_at as createdAt, trace_id as traceId, body from message
+      where id in (select value from json_each(?))`),
+    unfinished: db
+      .prepare<[{ endpointId: string; limit: number }], string>(`
+        select message_id from message_delivery
+        where endpoint_id = :endpointId and status in ('waiting', 'retrying') and ${OPEN} limit :limit`)
+      .pluck(),
+    endUnfinished: db.prepare<
+      [{ messageId: string; endpointId: string; status: string; error: string; at: number }]
+    >(`
+      update message_delivery set status = :status, last_error = :error, next_attempt_at = null, ended_at = :at
+      where message_id = :messageId and endpoint_id = :endpointId`),
+  };
+}
+
+function housekeeping(db: Database) {
+  return {
+    deadSince: db.prepare<[{ since: number; limit: number }], DeadDelivery>(`
+      select d.namespace_id as namespaceId, d.message_id as messageId, d.endpoint_id as endpointId, m.type, m.application,
+        d.last_error as lastError, d.ended_at as endedAt
+      from message_delivery d join message m on m.id = d.message_id
+      where d.status = 'dead' and d.ended_at >= :since order by d.ended_at limit :limit`),
+    old: db.prepare<[{ before: string; after: string; limit: number }], { id: string; isOpen: number }>(`
+      select id, exists (
+        select 1 from message_delivery where message_id = m.id and status in ('waiting', 'retrying')) as isOpen
+      from message m where id > :after and id < :before order by id limit :limit`),
+    remove: [
+      'delete from message_attempt where message_id = :id',
+      'delete from message_delivery where message_id = :id',
+      'delete from message where id = :id',
+    ].map((text) => db.prepare<[{ id: string }]>(text)),
+    pruneKeys: db.prepare<[{ now: number; limit: number }]>(`
+      delete from message_key where digest in (select digest from message_key where expires_at <= :now limit :limit)`),
   };
 }
