@@ -3,13 +3,22 @@ import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { PlatformError } from '../../../kit/errors/errors.ts';
+import { escapeControlsIn, escapeToSingleLines } from '../../../kit/security/escape-controls.ts';
 import { defineCommand, ok, streamed } from '../../define-command.ts';
 import { shellWord } from '../../shell-word.ts';
+import type { Style } from '../../style.ts';
 import { vendoredState } from '../../vendor/vendored-platform.ts';
+import { helpWidth, wrap } from '../../wrap.ts';
+import { placeText } from './faults/located-fault.ts';
+import { runTests } from './tests/run-tests.ts';
+import { type TestCounts, type TestFault, TestReport, type TestResult } from './tests/test-report.ts';
 
 interface Tested {
   folder: string;
-  /** Output of the test runner in TAP format. */
+  counts: TestCounts;
+  tests: TestResult[];
+  faults: TestFault[];
+  /** Last part of the text that the tests printed. */
   output: string;
 }
 
@@ -24,19 +33,55 @@ export const test = defineCommand({
   }),
   positionals: ['folder'],
   async run({ folder: given, watch }, context) {
-    const folder = resolve(context.cwd, given);
+    const { ui, cwd, globals } = context;
+    const folder = resolve(cwd, given);
     await requireRunnable(folder);
     const { fault } = await vendoredState(folder);
-    if (fault) context.ui.note(`! ${fault}: svc plugins repair ${shellWord(folder)}`);
-    const flags = ['--test', ...(watch ? ['--watch'] : [])];
-    if (!context.globals.json) return streamed((await runNode(folder, flags, 'inherit')).code);
-    const { code, output } = await runNode(folder, [...flags, '--test-reporter=tap'], 'pipe');
-    if (code === 0) return ok<Tested>({ folder, output });
-    throw new PlatformError('EXECUTION_ERROR', `Tests in ${folder} failed (exit code ${code}).`, {
-      details: { folder, output },
+    if (fault) ui.note(`! ${fault}: svc plugins repair ${shellWord(folder)}`);
+    if (watch) return streamed(await watchTests(folder));
+    const report = new TestReport(folder);
+    const code = await runTests(folder, (event) => {
+      const result = report.take(event);
+      if (globals.json) return;
+      if (result) ui.line(resultLine(result, ui.out));
+      else if (/^test:std(?:out|err)$/.test(event.type)) ui.raw(event.data.message ?? '');
     });
+    const { counts, tests, faults, output } = report;
+    if (tests.length === 0) ui.note('No tests were found. Name test files *.test.js or *.test.ts.');
+    if (!globals.json) {
+      for (const line of summaryLines(report, cwd, ui.out)) ui.line(line);
+      return streamed(code);
+    }
+    const tested: Tested = { folder, counts, tests, faults, output };
+    if (code === 0) return ok(tested);
+    const failed = `${counts.failed} of ${tests.length} tests in ${folder} failed`;
+    throw new PlatformError('EXECUTION_ERROR', `${failed} (exit code ${code}).`, { details: { ...tested } });
   },
 });
+
+const MARK = { passed: '✓', failed: '✗', skipped: '-', todo: '-' } as const;
+
+function resultLine({ name, status, durationMs }: TestResult, style: Style): string {
+  const mark = { passed: style.green, failed: style.red, skipped: style.dim, todo: style.dim }[status];
+  const note =
+    status === 'skipped' || status === 'todo' ? ` (${status})` : durationMs > 99 ? ` (${durationMs} ms)` : '';
+  const [first = '', ...others] = wrap(escapeToSingleLines(name) + note, helpWidth(process.stdout) - 2);
+  return [`${mark(MARK[status])} ${first}`, ...others.map((line) => `  ${line}`)].join('\n');
+}
+
+function summaryLines({ counts, faults }: TestReport, cwd: string, style: Style): string[] {
+  const width = helpWidth(process.stdout) - 2;
+  const indented = (text: string) => wrap(text, width).map((line) => `  ${line}`);
+  const described = faults.flatMap((fault) => [
+    '',
+    `${style.red('✗')} ${placeText(fault, cwd)}`,
+    ...indented(escapeToSingleLines(fault.test)),
+    ...escapeControlsIn(fault.message).split('\n').flatMap(indented),
+    ...indented(`fix: ${fault.remedy}`),
+  ]);
+  const totals = Object.entries(counts).filter(([status, count]) => count > 0 || status === 'passed');
+  return [...described, '', totals.map(([status, count]) => `${count} ${status}`).join(', ')];
+}
 
 /** Throws INVALID_MANIFEST if the folder is not a package, and MISSING_DEPENDENCY if svc-platform is not installed. */
 async function requireRunnable(folder: string): Promise<void> {
@@ -57,18 +102,11 @@ async function requireRunnable(folder: string): Promise<void> {
   );
 }
 
-function runNode(
-  cwd: string,
-  args: string[],
-  stdout: 'inherit' | 'pipe',
-): Promise<{ code: number; output: string }> {
+/** Runs the tests again after each change, until the user interrupts. Node prints the results. */
+function watchTests(cwd: string): Promise<number> {
   return new Promise((done, reject) => {
-    const child = spawn(process.execPath, args, { cwd, stdio: ['inherit', stdout, 'inherit'] });
-    let output = '';
-    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
+    const child = spawn(process.execPath, ['--test', '--watch'], { cwd, stdio: 'inherit' });
     child.once('error', reject);
-    child.once('close', (code) => done({ code: code ?? 1, output }));
+    child.once('close', (code) => done(code ?? 1));
   });
 }
