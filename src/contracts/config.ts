@@ -118,6 +118,11 @@ const Gateway = section({
     .default(10 * 1024 * 1024),
   upstreamTimeoutMs: Ms.default(120_000),
   publicPluginRoutes: z.boolean().default(false),
+  mcp: section({
+    enabled: z.boolean().default(true),
+    callsPerMinute: z.number().int().positive().default(600),
+    concurrentCalls: z.number().int().min(1).max(1000).default(16),
+  }),
   oauth: OAuthIssuer.nullable().default(null),
 });
 

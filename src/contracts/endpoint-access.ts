@@ -74,6 +74,8 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /auth/refresh': OPEN,
   'POST /webhooks/:pluginId/:event': OPEN,
   'POST /webhooks/:pluginId/:event/:instanceId': OPEN,
+  'POST /mcp': CALLER,
+  'GET /.well-known/oauth-protected-resource/mcp': OPEN,
   'GET /api/v1/node': { needs: 'admin', isGlobal: true },
   'GET /api/v1/whoami': CALLER,
   'POST /api/v1/studio/links': CALLER,

@@ -13,7 +13,7 @@ import { problemsOf } from '../kit/data/schema-problems.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import type { RateVerdict, SharedLimiter } from '../kit/limits/rate-limiter.ts';
 import { minutes } from '../kit/time/duration.ts';
-import type { Http } from './http-kit.ts';
+import type { Authenticate, Http } from './http-kit.ts';
 
 /** A limiter and its limit, shared by several endpoints whose calls are counted together. */
 export interface SharedLimit {
@@ -24,6 +24,8 @@ export interface SharedLimit {
 export interface MountOptions {
   /** `caller` requires authentication. `open` accepts requests without authentication. */
   auth: 'caller' | 'open';
+  /** Authenticates the callers of this endpoint. The default is the authentication of the service. */
+  authenticate?: Authenticate;
   /** Maximum calls per minute and namespace, or a limiter shared with other endpoints. */
   perMinute?: number | SharedLimit;
   /** The default is the body limit of the service, or the smaller `LIMITS.openBodyBytes` for `open` endpoints. */
@@ -69,7 +71,7 @@ export function mount<E extends Endpoint>(
     ...(options.auth === 'caller'
       ? {
           onRequest: async (request: FastifyRequest, reply: FastifyReply) => {
-            request.caller = await kit.authenticate(request, reply);
+            request.caller = await (options.authenticate ?? kit.authenticate)(request, reply);
           },
         }
       : {}),

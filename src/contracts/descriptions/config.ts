@@ -96,6 +96,10 @@ const gateway: Descriptions = {
   upstreamTimeoutMs:
     'Time for an upstream to begin its answer; then 504. Longer timeouts of plugin routes win.',
   publicPluginRoutes: 'Plugin routes with "none" in `security` need no token.',
+  mcp: 'MCP endpoint `/mcp` for agents.',
+  'mcp.enabled': 'Whether the gateway serves `/mcp`.',
+  'mcp.callsPerMinute': 'Tool calls a minute for one token.',
+  'mcp.concurrentCalls': 'Tool calls of one token at the same time, for each gateway process.',
   ...under('oauth', oauth),
 };
 

@@ -12,7 +12,11 @@ import { createEnrolments } from './domain/hosts/enrolments.ts';
 import { createHosts } from './domain/hosts/hosts.ts';
 import { createAdmins } from './domain/identity/admins.ts';
 import { createAttemptLimits } from './domain/identity/attempt-limits.ts';
-import { createAuthenticator, type Principal } from './domain/identity/authenticator.ts';
+import {
+  type AuthenticatorDeps,
+  createAuthenticator,
+  type Principal,
+} from './domain/identity/authenticator.ts';
 import { createClientRegistry } from './domain/identity/client-registry.ts';
 import { createClients } from './domain/identity/clients.ts';
 import { createJwts } from './domain/identity/jwt.ts';
@@ -28,6 +32,7 @@ import type { signingKeys } from './domain/identity/signing-secrets.ts';
 import { syncStaticTokens } from './domain/identity/static-tokens.ts';
 import { StudioSessions } from './domain/identity/studio-sessions.ts';
 import { TokenExchange } from './domain/identity/token-exchange.ts';
+import { mcpAudience } from './mcp/mcp-url.ts';
 
 export interface IdentityDeps {
   store: GatewayStore;
@@ -58,14 +63,23 @@ export async function identityServices(
   const personRoles = new PersonRoles(config.studio.oidc, rights);
   const accessOf = (principal: Principal) =>
     principal.kind === 'oidc' ? personRoles.of(principal) : rights.of(principal);
-  const authenticator = createAuthenticator({
+  const authentication: AuthenticatorDeps = {
     ...{ staticTokens, jwts, revocations, requireFresh, verifyOAuth, sessionCookie, clock, logger },
     rights: { of: accessOf },
     claimsOfSession: (login, values) => personRoles.claimsOf(login, values),
+  };
+  const authenticator = createAuthenticator(authentication);
+  const mcpAuthenticator = createAuthenticator({
+    ...authentication,
+    verifyOAuth: oauth ? createOAuthVerifier(mcpAudience(oauth, resources), { clock, logger }) : undefined,
+    // A page must not be able to call tools with the session of the studio.
+    sessionCookie: { read: () => undefined },
   });
-  revocations.onRevoked(authenticator.clearCache);
-  rights.onChanged(authenticator.clearCache);
-  feed.follow('static-tokens', authenticator.clearCache);
+  for (const { clearCache } of [authenticator, mcpAuthenticator]) {
+    revocations.onRevoked(clearCache);
+    rights.onChanged(clearCache);
+    feed.follow('static-tokens', clearCache);
+  }
   const admins = createAdmins(adminHosts);
   const roles = new Roles({
     ...{ store: store.access, clients: store.clients, rights, feed, admins, clock },
@@ -92,6 +106,7 @@ export async function identityServices(
       clock,
     }),
     authenticator,
+    mcpAuthenticator,
     attempts: createAttemptLimits(resources.createLimiter),
     exchange: new TokenExchange({
       ...{ clients: registry, refreshTokens, jwts, revocations },

@@ -16,6 +16,7 @@ import { gatewayProcessesRoutes } from './routes/gateway-processes.ts';
 import { hostSocketRoutes } from './routes/host-socket.ts';
 import { hostRoutes } from './routes/hosts.ts';
 import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
+import { mcpRoutes } from './routes/mcp.ts';
 import { memberCallsRoutes } from './routes/member-calls.ts';
 import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { nodeStatusRoutes } from './routes/node-status.ts';
@@ -71,6 +72,7 @@ export const gateway = defineDaemon({
     queueRoutes,
     eventTypeRoutes,
     portalRoutes,
+    mcpRoutes,
     docsRoutes,
     nodeStatusRoutes,
     nativeMethodRoutes,

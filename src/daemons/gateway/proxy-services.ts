@@ -14,6 +14,7 @@ import { createPublicRoutes } from './domain/public-routes.ts';
 import { countedOf, createRequestLimits, type LimitRequests } from './domain/request-limits.ts';
 import { createRouteTimeouts } from './domain/route-timeouts.ts';
 import type { IdentityServices } from './identity-services.ts';
+import { InnerCalls } from './inner-calls.ts';
 import { upstreamRequestCounter } from './metrics.ts';
 import type { UpgradeHandler } from './proxy/client-upgrade.ts';
 import { createForwarder } from './proxy/forward.ts';
@@ -28,7 +29,7 @@ import { subjectOf } from './routes/subject.ts';
  * and check their origin.
  */
 export function proxyServices(
-  { config, metrics, peers, keys, clock, logger, createLimiter }: Resources,
+  { config, metrics, peers, keys, clock, random, logger, createLimiter }: Resources,
   { identity, routes }: { identity: IdentityServices; routes: PluginRouteLookup },
   stack: AsyncDisposableStack,
 ) {
@@ -39,8 +40,15 @@ export function proxyServices(
   const upstreams = createUpstreams(config.gateway.upstreams, peers);
   const count = upstreamRequestCounter(metrics);
   const clientSideOf = createClientSide(config.gateway.trustedProxies);
+  const innerCalls = new InnerCalls(random);
   return {
-    authenticate: limited(identity, limitRequests, logger),
+    authenticate: limited(identity, limitRequests, logger, innerCalls),
+    authenticateMcp: limited(
+      { ...identity, authenticator: identity.mcpAuthenticator },
+      limitRequests,
+      logger,
+    ),
+    innerCalls,
     limitRequests,
     judgeOrigin: createOriginJudge(config.gateway.cors.origins),
     isPublicRoute: publicPluginRoutes ? createPublicRoutes(routes) : null,
@@ -82,8 +90,12 @@ function limited(
   { authenticator, admins, portalLinks }: Pick<IdentityServices, 'authenticator' | 'admins' | 'portalLinks'>,
   limitRequests: LimitRequests | null,
   logger: Logger,
+  innerCalls?: InnerCalls,
 ): Authenticate {
   return async (request, reply) => {
+    // The MCP endpoint has authenticated and counted the caller, and checked its access.
+    const inner = innerCalls?.take(request.headers);
+    if (inner) return inner;
     const { method, id: requestId, traceId, routeOptions } = request;
     const route = routeOptions.url ?? '';
     const rule = nativeCallRule(method, route, request.params);

@@ -26,6 +26,7 @@ import { createPluginRouteLookup } from './domain/plugin-route-lookup.ts';
 import { Vault } from './domain/vault/vault.ts';
 import { inboxDegradations } from './domain/webhooks/dispatch/inbox-degradations.ts';
 import { identityServices } from './identity-services.ts';
+import { mcpServices } from './mcp-services.ts';
 import { createLoadMetrics } from './metrics.ts';
 import { NodeMembers } from './node-members.ts';
 import { OtherProcesses } from './other-processes.ts';
@@ -100,6 +101,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...queues,
     ...traceServices(resources, store),
     ...remote,
+    ...mcpServices(resources),
     plugins,
     eventTypes,
     platformServices: plugins.services,

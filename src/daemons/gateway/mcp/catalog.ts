@@ -1,0 +1,36 @@
+import type { Principal } from '../domain/identity/authenticator.ts';
+import type { Tool } from './tool.ts';
+import type { ToolAccess } from './tool-access.ts';
+import { deliveryTools } from './tools/deliveries.ts';
+import { eventTools } from './tools/events.ts';
+import { recordTools } from './tools/records.ts';
+import { runTools } from './tools/runs.ts';
+
+export const PLATFORM_TOOLS: readonly Tool[] = [...deliveryTools, ...runTools, ...recordTools, ...eventTools];
+
+/** Returns the tools besides those of the platform. */
+export type FindTools = (caller: Principal) => Promise<readonly Tool[]>;
+
+/** Finds tools by name and by caller. */
+export class ToolCatalog {
+  readonly #access: ToolAccess;
+  readonly #findOthers: FindTools;
+
+  constructor(access: ToolAccess, findOthers: FindTools) {
+    this.#access = access;
+    this.#findOthers = findOthers;
+  }
+
+  /** Returns the tools that the caller may call, ordered by name. */
+  async list(caller: Principal): Promise<Tool[]> {
+    const tools = [...PLATFORM_TOOLS, ...(await this.#findOthers(caller))];
+    return tools
+      .filter((tool) => this.#access.allows(caller, tool))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async find(caller: Principal, name: string): Promise<Tool | undefined> {
+    const own = PLATFORM_TOOLS.find((tool) => tool.name === name);
+    return own ?? (await this.#findOthers(caller)).find((tool) => tool.name === name);
+  }
+}

@@ -1,0 +1,21 @@
+import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import type { McpCall } from './platform-calls.ts';
+import { createProtocolServer, type ProtocolServerDeps } from './protocol-server.ts';
+
+/**
+ * Creates the handler of `/mcp`. It serves the revision 2026-07-28, and earlier ones without sessions. Load this module
+ * on first use, because the MCP library costs memory and start-up time.
+ */
+export function createHandler(deps: ProtocolServerDeps & { logger: Logger }): McpHttpHandler {
+  return createMcpHandler(
+    ({ era, authInfo }) => createProtocolServer(deps, callOf(authInfo?.extra), era === 'modern'),
+    { onerror: (error) => deps.logger.debug(`MCP request: ${error.message}`) },
+  );
+}
+
+function callOf(extra: Record<string, unknown> | undefined): McpCall {
+  const call = extra?.call as McpCall | undefined;
+  if (!call) throw new Error('An MCP request has no authenticated caller.');
+  return call;
+}

@@ -1,0 +1,131 @@
+import type { CallToolResult } from '@modelcontextprotocol/server';
+import { PLATFORM_CODES } from '../../../contracts/index.ts';
+import { rateLimited } from '../../../http/index.ts';
+import { PlatformError, toPlatformError } from '../../../kit/errors/errors.ts';
+import type { SharedLimiter } from '../../../kit/limits/rate-limiter.ts';
+import type { Logger } from '../../../kit/telemetry/logger.ts';
+import type { AuditLog } from '../domain/audit/audit-log.ts';
+import type { McpCall, PlatformCalls } from './platform-calls.ts';
+import { failureOf, resultOf } from './results.ts';
+import type { Tool, ToolRun } from './tool.ts';
+import { auditRuleOf, type ToolAccess } from './tool-access.ts';
+
+export interface ToolCallsDeps {
+  access: ToolAccess;
+  audit: AuditLog;
+  limiter: SharedLimiter;
+  limits: { callsPerMinute: number; concurrentCalls: number };
+  logger: Logger;
+}
+
+const FAILED_STATUS = 500;
+
+/** Runs tools for callers: checks access and limits, and records each call in the audit log. */
+export class ToolCalls {
+  readonly #deps: ToolCallsDeps;
+  readonly #inFlight = new Map<string, number>();
+
+  constructor(deps: ToolCallsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Returns the result of the tool, or an error result with a platform code. */
+  async run(
+    tool: Tool,
+    input: unknown,
+    call: McpCall,
+    { platform, progress }: { platform: PlatformCalls; progress: ToolRun['progress'] },
+  ): Promise<CallToolResult> {
+    const key = call.caller.hostId;
+    let status = 200;
+    let result: CallToolResult;
+    try {
+      const release = await this.#enter(key);
+      try {
+        this.#deps.access.require(call, tool);
+        const run: ToolRun = {
+          call: (endpoint, parts) => platform.call(endpoint, parts, call),
+          progress,
+          signal: call.signal,
+        };
+        result = resultOf(tool, await tool.run(input ?? {}, run));
+      } finally {
+        release();
+      }
+    } catch (thrown) {
+      const error = toPlatformError(thrown);
+      status = error.status;
+      this.#report(tool, call, error);
+      result = failureOf(error);
+    }
+    return this.#recorded(tool, input, call, { status, result });
+  }
+
+  /** Takes a permit of the caller, and counts the call. */
+  async #enter(key: string): Promise<() => void> {
+    const { limiter, limits } = this.#deps;
+    const inFlight = this.#inFlight.get(key) ?? 0;
+    if (inFlight >= limits.concurrentCalls)
+      throw new PlatformError(
+        'CONCURRENT_LIMIT_EXCEEDED',
+        `${limits.concurrentCalls} tool calls of this token are in flight. Wait for one of them to end.`,
+        { details: { limit: limits.concurrentCalls } },
+      );
+    this.#inFlight.set(key, inFlight + 1);
+    const release = (): void => {
+      const left = this.#inFlight.get(key)! - 1;
+      if (left === 0) this.#inFlight.delete(key);
+      else this.#inFlight.set(key, left);
+    };
+    try {
+      const { allowed, resetMs } = await limiter.take(key, limits.callsPerMinute);
+      if (!allowed) throw rateLimited(limits.callsPerMinute, resetMs);
+    } catch (error) {
+      release();
+      throw error;
+    }
+    return release;
+  }
+
+  /** Adds the audit entry. A call that cannot be recorded is reported as failed. */
+  async #recorded(
+    tool: Tool,
+    input: unknown,
+    { caller, requestId, traceId }: McpCall,
+    { status, result }: { status: number; result: CallToolResult },
+  ): Promise<CallToolResult> {
+    // Floods must not fill the audit log.
+    if (status === PLATFORM_CODES.RATE_LIMIT_EXCEEDED) return result;
+    try {
+      await this.#deps.audit.record({
+        ...{ caller, requestId, traceId, status },
+        rule: auditRuleOf(tool),
+        path: `/mcp/${tool.name}`,
+        parts: { params: {}, body: input },
+        outcome: status < 400 ? 'succeeded' : 'failed',
+      });
+      return result;
+    } catch (error) {
+      this.#deps.logger.error(`The call of the tool ${tool.name} could not be recorded in the audit log`, {
+        ...{ requestId, traceId, error },
+      });
+      return failureOf(
+        new PlatformError(
+          'INTERNAL_ERROR',
+          `The call ended with status ${status}, but the audit log could not record it. Check the result before you repeat the call.`,
+          { details: { status } },
+        ),
+      );
+    }
+  }
+
+  #report({ name }: Tool, { requestId, traceId }: McpCall, error: PlatformError): void {
+    if (error.status < FAILED_STATUS) return;
+    const cause = error.cause ?? error;
+    this.#deps.logger.error(`The tool ${name} failed: ${error.message}`, {
+      requestId,
+      traceId,
+      error: cause,
+    });
+  }
+}

@@ -1,0 +1,41 @@
+import type { z } from 'zod';
+import type { CallInput, Endpoint, ReplyOf, Role } from '../../../contracts/index.ts';
+
+/** JSON Schema of an object, as MCP clients expect for inputs. */
+export type ObjectSchema = { type: 'object'; [key: string]: unknown };
+
+/** Operations that a tool uses while it runs. */
+export interface ToolRun {
+  /** Calls an endpoint with the rights of the caller. */
+  call<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<ReplyOf<E>>;
+  /** Reports progress to clients that asked for it. `done` and `total` have the same unit. */
+  progress(done: number, total: number, message: string): Promise<void>;
+  signal: AbortSignal;
+}
+
+export interface Tool {
+  name: string;
+  title: string;
+  description: string;
+  inputSchema: ObjectSchema;
+  /** Schema of the result. Results are then sent as they are, without a wrapper. */
+  outputSchema?: ObjectSchema | undefined;
+  /** The lowest role that may call the tool. */
+  needs: Role;
+  readOnly: boolean;
+  /** A destructive tool also needs a role that was given explicitly, or an administrator of the platform. */
+  destructive: boolean;
+  /** Whether results contain data of senders, plugins or other systems. */
+  hasOutsideData: boolean;
+  /** Runs the tool. Throws VALIDATION_ERROR for an invalid input. */
+  run(input: unknown, run: ToolRun): Promise<unknown>;
+}
+
+export interface PlatformToolOptions<Input extends z.ZodObject>
+  extends Pick<Tool, 'name' | 'title' | 'description' | 'needs'> {
+  input: Input;
+  readOnly?: boolean;
+  destructive?: boolean;
+  hasOutsideData?: boolean;
+  run(input: z.output<Input>, run: ToolRun): Promise<unknown>;
+}
