@@ -10,19 +10,22 @@ const MIN_COMPRESSED_BYTES = 512;
 const ENTRY = 'src/studio/main.tsx';
 const FIRST_SCREEN = 'src/studio/screens/overview/overview.tsx';
 const ENDPOINT_TABLE = 'src/studio/api/endpoint-table.ts';
-/** Lists with many rows, and what they import. */
-const LIST = /\/virtual-core\/|\/ui\/(?:virtual-list|bulk\/)/;
 /** An editor of its own, which few screens need. */
 const JSON_FIELD = /\/ui\/json-field\//;
 
+/** Modules with less source text in bytes join those that almost the same screens import. */
+const MIN_PART_BYTES = 2000;
+
 /**
- * Modules that several screens import form three files: those of the first screen, those of long lists, and the rest.
- * Separate files would need one request each. The first one is complete, so that it needs none of the others.
+ * The file of the first screen is complete, so that it needs no other one. Modules that several screens import form
+ * files by the screens that import them.
  */
 const groups = (first) => [
-  { name: 'first', priority: 3, test: (id) => first.has(id) && !id.includes('/screens/overview/') },
-  { name: 'list', priority: 2, minShareCount: 2, test: (id) => LIST.test(id) },
-  { name: 'shared', priority: 1, minShareCount: 2, test: (id) => !JSON_FIELD.test(id) },
+  { name: 'first', priority: 2, test: (id) => first.has(id) && !id.includes('/screens/overview/') },
+  {
+    ...{ name: 'shared', priority: 1, minShareCount: 2, test: (id) => !JSON_FIELD.test(id) },
+    ...{ entriesAware: true, entriesAwareMergeThreshold: MIN_PART_BYTES },
+  },
 ];
 
 export async function buildStudio(root, out) {
@@ -46,7 +49,10 @@ export async function buildStudio(root, out) {
       license: { fileName: 'third-party-licenses.md' },
       rolldownOptions: {
         checks: { pluginTimings: false },
-        output: { codeSplitting: { groups: groups(first) } },
+        output: {
+          codeSplitting: { groups: groups(first) },
+          chunkFileNames: ({ name }) => `assets/${name.replace(/~.*/, '')}-[hash].js`,
+        },
       },
     },
   });

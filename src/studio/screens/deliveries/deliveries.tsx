@@ -17,9 +17,9 @@ import { Duration, Time } from '../../ui/time.tsx';
 import { VirtualList } from '../../ui/virtual-list.tsx';
 import { shortReason } from './advice.ts';
 import { combined, merged } from './live-list.ts';
+import { isPaused } from './paused.ts';
 import { replayActions } from './replay-actions.ts';
 import { FAILURES, statusesOf } from './statuses.ts';
-import { isPaused } from './why.tsx';
 
 const STATUSES = [
   FAILURES,

@@ -1,11 +1,11 @@
 import { useLocation } from 'preact-iso';
-import type { WebhookListItem } from '../../../contracts/webhook-admin.ts';
 import type { WebhookDeliveryDetails } from '../../../contracts/webhook-deliveries.ts';
 import { call } from '../../api/call.ts';
 import { outdate, useQuery } from '../../api/query.ts';
 import { Notice } from '../../ui/notice.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
 import { adviceFor, type Remedy, type Surroundings } from './advice.ts';
+import { isPaused, type Target } from './paused.ts';
 import { RefusedReplay } from './refused-replay.tsx';
 
 const ENDED_WELL = ['succeeded', 'challenge'];
@@ -36,19 +36,6 @@ export function Why({ delivery }: { delivery: WebhookDeliveryDetails }) {
     </div>
   );
 }
-
-/** Returns whether the webhook of an endpoint, or the instance, is paused. */
-export function isPaused(webhooks: readonly WebhookListItem[], target: WebhookDeliveryTarget): boolean {
-  const webhook = webhooks.find(
-    ({ pluginId, event }) => pluginId === target.pluginId && event === target.event,
-  );
-  if (!webhook) return false;
-  return (
-    webhook.paused || webhook.instances.some((each) => each.instanceId === target.instanceId && each.paused)
-  );
-}
-
-type WebhookDeliveryTarget = Pick<WebhookDeliveryDetails, 'pluginId' | 'event' | 'instanceId'>;
 
 function useSurroundings(delivery: WebhookDeliveryDetails, enabled: boolean): Surroundings {
   const webhooks = useQuery('listWebhooks', {}, { enabled });
@@ -112,6 +99,6 @@ function RemedyButton({ remedy, delivery, action }: RemedyProps) {
   }
 }
 
-function targetOf({ pluginId, event, instanceId }: WebhookDeliveryTarget) {
+function targetOf({ pluginId, event, instanceId }: Target) {
   return { pluginId, event, ...(instanceId ? { instanceId } : {}) } as never;
 }
