@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { deliver } from '../support/gateway.ts';
 import { axeViolations, BROWSER_MISSING, type Studio, startStudio } from './support/studio.ts';
 
-const RESERVED = ['endpoints', 'messages', 'alerts', 'secrets', 'connections'];
+const RESERVED = ['endpoints', 'messages', 'alerts', 'connections'];
 const SENDERS = fileURLToPath(new URL('../fixtures/projects/senders/plugins/senders', import.meta.url));
 
 describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () => {

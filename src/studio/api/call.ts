@@ -1,7 +1,7 @@
 import type { CallInput, Endpoint, ReplyOf } from '../../contracts/endpoint.ts';
 import type * as contracts from '../../contracts/index.ts';
 import { foreignNamespace } from '../app/namespace.ts';
-import { onSignedOut, session } from '../app/session-state.ts';
+import { onSignedOut, portalToken, session } from '../app/session-state.ts';
 import { endpointOf } from './endpoint-table.ts';
 
 type Contracts = typeof contracts;
@@ -44,7 +44,7 @@ export interface CallOptions {
   inAllNamespaces?: boolean;
 }
 
-/** Calls an endpoint with the session of this browser. Throws ApiError. */
+/** Calls an endpoint with the session of this browser, or with the token of a portal. Throws ApiError. */
 export async function call<Name extends EndpointName>(
   name: Name,
   input: Input<Name>,
@@ -90,19 +90,25 @@ function target(
 }
 
 async function send(url: string, init: RequestInit): Promise<Response> {
-  const response = await fetch(url, { ...init, headers: headersOf(init) }).catch((error: unknown) => {
-    if (init.signal?.aborted) throw error;
-    throw new ApiError(0, { code: 'UNREACHABLE', message: 'The gateway does not answer. Is svc running?' });
-  });
+  const token = portalToken.value;
+  // A portal must not act with the session of a person who opens its link.
+  const credentials = token === undefined ? 'same-origin' : 'omit';
+  const response = await fetch(url, { ...init, credentials, headers: headersOf(init) }).catch(
+    (error: unknown) => {
+      if (init.signal?.aborted) throw error;
+      throw new ApiError(0, { code: 'UNREACHABLE', message: 'The gateway does not answer. Is svc running?' });
+    },
+  );
   if (response.ok) return response;
   const error = await errorOf(response);
-  if (error.status === 401 && session.value) onSignedOut();
+  if (error.status === 401 && (session.value || token)) onSignedOut();
   throw error;
 }
 
 function headersOf({ body, headers }: RequestInit): Headers {
   const all = new Headers(headers);
   if (body !== undefined && body !== null) all.set('content-type', 'application/json');
+  if (portalToken.value) all.set('authorization', `Bearer ${portalToken.value}`);
   if (session.value) all.set('x-svc-csrf', session.value.csrfToken);
   const namespaceId = foreignNamespace();
   if (namespaceId !== undefined) all.set('x-svc-namespace', namespaceId);

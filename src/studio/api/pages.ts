@@ -105,10 +105,14 @@ export function usePages<Name extends ListName>(
       refreshing.current?.abort();
       refreshing.current = new AbortController();
       fetchPage(undefined, refreshing.current.signal)
-        .then(({ items, repeat }) => {
-          const change: Change<Item> = (all) => repeat(combine(all, items));
+        .then(({ items: page, nextCursor, repeat }) => {
+          const change: Change<Item> = (all) => repeat(combine(all, page));
           for (const changes of pending.current) changes.push(change);
-          setState((before) => ({ ...before, items: change(before.items) }));
+          setState((before) => {
+            const items = change(before.items);
+            // The next page follows the last item of the list.
+            return { ...before, items, cursor: items === page ? nextCursor : before.cursor };
+          });
         })
         // Without it, the list shows what it has. A list that cannot be loaded reports that itself.
         .catch(() => {});

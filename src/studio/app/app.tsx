@@ -32,6 +32,7 @@ const Logs = lazy(() => import('../screens/logs/logs.tsx'));
 const Events = lazy(() => import('../screens/events/events.tsx'));
 const Trace = lazy(() => import('../screens/traces/trace.tsx'));
 const Audit = lazy(() => import('../screens/audit/audit.tsx'));
+const Secrets = lazy(() => import('../screens/secrets/secrets.tsx'));
 
 /** Component of each screen by the pattern of its path. */
 const SCREENS = {
@@ -56,6 +57,7 @@ const SCREENS = {
   '/studio/events': Events,
   '/studio/traces/:traceId': Trace,
   '/studio/audit': Audit,
+  '/studio/secrets': Secrets,
 };
 
 export function App() {

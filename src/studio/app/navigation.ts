@@ -28,8 +28,9 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     ],
   },
   {
-    title: 'Administration',
+    title: 'Platform',
     items: [
+      { path: '/studio/secrets', label: 'Secrets' },
       { path: '/studio/hosts', label: 'Hosts' },
       { path: '/studio/access', label: 'Access' },
       { path: '/studio/audit', label: 'Audit log' },

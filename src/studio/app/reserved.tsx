@@ -1,7 +1,7 @@
 import { Page } from '../ui/page.tsx';
 
 /** Screens that later versions may have. */
-export const RESERVED = ['endpoints', 'messages', 'alerts', 'secrets', 'connections'];
+export const RESERVED = ['endpoints', 'messages', 'alerts', 'connections'];
 
 export function Reserved() {
   return (

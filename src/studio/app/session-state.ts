@@ -4,7 +4,11 @@ import type { StudioSession } from '../../contracts/studio.ts';
 /** Session of this browser: null without one, undefined until it is known. */
 export const session = signal<StudioSession | null | undefined>(undefined);
 
-/** Called when a call was refused, because the session has ended. */
+/** Token of a portal, which is kept in memory only. Null when it has expired, undefined outside a portal. */
+export const portalToken = signal<string | null | undefined>(undefined);
+
+/** Called when a call was refused, because the session or the portal link has ended. */
 export function onSignedOut(): void {
-  session.value = null;
+  if (portalToken.value) portalToken.value = null;
+  else session.value = null;
 }

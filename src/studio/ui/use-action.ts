@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { ApiError } from '../api/call.ts';
 
 export interface Action {
   /** Why the last action failed, or what it did. */
@@ -18,8 +19,14 @@ export function useAction(): Action {
       setState({ message: '', isFailed: false, isBusy: true });
       action().then(
         (message) => setState({ message, isFailed: false, isBusy: false }),
-        (error: Error) => setState({ message: error.message, isFailed: true, isBusy: false }),
+        (error: Error) => setState({ message: textOf(error), isFailed: true, isBusy: false }),
       );
     },
   };
+}
+
+/** Returns why an action failed, and what to do if the gateway knows. */
+function textOf(error: Error): string {
+  const hint = error instanceof ApiError ? error.details.hint : undefined;
+  return typeof hint === 'string' ? `${error.message} ${hint}` : error.message;
 }

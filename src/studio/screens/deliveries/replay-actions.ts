@@ -1,4 +1,4 @@
-import type { BulkJob } from '../../ui/bulk/use-bulk.ts';
+import type { BulkJob } from '../../ui/bulk/bulk-job.ts';
 import { statusesOf } from './statuses.ts';
 
 /** Statuses of deliveries that ended in a handler. Only these can be replayed. */

@@ -1,15 +1,16 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Bulk, BulkJob, BulkState } from './use-bulk.ts';
+import type { BulkJob } from './bulk-job.ts';
+import type { Bulk, BulkState } from './use-bulk.ts';
 
 interface BulkBarProps {
   bulk: Bulk;
   /** `deliveries` */
   noun: string;
-  /** Number of chosen rows. */
-  chosen: number;
-  onClear: () => void;
+  /** Number of chosen rows. Undefined for a list whose rows cannot be chosen. */
+  chosen?: number;
+  onClear?: () => void;
   /** Actions on the chosen rows, and on all that match the filters. */
-  actions: ReadonlyArray<{ label: string; chosen: BulkJob; all: BulkJob | undefined }>;
+  actions: ReadonlyArray<{ label: string; chosen?: BulkJob; all: BulkJob | undefined }>;
 }
 
 /** Buttons of the bulk actions of a list, the question before an action, and its progress. */
@@ -36,20 +37,24 @@ const isFailed = (state: BulkState): boolean => state.phase === 'idle' && state.
 function Choice({ bulk, noun, chosen, onClear, actions }: BulkBarProps) {
   return (
     <div class="actions">
-      <span>
-        {chosen} {noun} chosen
-      </span>
-      {actions.map(({ label, chosen: job }) => (
-        <button key={label} type="button" disabled={chosen === 0} onClick={() => bulk.ask(job)}>
-          {label} chosen
-        </button>
-      ))}
-      <button type="button" disabled={chosen === 0} onClick={onClear}>
-        Clear
-      </button>
+      {chosen !== undefined && (
+        <>
+          <span>
+            {chosen} {noun} chosen
+          </span>
+          {actions.map(({ label, chosen: job }) => (
+            <button key={label} type="button" disabled={chosen === 0} onClick={() => job && bulk.ask(job)}>
+              {label} chosen
+            </button>
+          ))}
+          <button type="button" disabled={chosen === 0} onClick={onClear}>
+            Clear
+          </button>
+        </>
+      )}
       {actions.map(({ label, all }) => (
         <button key={label} type="button" disabled={!all} onClick={() => all && bulk.ask(all)}>
-          {label} all that match…
+          {chosen === undefined ? `${label}…` : `${label} all that match…`}
         </button>
       ))}
     </div>

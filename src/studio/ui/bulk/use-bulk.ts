@@ -1,20 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { call, type Input, type Reply } from '../../api/call.ts';
 import { foreignNamespace } from '../../app/namespace.ts';
+import { IS_PORTAL } from '../../app/portal-address.ts';
 import { session } from '../../app/session-state.ts';
-
-export type BulkEndpoint = 'replayDeliveries' | 'cancelRuns' | 'rerunRuns';
-
-/** A bulk action and what it acts on. It is stored as it is, so that it survives a reload of the page. */
-export interface BulkJob {
-  endpoint: BulkEndpoint;
-  /** `Replay`, for buttons and questions. */
-  label: string;
-  /** The selection in words, for questions. */
-  selection: string;
-  /** The selection, as the fields of the call. */
-  body: Record<string, unknown>;
-}
+import { type BulkJob, type BulkReply, callBulk } from './bulk-job.ts';
 
 interface Progress {
   job: BulkJob;
@@ -45,6 +33,8 @@ export interface Bulk {
 const BATCH = 50;
 const PAUSE_MS = 1000;
 const MAX_PAUSES = 90;
+/** Where an action is stored. A portal stores nothing: another portal in the same tab would continue it. */
+const storage = IS_PORTAL ? undefined : sessionStorage;
 const IDLE: BulkState = { phase: 'idle', message: '', isFailed: false };
 
 interface BulkOptions {
@@ -76,7 +66,7 @@ export function useBulk({ list, of, onDone }: BulkOptions): Bulk {
   }, [JSON.stringify(of)]);
 
   const finish = ({ job, done, skipped, refused }: Progress): void => {
-    sessionStorage.removeItem(storageKey);
+    storage?.removeItem(storageKey);
     const parts = [
       `${job.label}: ${done} done.`,
       ...(skipped > 0 ? [`${skipped} were skipped, because they were handled before.`] : []),
@@ -90,7 +80,7 @@ export function useBulk({ list, of, onDone }: BulkOptions): Bulk {
     isStopped.current = false;
     let progress = started;
     for (let pauses = 0; ; ) {
-      sessionStorage.setItem(storageKey, JSON.stringify(progress));
+      storage?.setItem(storageKey, JSON.stringify(progress));
       if (isStopped.current) return setState({ phase: 'stopped', progress, reason: 'Stopped.' });
       setState({ phase: 'working', progress, reason: '' });
       try {
@@ -122,7 +112,7 @@ export function useBulk({ list, of, onDone }: BulkOptions): Bulk {
       setState({
         phase: 'asking',
         progress: { job, cursor: nextCursor, ...counts },
-        sample: matching.sample.map((item) => ('webhookId' in item ? item.webhookId : item.id)),
+        sample: matching.sample.map(idOf),
       });
     } catch (error) {
       if (asked !== question.current) return;
@@ -138,7 +128,7 @@ export function useBulk({ list, of, onDone }: BulkOptions): Bulk {
     },
     stop,
     forget() {
-      sessionStorage.removeItem(storageKey);
+      storage?.removeItem(storageKey);
       setState(IDLE);
     },
   };
@@ -146,10 +136,9 @@ export function useBulk({ list, of, onDone }: BulkOptions): Bulk {
 
 const namespaceId = (): string | undefined => foreignNamespace() ?? session.value?.namespaceId;
 
-type BulkReply = Reply<BulkEndpoint>;
-
-function callBulk({ endpoint, body }: BulkJob, fields: Record<string, unknown>): Promise<BulkReply> {
-  return call(endpoint, { body: { ...body, ...fields } } as Input<BulkEndpoint>);
+function idOf(item: NonNullable<BulkReply['matching']>['sample'][number]): string {
+  if ('webhookId' in item) return item.webhookId;
+  return 'messageId' in item ? item.messageId : item.id;
 }
 
 function ended(progress: Progress, reply: BulkReply): Progress {
@@ -168,8 +157,8 @@ function added(progress: Progress, reply: BulkReply): Progress | null {
 
 /** Returns the state for an action that a reload or another screen interrupted. */
 function restored(storageKey: string): BulkState {
-  const stored = sessionStorage.getItem(storageKey);
-  if (stored === null) return IDLE;
+  const stored = storage?.getItem(storageKey);
+  if (!stored) return IDLE;
   const reason = 'The action was interrupted.';
   return { phase: 'stopped', progress: JSON.parse(stored) as Progress, reason };
 }
