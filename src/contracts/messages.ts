@@ -25,7 +25,10 @@ export const MessageIdempotencyKey = z.string().min(1).max(256);
 /** What a caller publishes, by API or by `ctx.emit`. */
 export const NewMessage = z.strictObject({
   type: EventType,
-  data: z.json().describe('JSON value of at most 256 KB'),
+  data: z
+    .unknown()
+    .refine((value) => value !== undefined, 'is required')
+    .describe('JSON value of at most 256 KB'),
   application: ApplicationId.optional().describe('Send only to the endpoints of this application'),
   idempotencyKey: MessageIdempotencyKey.optional().describe(
     'A repeated call answers the first message, for 7 days',

@@ -11,6 +11,7 @@ import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { deliveryAttemptsRoutes } from './routes/delivery-attempts.ts';
 import { docsRoutes } from './routes/docs.ts';
+import { endpointRoutes } from './routes/endpoints.ts';
 import { eventTypeRoutes } from './routes/event-types.ts';
 import { gatewayProcessesRoutes } from './routes/gateway-processes.ts';
 import { hostSocketRoutes } from './routes/host-socket.ts';
@@ -18,6 +19,7 @@ import { hostRoutes } from './routes/hosts.ts';
 import { internalDispatchRoutes } from './routes/internal-dispatch.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { memberCallsRoutes } from './routes/member-calls.ts';
+import { messageRoutes } from './routes/messages.ts';
 import { nativeMethodRoutes } from './routes/native-methods.ts';
 import { nodeStatusRoutes } from './routes/node-status.ts';
 import { pluginPackageRoutes } from './routes/plugin-package.ts';
@@ -70,6 +72,8 @@ export const gateway = defineDaemon({
     webhookDeliveriesRoutes,
     webhookStreamRoutes,
     queueRoutes,
+    endpointRoutes,
+    messageRoutes,
     eventTypeRoutes,
     portalRoutes,
     mcpRoutes,
@@ -80,10 +84,11 @@ export const gateway = defineDaemon({
   /**
    * Runs deliveries that an earlier process accepted. Called once the other services have the address of this gateway.
    */
-  ready({ dispatcher, membership }, resources) {
+  ready({ dispatcher, messageLeader, membership }, resources) {
     const { config, portShare, logger } = resources;
     if (!portShare) warnIfAlone(config.gateway.processes, logger);
     membership.announce(memberUrl('gateway', resources));
+    messageLeader.start();
     return dispatcher.runBacklog();
   },
   standard: { guardMetrics },

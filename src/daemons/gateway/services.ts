@@ -27,6 +27,7 @@ import { Vault } from './domain/vault/vault.ts';
 import { inboxDegradations } from './domain/webhooks/dispatch/inbox-degradations.ts';
 import { identityServices } from './identity-services.ts';
 import { mcpServices } from './mcp-services.ts';
+import { messageServices } from './message-services.ts';
 import { createLoadMetrics } from './metrics.ts';
 import { NodeMembers } from './node-members.ts';
 import { OtherProcesses } from './other-processes.ts';
@@ -79,6 +80,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     { store, queues: queues.queues, membership, plugins, shared, state, otherProcesses },
     stack,
   );
+  const outgoing = await messageServices(resources, { store, feed, membership }, stack);
   createPoolMetrics(metrics, store.monitor);
   createDatabaseMetrics(metrics, store.monitor);
   createLoadMetrics(metrics, {
@@ -99,6 +101,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...proxyServices(resources, { identity, routes }, stack),
     ...webhooks,
     ...queues,
+    ...outgoing,
     ...traceServices(resources, store),
     ...remote,
     ...mcpServices(resources),

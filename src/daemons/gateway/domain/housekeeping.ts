@@ -4,6 +4,7 @@ import type { Clock } from '../../../kit/time/clock.ts';
 import { every } from '../../../kit/time/clock.ts';
 import { days, hours, minutes } from '../../../kit/time/duration.ts';
 import type { GatewayStore } from '../../../store/ports/index.ts';
+import { firstIdAt } from './messages/sortable-ids.ts';
 import { REFUSED_REQUEST_MS } from './webhooks/refused/refused-requests.ts';
 
 const EVERY_MS = minutes(1);
@@ -24,6 +25,8 @@ export interface HousekeepingDeps {
    * deliveries.
    */
   deliveriesMaxBytes: number;
+  /** Retention of messages, in days. */
+  messagesDays: number;
   clock: Clock;
   logger: Logger;
 }
@@ -36,6 +39,7 @@ export function startHousekeeping({
   store,
   deliveriesDays,
   deliveriesMaxBytes,
+  messagesDays,
   clock,
   logger,
 }: HousekeepingDeps): () => Promise<void> {
@@ -44,6 +48,11 @@ export function startHousekeeping({
 
   async function drain(sweep: () => Promise<number>, least = CHUNK): Promise<void> {
     while (!stopped && (await sweep()) >= least);
+  }
+
+  async function pruneMessages(before: string): Promise<void> {
+    let after: string | null = '';
+    while (!stopped && after !== null) after = (await store.messages.prune(before, after, CHUNK)).next;
   }
 
   async function sweep(): Promise<void> {
@@ -60,6 +69,8 @@ export function startHousekeeping({
           limit: CHUNK,
         }),
       );
+      await pruneMessages(firstIdAt('msg', now - days(messagesDays)));
+      await drain(() => store.messages.pruneKeys(now, CHUNK));
       await drain(() => store.refreshTokens.prune(now, CHUNK));
       await drain(() => store.mintedTokens.prune(now, CHUNK));
       await drain(() => store.revocations.prune(now, CHUNK));

@@ -1,0 +1,42 @@
+import type { Clock } from '../../../../../kit/time/clock.ts';
+import type { MessageStore } from '../../../../../store/ports/index.ts';
+import type { AttemptEnds } from './attempt-ends.ts';
+import type { EndpointQueue } from './endpoint-queue.ts';
+import type { MessageContents } from './message-contents.ts';
+
+/** Contents that are read with a load. The others are read with their attempts. */
+const PREFETCHED = 32;
+
+export interface EndpointLoadsDeps {
+  store: Pick<MessageStore, 'waiting' | 'retries' | 'nextRetryAt'>;
+  ends: Pick<AttemptEnds, 'flush'>;
+  contents: MessageContents;
+  clock: Clock;
+}
+
+/** Loads deliveries of an endpoint from the store into its queue. */
+export class EndpointLoads {
+  readonly #deps: EndpointLoadsDeps;
+
+  constructor(deps: EndpointLoadsDeps) {
+    this.#deps = deps;
+  }
+
+  async load(queue: EndpointQueue): Promise<void> {
+    const { store, ends, contents, clock } = this.#deps;
+    const now = clock.now();
+    const { retries, limit } = queue.beginLoad(now);
+    try {
+      // A delivery whose end is not stored would be found again.
+      await ends.flush();
+      const found = await (retries ? store.retries(queue.id, now, limit) : store.waiting(queue.id, limit));
+      await contents.prefetch(found.slice(0, PREFETCHED).map(({ messageId }) => messageId));
+      if (!retries) return queue.loadedWaiting(found, limit);
+      const next = found.length >= limit ? now : await store.nextRetryAt(queue.id, now);
+      queue.loadedRetries(found, next);
+    } catch (error) {
+      queue.loadFailed();
+      throw error;
+    }
+  }
+}

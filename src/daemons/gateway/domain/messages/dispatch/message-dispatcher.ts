@@ -1,0 +1,286 @@
+import { DEFAULT_RETRY_SCHEDULE } from '../../../../../contracts/index.ts';
+import type { Random } from '../../../../../kit/security/random.ts';
+import type { Logger } from '../../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../../kit/time/clock.ts';
+import { seconds } from '../../../../../kit/time/duration.ts';
+import type {
+  DueDelivery,
+  EndedAttempt,
+  MessageContent,
+  MessageStore,
+} from '../../../../../store/ports/index.ts';
+import type { EndpointRegistry, KnownEndpoint } from '../endpoint-registry.ts';
+import type { MessageSender, SentAttempt } from '../message-sender.ts';
+import { AttemptEnds } from './attempt-ends.ts';
+import { AttemptSlots } from './attempt-slots.ts';
+import type { EndpointEnds } from './endpoint-ends.ts';
+import { EndpointLoads } from './endpoint-loads.ts';
+import { EndpointQueue } from './endpoint-queue.ts';
+import { MessageContents } from './message-contents.ts';
+import { isSuccess, planAfter } from './retry-plan.ts';
+
+export interface MessageDispatcherDeps {
+  store: MessageStore;
+  registry: EndpointRegistry;
+  sender: MessageSender;
+  endpointEnds: EndpointEnds;
+  clock: Clock;
+  random: Pick<Random, 'fraction'>;
+  logger: Logger;
+  /** Returns false while another process may dispatch the same messages. */
+  mayStart(): boolean;
+  observe(outcome: 'succeeded' | 'failed', durationMs: number): void;
+}
+
+const LOAD_RETRY_MS = seconds(1);
+/** Ends that are not stored, above which no attempt starts: the store is away. */
+const MAX_UNSTORED = 10_000;
+/** Time for attempts in flight when the service stops. */
+const DRAIN_MS = seconds(3);
+
+/**
+ * Sends messages to endpoints. Each endpoint has its own queue, and all share the slots in turn. @spec
+ * docs/decisions/0250
+ */
+export class MessageDispatcher {
+  readonly #deps: MessageDispatcherDeps;
+  readonly #queues = new Map<string, EndpointQueue>();
+  /** Endpoints that may start an attempt. A set keeps the order, so that they take turns. */
+  readonly #ready = { proven: new Set<EndpointQueue>(), unproven: new Set<EndpointQueue>() };
+  readonly #timers = new Map<EndpointQueue, () => void>();
+  readonly #contents: MessageContents;
+  readonly #ends: AttemptEnds;
+  readonly #loads: EndpointLoads;
+  readonly #slots: AttemptSlots;
+  readonly #running = new Set<Promise<void>>();
+  readonly #stopping = new AbortController();
+  #isPumping = false;
+  #isActive = false;
+  #isClosed = false;
+
+  constructor(deps: MessageDispatcherDeps) {
+    this.#deps = deps;
+    const { store, clock, logger, registry } = deps;
+    this.#contents = new MessageContents(store);
+    this.#ends = new AttemptEnds({ store, clock, logger, onStored: (end) => this.#stored(end) });
+    this.#loads = new EndpointLoads({ store, ends: this.#ends, contents: this.#contents, clock });
+    this.#slots = new AttemptSlots(clock, () => this.#pump());
+    registry.onChange((id, known) => this.#changed(id, known));
+  }
+
+  get inFlight(): number {
+    return this.#slots.inFlight;
+  }
+
+  /** Takes a stored message. A process that does not dispatch leaves it in the store. */
+  accept(content: MessageContent, endpointIds: readonly string[]): void {
+    if (!this.#isActive) return;
+    this.#contents.put(content);
+    const fresh = { messageId: content.id, attempts: 0, tries: 0, isReplay: false, nextAttemptAt: null };
+    for (const endpointId of endpointIds) this.#take({ ...fresh, endpointId });
+    this.#pump();
+  }
+
+  /** Takes deliveries that are replayed. They are in the store, so queues in memory may have to load them. */
+  replayed(deliveries: readonly DueDelivery[]): void {
+    if (!this.#isActive) return;
+    for (const endpointId of new Set(deliveries.map((delivery) => delivery.endpointId))) {
+      const queue = this.#queueOf(endpointId);
+      queue?.noteStored({ waiting: true, retryAt: null });
+      if (queue) this.#schedule(queue);
+    }
+    this.#pump();
+  }
+
+  /** Reads from the store which endpoints have deliveries. Also starts the dispatcher. */
+  async scan(): Promise<void> {
+    this.#isActive = true;
+    const { store, endpointEnds } = this.#deps;
+    for (const { endpointId, oldestWaiting, nextRetryAt } of await store.work()) {
+      if (this.#isClosed) return;
+      const queue = this.#queueOf(endpointId);
+      if (!queue) endpointEnds.end(endpointId);
+      else {
+        queue.noteStored({ waiting: oldestWaiting !== null, retryAt: nextRetryAt });
+        this.#schedule(queue);
+      }
+    }
+    this.#pump();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const cancel of this.#timers.values()) cancel();
+    this.#slots.close();
+    const timer = setTimeout(() => this.#stopping.abort(), DRAIN_MS);
+    await Promise.all(this.#running);
+    clearTimeout(timer);
+    await this.#ends.close();
+  }
+
+  #take(delivery: DueDelivery): void {
+    const queue = this.#queueOf(delivery.endpointId);
+    // The endpoint was disabled or deleted since the message was stored.
+    if (!queue) {
+      this.#deps.endpointEnds.end(delivery.endpointId);
+      return;
+    }
+    queue.push(delivery);
+    this.#schedule(queue);
+  }
+
+  /** Returns the queue of an endpoint that is enabled. */
+  #queueOf(id: string): EndpointQueue | undefined {
+    const known = this.#deps.registry.find(id);
+    if (!known || known.record.disabledReason !== null) return undefined;
+    let queue = this.#queues.get(id);
+    if (!queue) {
+      queue = new EndpointQueue(id);
+      queue.configure(known.record, this.#deps.clock.now());
+      queue.failingSince = known.record.failingSince;
+      this.#queues.set(id, queue);
+    }
+    return queue;
+  }
+
+  #changed(id: string, known: KnownEndpoint | undefined): void {
+    const queue = this.#queues.get(id);
+    if (known && known.record.disabledReason === null) {
+      queue?.configure(known.record, this.#deps.clock.now());
+      if (queue) this.#schedule(queue);
+      this.#pump();
+      return;
+    }
+    queue?.clear();
+    this.#queues.delete(id);
+    if (this.#isActive) this.#deps.endpointEnds.end(id);
+  }
+
+  #schedule(queue: EndpointQueue): void {
+    this.#ready[queue.isProven ? 'proven' : 'unproven'].add(queue);
+  }
+
+  /** Starts attempts until no endpoint can start one, or no slot is free. */
+  #pump(): void {
+    if (this.#isPumping) return;
+    this.#isPumping = true;
+    for (const isProven of [true, false]) {
+      const ready = this.#ready[isProven ? 'proven' : 'unproven'];
+      for (const queue of ready) {
+        if (!this.#mayStart() || !this.#slots.isFree(isProven)) break;
+        ready.delete(queue);
+        // A queue with further deliveries goes to the end of the turn.
+        if (this.#step(queue, isProven)) ready.add(queue);
+      }
+    }
+    this.#isPumping = false;
+  }
+
+  #mayStart(): boolean {
+    return this.#isActive && !this.#isClosed && this.#ends.pending < MAX_UNSTORED && this.#deps.mayStart();
+  }
+
+  /** Returns whether an attempt was started. */
+  #step(queue: EndpointQueue, isProven: boolean): boolean {
+    const { clock, registry } = this.#deps;
+    const step = queue.next(clock.now());
+    if (step.kind === 'load') this.#track(this.#load(queue));
+    if (step.kind === 'wait') this.#wakeIn(queue, step.ms);
+    if (step.kind !== 'start') return this.#forgetIdle(queue);
+    const known = registry.find(queue.id);
+    if (!known) return false;
+    queue.start(clock.now());
+    this.#track(this.#attempt(queue, known, step.delivery, this.#slots.take(isProven)));
+    return true;
+  }
+
+  #forgetIdle(queue: EndpointQueue): false {
+    if (queue.isEmpty && queue.failingSince === null && !queue.isProven) this.#queues.delete(queue.id);
+    return false;
+  }
+
+  #wakeIn(queue: EndpointQueue, ms: number): void {
+    this.#timers.get(queue)?.();
+    const cancel = this.#deps.clock.after(ms, () => {
+      this.#timers.delete(queue);
+      this.#schedule(queue);
+      this.#pump();
+    });
+    this.#timers.set(queue, cancel);
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+  }
+
+  async #load(queue: EndpointQueue): Promise<void> {
+    try {
+      await this.#loads.load(queue);
+      this.#schedule(queue);
+    } catch (error) {
+      this.#deps.logger.warn('Deliveries of an endpoint could not be read; retrying', { error });
+      if (!this.#isClosed) this.#wakeIn(queue, LOAD_RETRY_MS);
+    }
+    this.#pump();
+  }
+
+  async #attempt(
+    queue: EndpointQueue,
+    known: KnownEndpoint,
+    delivery: DueDelivery,
+    release: () => void,
+  ): Promise<void> {
+    try {
+      const { messageId } = delivery;
+      const content = this.#contents.held(messageId) ?? (await this.#contents.read(messageId));
+      if (!content) throw new Error(`The message ${messageId} has no content.`);
+      const sent = await this.#deps.sender.send(known, content, this.#stopping.signal);
+      // An attempt that the stop of the service has cut off is repeated after the start.
+      if (sent.responseStatus === null && this.#stopping.signal.aborted) return;
+      this.#ended(queue, known, delivery, sent);
+    } catch (error) {
+      this.#deps.logger.warn('An attempt could not be made; retrying', { error });
+      queue.putBack(delivery);
+      if (!this.#isClosed) this.#wakeIn(queue, LOAD_RETRY_MS);
+      return;
+    } finally {
+      release();
+    }
+    this.#schedule(queue);
+    this.#pump();
+  }
+
+  #ended(queue: EndpointQueue, known: KnownEndpoint, delivery: DueDelivery, sent: SentAttempt): void {
+    const { clock, random, observe, endpointEnds } = this.#deps;
+    const { startedAt, durationMs, responseStatus, excerpt, error } = sent;
+    const { messageId, endpointId } = delivery;
+    const tries = delivery.tries + 1;
+    const succeeded = isSuccess(responseStatus);
+    const { failingSince, disable, ...outcome } = planAfter({
+      result: { status: responseStatus, retryAfter: sent.retryAfter },
+      ...{ tries, schedule: known.record.retrySchedule ?? DEFAULT_RETRY_SCHEDULE },
+      ...{ failingSince: queue.failingSince, now: clock.now(), fraction: random.fraction() },
+    });
+    const failure = failingSince === queue.failingSince ? null : { endpointId, failingSince };
+    queue.failingSince = failingSince;
+    queue.ended(succeeded);
+    observe(succeeded ? 'succeeded' : 'failed', durationMs);
+    const trigger = tries > 1 ? 'retry' : delivery.isReplay ? 'replay' : 'first';
+    const end: EndedAttempt = {
+      ...{ messageId, endpointId, trigger, startedAt, durationMs, succeeded, responseStatus, excerpt, error },
+      ...{ number: delivery.attempts + 1, tries },
+      ...outcome,
+    };
+    this.#ends.add(end, failure, queue.isOrdered || disable !== null);
+    if (disable !== null) endpointEnds.disable(known.record, disable);
+  }
+
+  #stored({ endpointId, messageId, nextAttemptAt }: EndedAttempt): void {
+    const queue = this.#queues.get(endpointId);
+    queue?.stored(messageId, nextAttemptAt);
+    if (!queue || (nextAttemptAt === null && !queue.isOrdered)) return;
+    this.#schedule(queue);
+    this.#pump();
+  }
+}
