@@ -62,7 +62,8 @@ describeOnStores(
   (config) => {
     const start = async (more: object = {}, clock: ManualClock = systemClock as ManualClock) => {
       const store = await config();
-      const shares = { sharesStore: 'store' in store };
+      // A gateway that shares its store loses its lease when the clock is moved by days.
+      const shares = { sharesStore: 'store' in store && clock === systemClock };
       return startGateway({ clock, config: { ...store, ...LOOPBACK, ...more }, ...shares });
     };
 
