@@ -95,6 +95,8 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'GET /internal/processes/metrics': SERVICE,
   'GET /internal/workflows/triggers': SERVICE,
   'POST /internal/workflows/deliveries': SERVICE,
+  'POST /internal/workflows/facts': SERVICE,
+  'POST /internal/workflows/approvals': SERVICE,
   'POST /internal/workflows/notices': SERVICE,
   'GET /internal/workflows/traces/:traceId': SERVICE,
   'POST /internal/workflows/steps/enter': SERVICE,

@@ -84,6 +84,7 @@ export * from './whoami.ts';
 export * from './workflow-code.ts';
 export * from './workflow-context.ts';
 export * from './workflow-definition.ts';
+export * from './workflow-facts.ts';
 export * from './workflow-notices.ts';
 export * from './workflow-records.ts';
 export * from './workflow-triggers.ts';

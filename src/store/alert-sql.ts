@@ -68,6 +68,7 @@ export function alertSql(t: (table: string) => string, quoted: (column: string) 
           and e.channel = n.channel and e.id < n.id)
       order by next_at limit :limit`,
     notificationsOf: `${notifications} where group_key = :groupKey and created_at >= :since order by id desc limit :limit`,
+    notificationsTo: `${notifications} where namespace_id = :namespaceId and channel = :channel order by id desc limit :limit`,
     pending: `select ${as('namespace_id', 'namespaceId')}, channel, count(*) as pending, min(created_at) as ${quoted('oldestAt')}
       from ${t('alert_notification')} where status = 'pending' group by namespace_id, channel`,
 

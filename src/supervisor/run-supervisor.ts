@@ -11,6 +11,7 @@ import type { Clock } from '../kit/time/clock.ts';
 import { brokenPlugins } from './broken-plugins.ts';
 import type { BrokenPlugin, SupervisorEvent, SupervisorStatus } from './control-protocol.ts';
 import { type ControlActions, startControlServer } from './control-server.ts';
+import { noteCrashLoop } from './crash-loops.ts';
 import { type DataFolder, dataFolder, ensureDataFolder } from './data-folder.ts';
 import { lockFolder, lockServices } from './folder-lock.ts';
 import { loadSecrets, reloadSecrets, type Secrets } from './keys-file.ts';
@@ -70,6 +71,8 @@ export async function runSupervisor(options: RunOptions): Promise<RunningSupervi
     resources.defer(() => removeRunFile(folder));
     const report = (event: SupervisorEvent): void => {
       logEvent(logs.logger, event);
+      if (event.type === 'crash-loop')
+        noteCrashLoop(folder.root, event, { node, clock, logger: logs.logger });
       onEvent(event);
     };
     await awaitOrphans(folder, loaded.config, (reason) => report({ type: 'waiting', reason }));

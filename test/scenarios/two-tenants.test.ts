@@ -14,7 +14,16 @@ type CallerName = keyof typeof CALLERS;
 const tokenOf = (name: CallerName): string => `a-static-token-of-${name}`;
 
 /** Path parameters with ids of things that belong to one tenant. */
-type Owned = 'runId' | 'webhookId' | 'traceId' | 'jobId' | 'hostId' | 'clientId' | 'jti' | 'scheduleId';
+type Owned =
+  | 'alertId'
+  | 'runId'
+  | 'webhookId'
+  | 'traceId'
+  | 'jobId'
+  | 'hostId'
+  | 'clientId'
+  | 'jti'
+  | 'scheduleId';
 
 /** Lists, and a text that the list of the owner contains. */
 const LISTS: Record<string, (ids: Record<Owned, string>) => string> = {
@@ -23,6 +32,13 @@ const LISTS: Record<string, (ids: Record<Owned, string>) => string> = {
   'GET /api/v1/tokens': ({ jti }) => jti,
   'GET /api/v1/hosts': ({ hostId }) => hostId,
   'GET /api/v1/audit': ({ clientId }) => clientId,
+  'GET /api/v1/alerts': () => '"kind":"queue.depth"',
+  'GET /api/v1/alerts/:id': ({ alertId }) => alertId,
+  'GET /api/v1/alerts/rules': () => '"name":"owned"',
+  'GET /api/v1/alerts/rules/:name': () => '"name":"owned"',
+  'GET /api/v1/alerts/channels': () => '"name":"owned"',
+  'GET /api/v1/alerts/channels/:name': () => '"name":"owned"',
+  'GET /api/v1/alerts/silences': () => '"comment":"only-for-ann"',
   'GET /api/v1/sources': () => '"name":"owned"',
   'GET /api/v1/sources/:name': () => '"name":"owned"',
   'GET /api/v1/queues': () => '"name":"owned"',
@@ -142,8 +158,30 @@ async function fill(): Promise<Record<Owned, string>> {
     await done('root', 'PUT /api/v1/access/roles', { subject, role: 'admin', namespaceId });
   await done('ann', 'POST /api/v1/sources', { name: 'owned', provider: 'github' });
   await done('ann', 'POST /api/v1/queues/owned/items', { id: 'owned-item', body: { of: 'only-for-ann' } });
+  const channel = { name: 'owned', type: 'webhook', url: 'https://receiver.example/' };
+  await done('ann', 'POST /api/v1/alerts/channels', channel);
+  await done('ann', 'POST /api/v1/alerts/rules', {
+    name: 'owned',
+    kind: 'queue.depth',
+    threshold: { depth: 1 },
+  });
+  const silence = { matcher: { rule: 'owned' }, until: '2100-01-01T00:00:00Z', comment: 'only-for-ann' };
+  await done('ann', 'POST /api/v1/alerts/silences', silence);
+  const alerts = async () => (await done('ann', 'GET /api/v1/alerts')).items;
+  await expect.poll(alerts, { timeout: 20_000 }).toHaveLength(1);
+  const alertId = (await alerts())[0].id;
   const { items } = await done('ann', 'GET /api/v1/workflows/schedules');
-  return { webhookId, traceId, runId: run.id, jobId: job.id, jti, clientId, hostId, scheduleId: items[0].id };
+  return {
+    alertId,
+    webhookId,
+    traceId,
+    runId: run.id,
+    jobId: job.id,
+    jti,
+    clientId,
+    hostId,
+    scheduleId: items[0].id,
+  };
 }
 
 beforeAll(async () => {
@@ -175,7 +213,10 @@ test('every endpoint that reads is covered here', () => {
 /** Reads a list. A stream is read until it contains `until`. */
 async function textOf(caller: CallerName, name: string, until: string, headers = {}): Promise<string> {
   if (!name.endsWith('/stream')) {
-    const path = name.replace(/(sources|queues)\/:name/, '$1/owned').replace(':id', 'owned-item');
+    const path = name
+      .replace('alerts/:id', `alerts/${ids.alertId}`)
+      .replace(/(sources|queues|rules|channels)\/:name/, '$1/owned')
+      .replace(':id', 'owned-item');
     const response = await send(caller, path + (QUERIES[name] ?? ''), undefined, headers);
     return response.status === 403 ? '' : response.text();
   }

@@ -6,6 +6,7 @@ import { memberUrl } from '../membership/member-url.ts';
 import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { gatewayEdge } from './edge/edge.ts';
 import { accessRoutes } from './routes/access.ts';
+import { alertRoutes } from './routes/alerts.ts';
 import { auditHook, auditRoutes } from './routes/audit.ts';
 import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
@@ -74,6 +75,7 @@ export const gateway = defineDaemon({
     queueRoutes,
     endpointRoutes,
     messageRoutes,
+    alertRoutes,
     eventTypeRoutes,
     portalRoutes,
     mcpRoutes,
@@ -84,11 +86,12 @@ export const gateway = defineDaemon({
   /**
    * Runs deliveries that an earlier process accepted. Called once the other services have the address of this gateway.
    */
-  ready({ dispatcher, messageLeader, membership }, resources) {
+  ready({ dispatcher, messageLeader, membership, alertLoop }, resources) {
     const { config, portShare, logger } = resources;
     if (!portShare) warnIfAlone(config.gateway.processes, logger);
     membership.announce(memberUrl('gateway', resources));
     messageLeader.start();
+    alertLoop.start();
     return dispatcher.runBacklog();
   },
   standard: { guardMetrics },

@@ -11,6 +11,7 @@ import type { Membership } from '../membership/membership.ts';
 import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { openSharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
 import { createDatabaseMetrics, createPoolMetrics } from '../postgres-metrics.ts';
+import { alertServices } from './alert-services.ts';
 import { EventTypes } from './domain/event-types/event-types.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import {
@@ -102,6 +103,11 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...webhooks,
     ...queues,
     ...outgoing,
+    ...alertServices(
+      resources,
+      { store, membership, vault, admins: identity.admins, backlog: () => webhooks.dispatcher.load.waiting },
+      stack,
+    ),
     ...traceServices(resources, store),
     ...remote,
     ...mcpServices(resources),

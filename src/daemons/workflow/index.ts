@@ -2,6 +2,7 @@ import { defineDaemon } from '../define-daemon.ts';
 import { memberUrl } from '../membership/member-url.ts';
 import { rereadRoutes } from '../plugin-runtime/reread.ts';
 import { codeStepRoutes } from './routes/code-steps.ts';
+import { factRoutes } from './routes/facts.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { noticeRoutes } from './routes/notices.ts';
 import { answerRoutes, runRoutes, streamRoutes } from './routes/runs.ts';
@@ -25,6 +26,7 @@ export const workflow = defineDaemon({
     traceRoutes,
     codeStepRoutes,
     noticeRoutes,
+    factRoutes,
     rereadRoutes,
   ],
   ready({ engine, membership }, resources) {

@@ -62,6 +62,8 @@ export interface WorkflowServices extends DaemonServices {
   triggers: Awaited<ReturnType<typeof startServices>>['triggers'];
   watch: RunWatch;
   clock: Clock;
+  facts: WorkflowStore['facts'];
+  waitingApprovals: WorkflowStore['waitingApprovals'];
   /** Stops claiming runs and waits up to `workflow.drainMs` for in-flight steps. */
   drain(): Promise<void>;
 }
@@ -110,6 +112,8 @@ export async function workflowServices(
     reread: () => plugins.upToDate(),
     remoteReplays: new RemoteReplays({ runs: store.runs, owners, engine }),
     internalSecret: keys.internalSecret,
+    facts: store.facts,
+    waitingApprovals: store.waitingApprovals,
     probeStore: () => store.probe(),
     withdraw: () => membership.withdraw(),
     decisions: new Decisions({ store: store.runs, definitions, engine, clock }),

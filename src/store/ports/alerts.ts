@@ -151,6 +151,8 @@ export interface AlertStore {
   dueNotifications(now: number, limit: number): Promise<AlertNotificationRecord[]>;
   /** Returns the newest notifications of a group. */
   notificationsOf(groupKey: string, since: number, limit: number): Promise<AlertNotificationRecord[]>;
+  /** Returns the newest notifications of a channel. */
+  notificationsTo(namespaceId: string, channel: string, limit: number): Promise<AlertNotificationRecord[]>;
   pending(): Promise<Array<{ namespaceId: string; channel: string; pending: number; oldestAt: number }>>;
   /** Deletes resolved alerts, ended notifications and idle groups. Returns the number of deleted rows. */
   prune(before: number, limit: number): Promise<number>;

@@ -1,6 +1,6 @@
 import type { ConcurrentIndex } from './concurrent-index.ts';
 import { ACCESS } from './gateway/access.ts';
-import { ALERTS } from './gateway/alerts/schema.ts';
+import { ALERTS, MESSAGE_FACTS } from './gateway/alerts/schema.ts';
 import { AUDIT } from './gateway/audit.ts';
 import { CONNECTIONS } from './gateway/connections.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
@@ -85,6 +85,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { index: RUN_APPROVAL, minVersion: 1 },
   { sql: MESSAGES, minVersion: 1 },
   { sql: VAULT, minVersion: 1 },
+  { sql: MESSAGE_FACTS, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

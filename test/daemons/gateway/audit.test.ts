@@ -6,11 +6,15 @@ import {
   type AuditEntry,
   configureQueue,
   connectSource,
+  createAlertChannel,
+  createAlertRule,
+  createAlertSilence,
   createClientCredentials,
   createSource,
   ENDPOINT_ACCESS,
   grantRole,
   leaseItems,
+  listAlerts,
   listAudit,
   listDeliveries,
   mintToken,
@@ -157,6 +161,36 @@ async function inputsOfSources(gateway: TestGateway): Promise<Record<string, obj
   };
 }
 
+/** Creates an alert, rules, channels and a silence. Returns what their endpoints need to succeed. */
+async function inputsOfAlerts(gateway: TestGateway): Promise<Record<string, object>> {
+  const channel = (name: string) => ({ name, type: 'webhook' as const, url: `${gateway.url}/missing` });
+  for (const name of ['hook', 'gone']) await gateway.call(createAlertChannel, { body: channel(name) });
+  const rule = { kind: 'queue.depth' as const, threshold: { depth: 1 } };
+  for (const name of ['full', 'gone']) await gateway.call(createAlertRule, { body: { name, ...rule } });
+  const matcher = { rule: 'gone' };
+  const until = gateway.clock.now() + 3600_000;
+  const silence = await gateway.call(createAlertSilence, { body: { matcher, until } });
+  const alerts = async () => {
+    gateway.clock.advance(3000);
+    return (await gateway.call(listAlerts, { query: { rule: 'full' } })).items;
+  };
+  await expect.poll(alerts, { timeout: 20_000 }).not.toEqual([]);
+  const params = { id: (await alerts())[0]!.id };
+  return {
+    'POST /api/v1/alerts/:id/acknowledge': { params },
+    'POST /api/v1/alerts/:id/resolve': { params },
+    'POST /api/v1/alerts/test': { body: { channel: 'hook' } },
+    'POST /api/v1/alerts/rules': { body: { name: 'new', ...rule } },
+    'PATCH /api/v1/alerts/rules/:name': { params: { name: 'full' }, body: { enabled: false } },
+    'DELETE /api/v1/alerts/rules/:name': { params: { name: 'gone' } },
+    'POST /api/v1/alerts/channels': { body: channel('new') },
+    'PATCH /api/v1/alerts/channels/:name': { params: { name: 'hook' }, body: { description: 'x' } },
+    'DELETE /api/v1/alerts/channels/:name': { params: { name: 'gone' } },
+    'POST /api/v1/alerts/silences': { body: { matcher, until: '2100-01-01T00:00:00Z' } },
+    'DELETE /api/v1/alerts/silences/:id': { params: { id: silence.id } },
+  };
+}
+
 /** What the endpoints of the gateway need to succeed; the upstream answers 200 to everything else. */
 async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
   const client = await gateway.call(createClientCredentials, { body: { name: 'ci' } });
@@ -174,6 +208,9 @@ async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
   const { hostId } = host as { hostId: string };
   return {
     ...(await inputsOfSources(gateway)),
+    ...(await inputsOfAlerts(gateway)),
+    'PUT /api/v1/secrets/:name': { params: { name: 'TOKEN' }, body: { value: 'a-secret-value' } },
+    'DELETE /api/v1/secrets/:name': { params: { name: 'TOKEN' } },
     'PUT /api/v1/access/roles': { body: { subject: 'host:x', role: 'viewer' } },
     'POST /api/v1/clients': { body: { name: 'x' } },
     'PUT /api/v1/clients/:clientId/scopes': { params: { clientId }, body: { scopes: ['messages:send'] } },

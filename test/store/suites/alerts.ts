@@ -163,6 +163,7 @@ export function describeAlerts(name: string, open: OpenDriver<AlertStore>): void
       expect(await port.commit({ notifications: [sent] })).toBe(true);
       expect(await due(10)).toEqual(['n2']);
       expect((await port.notificationsOf('g1', 0, 2)).map(({ id }) => id)).toEqual(['n3', 'n2']);
+      expect((await port.notificationsTo('acme', 'ops', 1)).map(({ id }) => id)).toEqual(['n2']);
       expect((await port.pending()).toSorted((a, b) => (a.channel < b.channel ? -1 : 1))).toEqual([
         { namespaceId: 'acme', channel: 'mail', pending: 1, oldestAt: 10 },
         { namespaceId: 'acme', channel: 'ops', pending: 1, oldestAt: 10 },

@@ -66,6 +66,8 @@ export function postgresAlerts(database: PostgresDatabase): AlertStore {
     dueNotifications: (now, limit) => rows<AlertNotificationRecord>(SQL.dueNotifications, { now, limit }),
     notificationsOf: (groupKey, since, limit) =>
       rows<AlertNotificationRecord>(SQL.notificationsOf, { groupKey, since, limit }),
+    notificationsTo: (namespaceId, channel, limit) =>
+      rows<AlertNotificationRecord>(SQL.notificationsTo, { namespaceId, channel, limit }),
     pending: () => rows(SQL.pending),
     prune: (before, limit) =>
       database.transact(async (sql) => {

@@ -92,5 +92,38 @@ export const ALERTS = `
   );
   create index alert_notification_due on svc.alert_notification (next_at) where status = 'pending';
   create index alert_notification_pending on svc.alert_notification (group_key, channel, id) where status = 'pending';
+  create index alert_notification_channel on svc.alert_notification (namespace_id, channel, id);
   create index alert_notification_group on svc.alert_notification (group_key, id);
   create index alert_notification_ended on svc.alert_notification (created_at) where status <> 'pending';`;
+
+/** Facts about messages that endpoints did not take, and about endpoints that were disabled. */
+export const MESSAGE_FACTS = `
+  create function svc.note_dead_message() returns trigger language plpgsql as $$
+  begin
+    insert into svc.alert_fact (kind, namespace_id, object_id, body, at)
+    values ('delivery.failed', new.namespace_id, new.message_id || '/' || new.endpoint_id,
+      json_build_object('message', new.message_id, 'endpoint', new.endpoint_id, 'attempts', new.attempts,
+        'event', (select type from svc.message where id = new.message_id),
+        'application', (select application from svc.outgoing_endpoint where id = new.endpoint_id))::text,
+      coalesce(new.ended_at, (extract(epoch from clock_timestamp()) * 1000)::bigint));
+    return null;
+  end $$;
+  create trigger message_dead_fact after update of status on svc.message_delivery for each row
+    when (new.status = 'dead' and old.status is distinct from 'dead') execute function svc.note_dead_message();
+  create function svc.note_disabled_endpoint() returns trigger language plpgsql as $$
+  begin
+    if tg_op = 'UPDATE' and new.disabled_reason in ('failures', 'gone') then
+      insert into svc.alert_fact (kind, namespace_id, object_id, body, at)
+      values ('endpoint.disabled', new.namespace_id, new.id,
+        json_build_object('application', new.application, 'reason', new.disabled_reason)::text,
+        coalesce(new.disabled_at, (extract(epoch from clock_timestamp()) * 1000)::bigint));
+    elsif old.disabled_reason in ('failures', 'gone') then
+      insert into svc.alert_fact (kind, namespace_id, object_id, body, at)
+      values ('endpoint.enabled', old.namespace_id, old.id, '{}', old.updated_at);
+    end if;
+    return null;
+  end $$;
+  create trigger endpoint_disabled_fact after update of disabled_reason on svc.outgoing_endpoint for each row
+    when (old.disabled_reason is distinct from new.disabled_reason) execute function svc.note_disabled_endpoint();
+  create trigger endpoint_deleted_fact after delete on svc.outgoing_endpoint for each row
+    when (old.disabled_reason in ('failures', 'gone')) execute function svc.note_disabled_endpoint();`;

@@ -55,6 +55,7 @@ export function sqliteAlerts(db: Database): AlertStore {
   const dueGroups = rows<AlertGroupRecord>(SQL.dueGroups);
   const dueNotifications = rows<AlertNotificationRecord>(SQL.dueNotifications);
   const notificationsOf = rows<AlertNotificationRecord>(SQL.notificationsOf);
+  const notificationsTo = rows<AlertNotificationRecord>(SQL.notificationsTo);
   const firing = rows<Awaited<ReturnType<AlertStore['firing']>>[number]>(SQL.firing);
   const pending = rows<Awaited<ReturnType<AlertStore['pending']>>[number]>(SQL.pending);
   const commit = committer(db);
@@ -109,6 +110,7 @@ export function sqliteAlerts(db: Database): AlertStore {
     dueGroups: (now, limit) => dueGroups({ now, limit }),
     dueNotifications: (now, limit) => dueNotifications({ now, limit }),
     notificationsOf: (groupKey, since, limit) => notificationsOf({ groupKey, since, limit }),
+    notificationsTo: (namespaceId, channel, limit) => notificationsTo({ namespaceId, channel, limit }),
     pending: () => pending({}),
     prune: (before, limit) =>
       db.write(() => prunes.reduce((pruned, prune) => pruned + prune({ before, limit }), 0)),

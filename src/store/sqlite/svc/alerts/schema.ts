@@ -84,5 +84,35 @@ export const ALERTS = `
   ) strict, without rowid;
   create index alert_notification_due on alert_notification (next_at) where status = 'pending';
   create index alert_notification_pending on alert_notification (group_key, channel, id) where status = 'pending';
+  create index alert_notification_channel on alert_notification (namespace_id, channel, id);
   create index alert_notification_group on alert_notification (group_key, id);
   create index alert_notification_ended on alert_notification (created_at) where status <> 'pending';`;
+
+/** Facts about messages that endpoints did not take, and about endpoints that were disabled. */
+export const MESSAGE_FACTS = `
+  create trigger message_dead_fact after update of status on message_delivery
+  when new.status = 'dead' and old.status <> 'dead' begin
+    insert into alert_fact (kind, namespace_id, object_id, body, at)
+    select 'delivery.failed', new.namespace_id, new.message_id || '/' || new.endpoint_id,
+      json_object('message', new.message_id, 'endpoint', new.endpoint_id, 'attempts', new.attempts,
+        'event', (select type from message where id = new.message_id),
+        'application', (select application from outgoing_endpoint where id = new.endpoint_id)),
+      coalesce(new.ended_at, cast(unixepoch('subsec') * 1000 as integer));
+  end;
+  create trigger endpoint_disabled_fact after update of disabled_reason on outgoing_endpoint
+  when new.disabled_reason in ('failures', 'gone') and old.disabled_reason is not new.disabled_reason begin
+    insert into alert_fact (kind, namespace_id, object_id, body, at)
+    values ('endpoint.disabled', new.namespace_id, new.id,
+      json_object('application', new.application, 'reason', new.disabled_reason),
+      coalesce(new.disabled_at, cast(unixepoch('subsec') * 1000 as integer)));
+  end;
+  create trigger endpoint_enabled_fact after update of disabled_reason on outgoing_endpoint
+  when old.disabled_reason in ('failures', 'gone') and coalesce(new.disabled_reason, '') not in ('failures', 'gone') begin
+    insert into alert_fact (kind, namespace_id, object_id, body, at)
+    values ('endpoint.enabled', new.namespace_id, new.id, '{}', new.updated_at);
+  end;
+  create trigger endpoint_deleted_fact after delete on outgoing_endpoint
+  when old.disabled_reason in ('failures', 'gone') begin
+    insert into alert_fact (kind, namespace_id, object_id, body, at)
+    values ('endpoint.enabled', old.namespace_id, old.id, '{}', old.updated_at);
+  end;`;

@@ -1,0 +1,92 @@
+import type { AlertChannelSettings } from '../../../../../contracts/index.ts';
+import type { Notification } from '../notification.ts';
+import { type ChannelCall, SENT, type SendResult } from './channel-sender.ts';
+import { countText, footer, linkOf, plain, restOf, stillFiring, titleOf } from './notification-text.ts';
+
+type Settings = Extract<AlertChannelSettings, { type: 'email' }>;
+
+export interface MailTools {
+  /** Returns an address of the mail server. Throws PERMISSION_DENIED for a refused one. */
+  resolve(host: string, mayBePrivate: boolean): Promise<string>;
+  timeoutMs: number;
+}
+
+const MAX_SUBJECT_CHARS = 200;
+const MAX_LINE_CHARS = 500;
+
+export function mailText(notification: Notification, publicUrl: string): string {
+  const listed = notification.alerts.map((alert) =>
+    [
+      `* ${plain(alert.title, MAX_LINE_CHARS)}${countText(alert)}`,
+      `  ${plain(alert.message, MAX_LINE_CHARS)}`,
+      `  ${linkOf(publicUrl, alert)}`,
+    ].join('\n'),
+  );
+  const notes = [stillFiring(notification), restOf(notification)].filter((note) => note !== undefined);
+  return `${[...listed, ...notes, `-- \n${footer(notification)}\n${publicUrl}/studio/alerts`].join('\n\n')}\n`;
+}
+
+/** Sends a notification by SMTP. nodemailer is loaded with the first mail, because most platforms send none. */
+export async function sendEmail(call: ChannelCall<Settings>, tools: MailTools): Promise<SendResult> {
+  const { settings, secret, notification, publicUrl, now } = call;
+  const { host, port, security, user, from, to } = settings;
+  const address = await tools.resolve(host, call.mayBePrivate);
+  const { createTransport } = await import('nodemailer');
+  const transport = createTransport({
+    ...{ host: address, port, secure: security === 'tls' },
+    ...{ requireTLS: security === 'starttls', ignoreTLS: security === 'none' },
+    ...(user === null ? {} : { auth: { user, pass: secret ?? '' } }),
+    tls: { servername: host, minVersion: 'TLSv1.2' },
+    ...{
+      connectionTimeout: tools.timeoutMs,
+      greetingTimeout: tools.timeoutMs,
+      socketTimeout: tools.timeoutMs,
+    },
+    ...{ disableFileAccess: true, disableUrlAccess: true },
+  });
+  const domain = from.slice(from.lastIndexOf('@') + 1);
+  const cancel = AbortSignal.timeout(2 * tools.timeoutMs);
+  // A server that answers slowly, but always in time, would otherwise hold the channel.
+  const late = new Promise<never>((_, reject) =>
+    cancel.addEventListener('abort', () => reject(new Error('The mail server took too long.'))),
+  );
+  late.catch(() => {});
+  try {
+    const sent = transport.sendMail({
+      ...{ from: { name: 'svc alerts', address: from }, to },
+      subject: plain(titleOf(notification), MAX_SUBJECT_CHARS),
+      text: mailText(notification, publicUrl),
+      messageId: `<${notification.id}@${domain}>`,
+      // Mail clients show notifications of one incident as a thread.
+      ...{
+        inReplyTo: `<${notification.incident}@${domain}>`,
+        references: `<${notification.incident}@${domain}>`,
+      },
+      ...{
+        date: new Date(now),
+        headers: { 'Auto-Submitted': 'auto-generated', 'X-Svc-Alert-Rule': plain(notification.rule, 64) },
+      },
+    });
+    sent.catch(() => {});
+    const { rejected, response } = await Promise.race([sent, late]);
+    const status = statusOf(response);
+    if (rejected.length === 0) return SENT(status);
+    return {
+      ok: false,
+      status,
+      error: `The mail server refused ${rejected.length} recipients.`,
+      isFinal: true,
+    };
+  } catch (error) {
+    const { responseCode } = error as { responseCode?: number };
+    if (responseCode === undefined) throw error;
+    return { ok: false, status: responseCode, error: (error as Error).message };
+  } finally {
+    transport.close();
+  }
+}
+
+const statusOf = (response: string | undefined): number | null => {
+  const found = /^\d{3}/.exec(response ?? '');
+  return found ? Number(found[0]) : null;
+};
