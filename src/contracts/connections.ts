@@ -171,7 +171,14 @@ export const createConnection = endpoint({
     'must have either provider or endpoints',
   ),
   reply: Connection.extend(authorizeLink),
-  errors: [...readErrors, 'PERMISSION_DENIED', 'CONFLICT', 'UPSTREAM_UNAVAILABLE'],
+  errors: [
+    ...readErrors,
+    'PERMISSION_DENIED',
+    'NOT_FOUND',
+    'CONFLICT',
+    'QUOTA_EXCEEDED',
+    'UPSTREAM_UNAVAILABLE',
+  ],
 });
 
 export const listConnections = endpoint({
@@ -211,7 +218,7 @@ export const refreshConnection = endpoint({
   tags,
   params,
   reply: Connection,
-  errors: [...changeErrors, 'CONNECTION_NOT_AUTHORIZED', 'CONNECTION_UNAVAILABLE', 'PERMISSION_DENIED'],
+  errors: [...changeErrors, 'CONFLICT', 'CONNECTION_NOT_AUTHORIZED', 'CONNECTION_UNAVAILABLE'],
 });
 
 export const revokeConnection = endpoint({

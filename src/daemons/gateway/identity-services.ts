@@ -137,7 +137,8 @@ function openSessionCookie(resources: Resources): SessionCookie {
   });
 }
 
-function cookieScope({ config: { gateway } }: Resources): { port: number; isSecure: boolean } {
+/** Returns what names and attributes of cookies depend on. */
+export function cookieScope({ config: { gateway } }: Resources): { port: number; isSecure: boolean } {
   const { publicUrl, port } = gateway;
   const url = publicUrl === null ? undefined : new URL(publicUrl);
   const publicPort = url ? Number(url.port || (url.protocol === 'https:' ? 443 : 80)) : port;

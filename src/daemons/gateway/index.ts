@@ -10,6 +10,8 @@ import { alertRoutes } from './routes/alerts.ts';
 import { auditHook, auditRoutes } from './routes/audit.ts';
 import { authRoutes } from './routes/auth.ts';
 import { clientRoutes } from './routes/clients.ts';
+import { connectionPagesRoutes } from './routes/connection-pages.ts';
+import { connectionRoutes } from './routes/connections.ts';
 import { deliveryAttemptsRoutes } from './routes/delivery-attempts.ts';
 import { docsRoutes } from './routes/docs.ts';
 import { endpointRoutes } from './routes/endpoints.ts';
@@ -66,6 +68,8 @@ export const gateway = defineDaemon({
     tracesRoutes,
     secretRoutes,
     sourceRoutes,
+    connectionRoutes,
+    connectionPagesRoutes,
     studioRoutes,
     studioSessionRoutes,
     studioOidcRoutes,

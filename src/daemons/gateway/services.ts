@@ -12,6 +12,7 @@ import { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { openSharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.ts';
 import { createDatabaseMetrics, createPoolMetrics } from '../postgres-metrics.ts';
 import { alertServices } from './alert-services.ts';
+import { connectionServices } from './connection-services.ts';
 import { EventTypes } from './domain/event-types/event-types.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import {
@@ -56,6 +57,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const { membership, elsewhere } = await joinStore(resources, store, stack);
   const feed = await openFeed(resources, { store, membership }, stack);
   const identity = await identityServices(resources, { store, signing, feed, elsewhere });
+  const connections = connectionServices(resources, { store, audit: identity.audit }, stack);
   const state = await openWebhookState(resources, { store, feed, audit: identity.audit }, stack);
   const { createRemoteBackends, ...remote } = await remoteExecution(
     resources,
@@ -108,6 +110,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
       { store, membership, vault, admins: identity.admins, backlog: () => webhooks.dispatcher.load.waiting },
       stack,
     ),
+    ...connections,
     ...traceServices(resources, store),
     ...remote,
     ...mcpServices(resources),

@@ -26,6 +26,8 @@ export interface OutgoingRequest {
    * and `allowedHosts` are allowed.
    */
   mayBePrivate: boolean;
+  /** Size at which the body of the reply is cut off. Default: 2,048 bytes. */
+  maxReplyBytes?: number;
 }
 
 export interface OutgoingReply {
@@ -33,11 +35,13 @@ export interface OutgoingReply {
   headers: Record<string, string | string[] | undefined>;
   /** The first characters of the body. */
   excerpt: string;
+  /** Whether the body may be longer than the excerpt. */
+  isCut: boolean;
 }
 
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 10_000;
-const MAX_EXCERPT_BYTES = 2048;
+const EXCERPT_BYTES = 2048;
 
 /**
  * Sends requests to URLs that users choose. Each connection checks the address of its own DNS lookup, so that no name
@@ -54,11 +58,7 @@ export class OutgoingClient {
   /** Resolves with the reply of any status. Throws PERMISSION_DENIED for a refused address, and network errors. */
   async send(request: OutgoingRequest): Promise<OutgoingReply> {
     const url = new URL(request.url);
-    const { allowedHosts } = this.#options;
-    const mayBePrivate =
-      request.mayBePrivate || requireHost(url, ['*', ...allowedHosts], allowedHosts).mayBePrivate;
-    const address = literalAddress(url.hostname);
-    if (address !== null && !mayBePrivate) this.#refusePrivate(url.hostname, address);
+    const mayBePrivate = request.mayBePrivate || this.requirePublic(request.url);
     const { publicOnly, anywhere } = await this.#open();
     const { statusCode, headers, body } = await (mayBePrivate ? anywhere : publicOnly).request({
       origin: url.origin,
@@ -68,16 +68,30 @@ export class OutgoingClient {
       body: request.body,
       signal: AbortSignal.timeout(request.timeoutMs),
     });
+    const { maxReplyBytes = EXCERPT_BYTES } = request;
     const chunks: Buffer[] = [];
     let bytes = 0;
     for await (const chunk of body as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       bytes += chunk.byteLength;
       // Leaving the loop destroys the body, so that an endless one does not occupy the connection.
-      if (bytes >= MAX_EXCERPT_BYTES) break;
+      if (bytes >= maxReplyBytes) break;
     }
-    const excerpt = Buffer.concat(chunks).subarray(0, MAX_EXCERPT_BYTES).toString('utf8');
-    return { status: statusCode, headers, excerpt };
+    const excerpt = Buffer.concat(chunks).subarray(0, maxReplyBytes).toString('utf8');
+    return { status: statusCode, headers, excerpt, isCut: bytes >= maxReplyBytes };
+  }
+
+  /**
+   * Throws PERMISSION_DENIED for a URL whose host is a private address that `allowedHosts` does not contain. Returns
+   * whether the host is allowed to have a private address. Names are resolved at each connection.
+   */
+  requirePublic(text: string): boolean {
+    const url = new URL(text);
+    const { allowedHosts } = this.#options;
+    const { mayBePrivate } = requireHost(url, ['*', ...allowedHosts], allowedHosts);
+    const address = literalAddress(url.hostname);
+    if (address !== null && !mayBePrivate) this.#refusePrivate(url.hostname, address);
+    return mayBePrivate;
   }
 
   async close(): Promise<void> {

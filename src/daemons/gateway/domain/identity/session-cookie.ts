@@ -11,7 +11,7 @@ const SECURE_PREFIX = '__Host-';
  * Name of the cookie that holds the token of a studio session. Browsers send a cookie to every port of a host, so the
  * name contains the port.
  */
-export function sessionCookieName(port: number | `oidc-${number}`): string {
+export function sessionCookieName(port: number | `${'oidc' | 'oauth'}-${number}`): string {
   return `${SESSION_COOKIE_PREFIX}${port}`;
 }
 
