@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { NoFilters, page } from './common.ts';
 import { CONNECTION_PROVIDER_IDS } from './connection-provider-ids.ts';
 import { endpoint } from './endpoint.ts';
+import { SecretName } from './secrets.ts';
 import { isTamperProof } from './studio-config.ts';
 
 /** Path to which a provider sends the browser back. It is registered at the provider. */
@@ -81,7 +82,7 @@ const ClientSecret = z.union([
     .min(1)
     .max(8192)
     .regex(/^[^\0]*$/, 'must not contain NUL characters'),
-  z.strictObject({ secret: z.string().min(1).max(128).describe('Name of a stored secret') }),
+  z.strictObject({ secret: SecretName.describe('Name of a stored secret') }),
 ]);
 export type ClientSecret = z.infer<typeof ClientSecret>;
 

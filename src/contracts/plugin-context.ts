@@ -1,7 +1,14 @@
 import type { CommandResult } from './command-result.ts';
 import type { HostKind, RestHostContext, ValidatorHostContext, WebhookHostContext } from './execution.ts';
 import type { EmbeddingsAccess, LlmAccess, StorageAccess, VectorStoreAccess } from './plugin-adapters.ts';
-import type { Emit, JobsAccess, SecretsAccess, WebhooksAccess, WorkflowsAccess } from './plugin-services.ts';
+import type {
+  ConnectionsAccess,
+  Emit,
+  JobsAccess,
+  SecretsAccess,
+  WebhooksAccess,
+  WorkflowsAccess,
+} from './plugin-services.ts';
 
 /** Options for writing an entry. `ttlMs` is the time until the entry expires, in ms. */
 export interface EntryOptions {
@@ -123,6 +130,8 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly emit: Emit;
   /** Access to the tenant's secrets that `permissions.secrets` lists. */
   readonly secrets: SecretsAccess;
+  /** Access to the tenant's OAuth 2 connections that `permissions.connections` lists. */
+  readonly connections: ConnectionsAccess;
 }
 
 export type WebhookContext = PluginContextV3<WebhookHostContext>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ConnectionName } from './connections.ts';
 import { MAX_EVENT_TYPES } from './event-types.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { PluginId } from './ids.ts';
@@ -50,6 +51,8 @@ export const Permissions = z.strictObject({
   env: z.array(z.string().min(1)).default([]),
   /** Names of the tenant's secrets that `ctx.secrets.get` returns. */
   secrets: z.array(SecretName).max(100).optional(),
+  /** Names of the tenant's connections whose access tokens `ctx.connections` returns. */
+  connections: z.array(ConnectionName).max(100).optional(),
   platform: z
     .strictObject({
       state: z.boolean().default(true),

@@ -1,4 +1,4 @@
-// Types of `ctx.workflows`, `ctx.jobs`, `ctx.webhooks`, `ctx.emit` and `ctx.secrets`. @spec docs/plugins.md "Workflows, jobs and webhooks"
+// Types of `ctx.workflows`, `ctx.jobs`, `ctx.webhooks`, `ctx.emit`, `ctx.secrets` and `ctx.connections`. @spec docs/plugins.md "Workflows, jobs and webhooks"
 import type { z } from 'zod';
 import type { Job } from './jobs.ts';
 import type { RetryPolicy } from './workflow-definition.ts';
@@ -152,4 +152,22 @@ type EventData<Declared> = Declared extends {
 export interface SecretsAccess {
   /** Returns the newest value. Results, errors and log lines of the handler show it as `[redacted]`. */
   get(name: string): Promise<string>;
+}
+
+/**
+ * Access to the tenant's OAuth 2 connections. Calls reject with PERMISSION_DENIED (`permissions.connections` does not
+ * list the name), NOT_FOUND, CONNECTION_NOT_AUTHORIZED (a person must authorize it), CONNECTION_UNAVAILABLE (the provider
+ * does not refresh the token at the moment) or UPSTREAM_UNAVAILABLE.
+ */
+export interface ConnectionsAccess {
+  /**
+   * Returns an access token that is valid for at least a minute, if its lifetime allows. Get it for each use instead of
+   * keeping it: the platform refreshes it. Results, errors and log lines of the handler show it as `[redacted]`.
+   */
+  token(name: string): Promise<string>;
+  /**
+   * Sends a request with `ctx.fetch` and the access token as bearer token. `permissions.network` must list the host.
+   * Redirects to other origins do not get the token.
+   */
+  fetch(name: string, ...request: Parameters<typeof globalThis.fetch>): Promise<Response>;
 }

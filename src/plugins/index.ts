@@ -66,6 +66,7 @@ export {
   type AdapterWatch,
   type CallScope,
   callScope,
+  type ConnectionAccess,
   createPlatformServices,
   type EmitAccess,
   type Invocation,

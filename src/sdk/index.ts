@@ -25,6 +25,7 @@ export { CancelledError } from '../contracts/cancelled-error.ts';
 export type {
   Cancelled,
   CommandResult,
+  ConnectionsAccess,
   EmbeddingsAccess,
   EmbeddingsReply,
   Emit,

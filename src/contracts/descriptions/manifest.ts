@@ -17,6 +17,7 @@ const permissions: Descriptions = {
     'Hosts that `ctx.fetch` may call: "api.example.com", "*.example.com", "host:port". ["*"] also allows raw sockets to any host.',
   env: 'Names of environment variables visible to the code.',
   secrets: 'Names of secrets that `ctx.secrets.get` returns.',
+  connections: 'Names of OAuth 2 connections whose access tokens `ctx.connections.token` returns.',
   platform: 'Services of the platform.',
   'platform.state': 'Durable values: `ctx.state`.',
   'platform.cache': 'Values with a TTL: `ctx.cache`.',

@@ -1,5 +1,4 @@
 import { createSeal, deriveKey } from '../../kit/security/keys.ts';
-import { keepSecret } from '../../kit/telemetry/redact.ts';
 import type { GatewayStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { OutgoingClient } from '../outgoing/outgoing-client.ts';
@@ -17,19 +16,21 @@ import { ConnectionSeal } from './domain/connections/connection-seal.ts';
 import { ConnectionTokens } from './domain/connections/connection-tokens.ts';
 import { ProviderClient } from './domain/connections/provider/provider-client.ts';
 import { clientSecrets, type ReadStoredSecret } from './domain/connections/read-client-secret.ts';
+import type { Vault } from './domain/vault/vault.ts';
 import { cookieScope } from './identity-services.ts';
 
 const PURPOSE = 'connection-authorizations';
 
 export interface ConnectionServicesDeps {
   store: GatewayStore;
+  vault: Vault;
   audit: AuditLog;
 }
 
 /** Builds the services for OAuth 2 connections. @spec docs/connections.md */
 export function connectionServices(
   resources: Resources,
-  { store: { connections: store, cache }, audit }: ConnectionServicesDeps,
+  { store: { connections: store, cache }, vault, audit }: ConnectionServicesDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, keys, clock, random, logger, address } = resources;
@@ -39,29 +40,29 @@ export function connectionServices(
     (opened) => opened.close(),
   );
   const seal = new ConnectionSeal(createSeal(keys.masterKey, keys.previousMasterKeys));
-  const readStoredSecret: ReadStoredSecret = async () => undefined;
+  const readStoredSecret: ReadStoredSecret = async (namespaceId, name) =>
+    (await vault.read(namespaceId, [name], true)).get(name);
   const readClientSecret = clientSecrets(seal, readStoredSecret);
-  const mask = (_namespaceId: string, values: readonly (string | null)[]): void => keepSecret(values);
   const client = new ProviderClient({ outgoing, mayBePrivate: allowPrivateAddresses });
   const baseUrl = () => (config.gateway.publicUrl ?? `http://localhost:${address.port}`).replace(/\/+$/, '');
   const pending = new PendingAuthorizations({
     ...{ cache, clock, random },
     seal: createSeal(deriveKey(keys.internalSecret, PURPOSE)),
   });
-  const tokens = new ConnectionTokens({ store, seal, client, readClientSecret, mask, clock, random, logger });
+  const tokens = new ConnectionTokens({ store, seal, client, readClientSecret, clock, random, logger });
   stack.adopt(new ConnectionRefresher({ store, tokens, clock, logger }), (opened) => opened.close());
   const cookie = new BrowserCookie({ ...cookieScope(resources), random, maxAgeMs: AUTHORIZATION_MS });
   return {
     connectionTokens: tokens,
     connectionHealth: new ConnectionHealth({ store, clock }),
     connectionAdmin: new ConnectionAdmin({
-      ...{ store, seal, client, tokens, pending, readStoredSecret, mask, baseUrl, clock, random },
+      ...{ store, seal, client, tokens, pending, readStoredSecret, baseUrl, clock, random },
       requirePublic: (url) => {
         if (!allowPrivateAddresses) outgoing.requirePublic(url);
       },
     }),
     authorizations: new Authorizations({
-      ...{ store, seal, client, pending, cookie, readClientSecret, mask, audit, baseUrl, clock, logger },
+      ...{ store, seal, client, pending, cookie, readClientSecret, audit, baseUrl, clock, logger },
     }),
   };
 }

@@ -57,7 +57,6 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
   const { membership, elsewhere } = await joinStore(resources, store, stack);
   const feed = await openFeed(resources, { store, membership }, stack);
   const identity = await identityServices(resources, { store, signing, feed, elsewhere });
-  const connections = connectionServices(resources, { store, audit: identity.audit }, stack);
   const state = await openWebhookState(resources, { store, feed, audit: identity.audit }, stack);
   const { createRemoteBackends, ...remote } = await remoteExecution(
     resources,
@@ -65,6 +64,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     stack,
   );
   const vault = openVault(resources, store);
+  const connections = connectionServices(resources, { store, vault, audit: identity.audit }, stack);
   const shared = await openSharedPlugins('gateway', resources, stack);
   const plugins = stack.adopt(
     await PluginRuntime.open(resources, {
@@ -72,6 +72,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
       onServiceCall: (pluginId, service) => state.use.noteCall(pluginId, service),
       webhooks: { list: (scope, pluginId) => state.listing.list(scope.tenantId, pluginId) },
       secrets: vault.access,
+      connections: connections.connectionTokens.access,
     }),
     (opened) => opened.close(),
   );

@@ -2,6 +2,7 @@ import type { HostTarget, PlatformConfig } from '../../contracts/index.ts';
 import { ownValue } from '../../kit/data/own-value.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import {
+  type ConnectionAccess,
   createPlatformServices,
   type ExecutionBackend,
   type InvokeCommand,
@@ -14,6 +15,7 @@ import {
 } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { createAdapters } from './access/adapters.ts';
+import { createConnectionAccess } from './access/connections.ts';
 import { createSecretAccess } from './access/secrets.ts';
 import { createStateAccess } from './access/state.ts';
 import { createStepAccess } from './access/steps.ts';
@@ -35,6 +37,8 @@ export interface OwnParts {
   webhooks?: WebhookAccess;
   /** Access to secrets. Only the gateway sets it, because it stores them. */
   secrets?: SecretAccess;
+  /** Access to connections. Only the gateway sets it, because it stores them. */
+  connections?: ConnectionAccess;
   /** Callback that is called before each platform call of a handler. */
   onServiceCall?: OnServiceCall;
   /** Access to the steps of runs. Only the workflow service sets it, because it can access its runs directly. */
@@ -70,6 +74,7 @@ export function createBackends(
     webhooks: own.webhooks ?? createWebhookAccess(resources),
     messages: createEmitAccess(resources),
     secrets,
+    connections: own.connections ?? createConnectionAccess(resources),
   });
   const use = new PermissionUse({ analytics, clock });
   const services = watchedServices(offered, (context, service, args) => {

@@ -10,7 +10,7 @@ import { adapterServices } from './adapter-services.ts';
 import { createFetch } from './fetch.ts';
 import type { PlatformCalls } from './platform-calls.ts';
 import type { RunnerRequest } from './protocol.ts';
-import { emitter, taskServices } from './task-services.ts';
+import { connections, emitter, taskServices } from './task-services.ts';
 
 export interface ContextParts {
   executionId: string;
@@ -25,7 +25,11 @@ export interface ContextParts {
 /** Builds a handler's context. @spec Versioning (PluginContextV3) */
 export function createContext(parts: ContextParts): PluginContextV3 {
   const { executionId, request, plugin, calls, signal } = parts;
-  let fetch: typeof globalThis.fetch | undefined;
+  let opened: typeof globalThis.fetch | undefined;
+  const fetch: typeof globalThis.fetch = (...args) => {
+    opened ??= createFetch(calls, executionId, signal);
+    return opened(...args);
+  };
   return {
     host: request.host,
     hostContext: hostContextOf(request),
@@ -49,10 +53,8 @@ export function createContext(parts: ContextParts): PluginContextV3 {
     ...adapterServices(calls, executionId),
     invoke: <Result>(command: string, input?: unknown) =>
       calls.call(executionId, 'invoke', 'run', [command, input]) as Promise<Result>,
-    fetch: (...args: Parameters<typeof globalThis.fetch>) => {
-      fetch ??= createFetch(calls, executionId, signal);
-      return fetch(...args);
-    },
+    connections: connections(calls, executionId, fetch),
+    fetch,
   };
 }
 

@@ -1,4 +1,5 @@
 import type {
+  ConnectionsAccess,
   Emit,
   JobsAccess,
   PluginContextV3,
@@ -48,6 +49,23 @@ export function emitter(
     if (data === undefined || typeof data === 'function' || typeof data === 'symbol')
       throw new TypeError(`ctx.emit(${JSON.stringify(type)}): the data must be JSON, not ${typeof data}.`);
     return calls.call(executionId, 'emit', 'emit', [type, data, options, placeOf()]) as Promise<never>;
+  };
+}
+
+/** Implements `ctx.connections`. */
+export function connections(
+  calls: PlatformCalls,
+  executionId: string,
+  fetch: typeof globalThis.fetch,
+): ConnectionsAccess {
+  const token = (name: string) => calls.call(executionId, 'connections', 'token', [name]) as Promise<string>;
+  return {
+    token,
+    async fetch(name, input, init) {
+      const request = new Request(input, init);
+      request.headers.set('authorization', `Bearer ${await token(name)}`);
+      return fetch(request);
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import type { Clock } from '../../kit/time/clock.ts';
 import type { PlatformServices } from '../execution.ts';
 import { type AdapterWatch, unwatched } from './adapter-watch.ts';
 import { createAnalyticsService } from './analytics.ts';
+import { type ConnectionAccess, createConnectionsService } from './connections.ts';
 import { createEmbeddingsService, type GetEmbedder } from './embeddings.ts';
 import { createEmitService, type EmitAccess } from './emit.ts';
 import { createFetchService, type FetchServiceOptions } from './fetch.ts';
@@ -22,6 +23,7 @@ import { createWorkflowsService, type WorkflowAccess } from './workflows.ts';
 
 export type { AdapterWatch } from './adapter-watch.ts';
 export { type CallScope, callScope } from './call-scope.ts';
+export type { ConnectionAccess } from './connections.ts';
 export type { EmitAccess } from './emit.ts';
 export type { Invocation, InvokeCommand } from './invoke.ts';
 export type { JobAccess } from './jobs.ts';
@@ -65,6 +67,8 @@ export interface PlatformServicesDeps {
   messages?: EmitAccess;
   /** Access to the secrets of tenants. If absent, `ctx.secrets` is not implemented. */
   secrets?: SecretAccess;
+  /** Access to the connections of tenants. If absent, `ctx.connections` is not implemented. */
+  connections?: ConnectionAccess;
   adapters?: AdapterParts;
 }
 
@@ -85,6 +89,7 @@ export function createPlatformServices({
   webhooks,
   messages,
   secrets,
+  connections,
   adapters,
 }: PlatformServicesDeps): PlatformServices {
   return {
@@ -100,6 +105,7 @@ export function createPlatformServices({
     ...(webhooks ? { webhooks: createWebhooksService(webhooks) } : {}),
     ...(messages ? { emit: createEmitService(messages) } : {}),
     ...(secrets ? { secrets: createSecretsService(secrets) } : {}),
+    ...(connections ? { connections: createConnectionsService(connections) } : {}),
     ...(adapters ? adapterServices(adapters, analytics, clock) : {}),
   };
 }

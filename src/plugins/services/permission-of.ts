@@ -14,6 +14,7 @@ export function permissionOf(
   if (service === 'fetch') return networkPermission(permissions.network, args[0]);
   if (service === 'secrets') return secretPermission(permissions.secrets, args[0]);
   if (service === 'invoke') return invokePermission(permissions.invoke, args[0]);
+  if (service === 'connections') return listed('connection', permissions.connections, args[0]);
   const granted = (permissions.platform ?? {}) as Record<string, boolean | undefined>;
   const isDefault = service === 'state' || service === 'cache';
   if (!isDefault && !Object.hasOwn(granted, service)) return undefined;
@@ -29,6 +30,10 @@ function networkPermission(network: readonly string[], request: unknown): string
   if (typeof url !== 'string' || !URL.canParse(url)) return undefined;
   const entry = grantingEntry(new URL(url), network);
   return entry === undefined ? undefined : `network ${entry}`;
+}
+
+function listed(what: string, names: readonly string[] | undefined, name: unknown): string | undefined {
+  return typeof name === 'string' && names?.includes(name) ? `${what} ${name}` : undefined;
 }
 
 function invokePermission(invoke: readonly string[], ref: unknown): string | undefined {

@@ -23,6 +23,7 @@ function capabilities(
   for (const name of permissions.secrets ?? []) add('permission', `secrets ${name}`, true);
   for (const path of permissions.fs?.read ?? []) add('permission', `fs.read ${path}`, true);
   for (const path of permissions.fs?.write ?? []) add('permission', `fs.write ${path}`, true);
+  for (const name of permissions.connections ?? []) add('permission', `connection ${name}`, true);
   for (const command of permissions.invoke) add('permission', `invoke ${command}`, true);
   for (const [name, value] of Object.entries(permissions.platform ?? {})) {
     if (value) add('permission', `platform.${name}`, true);

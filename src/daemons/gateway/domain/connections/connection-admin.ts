@@ -11,6 +11,7 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import type { ConnectionKey, ConnectionRecord, ConnectionStore } from '../../../../store/ports/index.ts';
 import type { PendingAuthorizations } from './authorization/pending-authorizations.ts';
 import { connectionNotFound, notAuthorized, unavailable } from './connection-errors.ts';
+import { maskClientSecret } from './connection-masks.ts';
 import { idOf } from './connection-records.ts';
 import type { ConnectionSeal } from './connection-seal.ts';
 import { endedState, PENDING } from './connection-states.ts';
@@ -29,7 +30,6 @@ export interface ConnectionAdminDeps {
   readStoredSecret: ReadStoredSecret;
   /** Throws PERMISSION_DENIED for a URL with a private address that the config does not allow. */
   requirePublic(url: string): void;
-  mask(namespaceId: string, values: readonly (string | null)[]): void;
   /** Returns the URL at which browsers reach the gateway, without a final slash. */
   baseUrl(): string;
   clock: Clock;
@@ -55,7 +55,7 @@ export class ConnectionAdmin {
     namespaceId: string,
     hostId: string,
   ): Promise<Authorizing> {
-    const { store, seal, client, clock, random, mask } = this.#deps;
+    const { store, seal, client, clock, random } = this.#deps;
     const key = { namespaceId, name };
     if (await store.find(key)) throw taken(name);
     if ((await store.list(namespaceId)).length >= MAX_CONNECTIONS)
@@ -70,7 +70,7 @@ export class ConnectionAdmin {
     });
     for (const url of [resolved.authorizationUrl, resolved.tokenUrl, resolved.revocationUrl])
       if (url !== null) this.#deps.requirePublic(url);
-    mask(namespaceId, [secret.text]);
+    maskClientSecret(key, secret.text);
     const record: ConnectionRecord = {
       ...{ ...key, id: random.uuid(), settings: JSON.stringify(resolved) },
       sealedSecret: secret.text === null ? null : seal.secret(key, secret.text),

@@ -11,6 +11,7 @@ import type {
   LeasedConnection,
 } from '../../../../store/ports/index.ts';
 import { connectionNotFound, notAuthorized, unavailable } from './connection-errors.ts';
+import { maskClientSecret, maskTokens } from './connection-masks.ts';
 import { idOf, type LastError, settingsOf, type Tokens } from './connection-records.ts';
 import type { ConnectionSeal } from './connection-seal.ts';
 import { activeState, endedState, needsRefresh, retryState, stateOf } from './connection-states.ts';
@@ -23,8 +24,6 @@ export interface ConnectionTokensDeps {
   seal: ConnectionSeal;
   client: Pick<ProviderClient, 'refresh' | 'revoke'>;
   readClientSecret: ReadClientSecret;
-  /** Makes logs and records mask the values of the namespace. */
-  mask(namespaceId: string, values: readonly (string | null)[]): void;
   clock: Clock;
   random: Random;
   logger: Logger;
@@ -65,6 +64,12 @@ export class ConnectionTokens {
     return { accessToken: tokens.accessToken, expiresAt };
   }
 
+  /** Access for plugin code of this process. */
+  readonly access = {
+    token: async ({ tenantId }: { tenantId: string }, name: string): Promise<string> =>
+      (await this.token({ namespaceId: tenantId, name })).accessToken,
+  };
+
   /**
    * Refreshes the tokens of a record, unless they were replaced since it was read. Returns the record afterwards: it
    * contains the reason if the refresh failed. Throws NOT_FOUND if the connection was removed.
@@ -81,7 +86,7 @@ export class ConnectionTokens {
   /** Returns the tokens in plain text, and makes logs mask them. */
   openTokens(record: ConnectionRecord): Tokens | null {
     const tokens = this.#deps.seal.openTokens(record);
-    if (tokens) this.#deps.mask(record.namespaceId, [tokens.accessToken, tokens.refreshToken]);
+    if (tokens) maskTokens(record, tokens);
     return tokens;
   }
 
@@ -135,8 +140,8 @@ export class ConnectionTokens {
     } catch (error) {
       return this.#settle(leased, this.#failed(leased, error), lease);
     }
-    const { seal, clock, mask } = this.#deps;
-    mask(leased.namespaceId, [granted.accessToken, granted.refreshToken]);
+    const { seal, clock } = this.#deps;
+    maskTokens(leased, granted);
     const now = clock.now();
     const { accessToken } = granted;
     const active = activeState(granted, access.settings, now);
@@ -202,7 +207,7 @@ export class ConnectionTokens {
   async #accessOf(record: ConnectionRecord): Promise<ProviderAccess> {
     const settings = settingsOf(record);
     const clientSecret = await this.#deps.readClientSecret(record, settings);
-    this.#deps.mask(record.namespaceId, [clientSecret]);
+    maskClientSecret(record, clientSecret);
     return { settings, clientSecret };
   }
 }

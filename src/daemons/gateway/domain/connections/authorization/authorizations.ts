@@ -5,6 +5,7 @@ import type { ConnectionRecord, ConnectionState, ConnectionStore } from '../../.
 import type { AuditLog } from '../../audit/audit-log.ts';
 import { recordCall } from '../../audit/call-audit.ts';
 import type { Subject } from '../../identity/authenticator.ts';
+import { maskClientSecret, maskTokens } from '../connection-masks.ts';
 import { idOf, type LastError, settingsOf } from '../connection-records.ts';
 import type { ConnectionSeal } from '../connection-seal.ts';
 import { activeState } from '../connection-states.ts';
@@ -21,7 +22,6 @@ export interface AuthorizationsDeps {
   pending: PendingAuthorizations;
   cookie: BrowserCookie;
   readClientSecret: ReadClientSecret;
-  mask(namespaceId: string, values: readonly (string | null)[]): void;
   audit: AuditLog;
   /** Returns the URL at which browsers reach the gateway, without a final slash. */
   baseUrl(): string;
@@ -93,7 +93,7 @@ export class Authorizations {
 
   /** Finishes the authorization with the answer of the provider. `query` begins with `?`. */
   async finish(query: string, subject: Subject): Promise<{ connection: string; account: string | null }> {
-    const { store, seal, client, pending, cookie, readClientSecret, mask, clock } = this.#deps;
+    const { store, seal, client, pending, cookie, readClientSecret, clock } = this.#deps;
     const callback = this.#callbackUrl();
     callback.search = query;
     const states = callback.searchParams.getAll('state');
@@ -111,12 +111,12 @@ export class Authorizations {
     let granted: Granted;
     try {
       const access: ProviderAccess = { settings, clientSecret: await readClientSecret(record, settings) };
-      mask(record.namespaceId, [access.clientSecret]);
+      maskClientSecret(record, access.clientSecret);
       granted = await client.redeem(access, callback, { state: states[0]!, verifier: taken.verifier });
     } catch (error) {
       throw await this.#refused(record, error);
     }
-    mask(record.namespaceId, [granted.accessToken, granted.refreshToken]);
+    maskTokens(record, granted);
     const now = clock.now();
     const { accessToken, refreshToken } = granted;
     const active = activeState(granted, settings, now);
