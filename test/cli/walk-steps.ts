@@ -127,6 +127,20 @@ export const STEPS: Record<string, Step[]> = {
     { args: ({ trace }) => ['traces', 'show', trace] },
     fails(1, 'traces', 'show', 'nothing-of-the-kind'),
   ],
+  'connections create': [
+    step('connections', 'create', 'crm', '--provider', 'github', '--client-id', 'c', '--no-wait'),
+    fails(2, 'connections', 'create', 'other', '--client-id', 'c'),
+    fails(1, 'connections', 'create', 'other', '--client-id', 'c', '--issuer', 'http://provider.example'),
+  ],
+  'connections list': [step('connections', 'list')],
+  'connections show': [step('connections', 'show', 'crm'), fails(1, 'connections', 'show', 'nothing')],
+  'connections authorize': [step('connections', 'authorize', 'crm', '--no-wait')],
+  'connections refresh': [fails(1, 'connections', 'refresh', 'crm')],
+  'connections revoke': [step('connections', 'revoke', 'crm', '--yes')],
+  'connections delete': [
+    step('connections', 'delete', 'crm', '--yes'),
+    fails(1, 'connections', 'delete', 'crm', '--yes'),
+  ],
   'queues put': [step('queues', 'put', 'orders', '{"n":1}', '--id', 'one')],
   'queues list': [step('queues', 'list')],
   'queues show': [
