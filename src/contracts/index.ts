@@ -37,6 +37,7 @@ export * from './lock-file.ts';
 export * from './logs.ts';
 export * from './marketplace.ts';
 export * from './mcp.ts';
+export * from './mcp-exposure.ts';
 export * from './member-calls.ts';
 export * from './message-records.ts';
 export * from './messages.ts';

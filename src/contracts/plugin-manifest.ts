@@ -3,6 +3,7 @@ import { ConnectionName } from './connections.ts';
 import { MAX_EVENT_TYPES } from './event-types.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { PluginId } from './ids.ts';
+import { McpExposure } from './mcp-exposure.ts';
 import { EventType } from './message-records.ts';
 import { SecretName } from './secrets.ts';
 import { WebhookHandlerDecl } from './webhook-declaration.ts';
@@ -166,6 +167,7 @@ export const CommandDecl = z.strictObject({
   permissions: Permissions.optional(),
   /** Whether the handler is safe to execute twice. If true, a workflow repeats the command after a crash. */
   idempotent: z.boolean().default(false),
+  mcp: McpExposure.optional(),
 });
 export type CommandDecl = z.infer<typeof CommandDecl>;
 

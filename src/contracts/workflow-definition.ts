@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { ERROR_CLASSES } from './error-classes.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { EventName, PluginId } from './ids.ts';
+import { McpExposure } from './mcp-exposure.ts';
 import { Role } from './role.ts';
 import { SecretName } from './secrets.ts';
 
@@ -186,6 +187,7 @@ const common = {
   /** Time limit in ms of the clean-up that runs after a cancellation or timeout of the run. */
   cleanUpTimeoutMs: Ms.optional(),
   retry: RetryPolicy.optional(),
+  mcp: McpExposure.optional(),
 };
 
 /** A workflow definition in YAML or JSON. @spec docs/workflows.md */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Moment, NoFilters, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 import { countsQuery, QueryTime, RunCounts } from './hour-counts.ts';
+import { McpExposure } from './mcp-exposure.ts';
 import { LabelFilters, RunLabels } from './run-labels.ts';
 import { AnyJson, WorkflowId } from './workflow-definition.ts';
 import {
@@ -240,6 +241,7 @@ export const WorkflowSummary = z
     source: z.string().describe('File or plugin of the definition'),
     jobs: z.array(z.string()),
     inputs: z.record(z.string(), AnyJson).nullable(),
+    mcp: McpExposure.nullable().describe('How agents see the workflow as a tool'),
     secrets: SecretApproval.optional().describe('Absent for workflows without secrets'),
   })
   .meta({ id: 'WorkflowSummary' });

@@ -44,6 +44,7 @@ const WORKFLOWS = {
 export interface McpPlatform {
   gateway: TestGateway;
   workflow: TestWorkflow;
+  projectDir: string;
   /** Connects the official client. */
   connect(token?: string, era?: Era): Promise<Client>;
 }
@@ -51,6 +52,8 @@ export interface McpPlatform {
 export interface McpProject {
   manifest?: Record<string, unknown>;
   code?: string;
+  /** JSON files of the plugin. */
+  files?: Record<string, unknown>;
   workflows?: Record<string, Record<string, unknown>>;
 }
 
@@ -58,6 +61,7 @@ export interface McpProject {
 export async function writeMcpProject({
   manifest = {},
   code = '',
+  files: more = {},
   workflows = {},
 }: McpProject = {}): Promise<string> {
   const folder = await tempDir();
@@ -67,6 +71,7 @@ export async function writeMcpProject({
   const files = {
     [join(plugin, 'package.json')]: { name: PLUGIN, version: '1.0.0', type: 'module' },
     [join(plugin, 'svc.plugin.json')]: { ...MANIFEST, ...manifest },
+    ...Object.fromEntries(Object.entries(more).map(([name, content]) => [join(plugin, name), content])),
     ...Object.fromEntries(
       Object.entries({ ...WORKFLOWS, ...workflows }).map(([name, definition]) => [
         join(folder, `workflows/${name}.yaml`),
@@ -90,7 +95,7 @@ export async function startMcp(
   const api = await startTestDaemon(rest, { projectDir, config });
   const peers = createPeers({ workflow: workflow.url, rest: api.url });
   const gateway = await startGateway({ ...daemon, projectDir, config, peers });
-  return { gateway, workflow, connect: (token, era) => connectTo(gateway.url, token, era) };
+  return { gateway, workflow, projectDir, connect: (token, era) => connectTo(gateway.url, token, era) };
 }
 
 /** Connects the official client to the MCP endpoint of a gateway. */

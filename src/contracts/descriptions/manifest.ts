@@ -1,6 +1,6 @@
 import { type Descriptions, under } from './describe.ts';
 import { WEBHOOK_AUTH } from './webhook-auth.ts';
-import { SCHEDULE_DESCRIPTIONS, WORKFLOW_DESCRIPTIONS } from './workflow.ts';
+import { MCP_DESCRIPTIONS, SCHEDULE_DESCRIPTIONS, WORKFLOW_DESCRIPTIONS } from './workflow.ts';
 
 const schemaRef = (text: string): Descriptions => ({
   '': text,
@@ -150,6 +150,7 @@ const command: Descriptions = {
   timeoutMs: TIMEOUT,
   ...under('permissions', replacement),
   idempotent: IDEMPOTENT,
+  ...under('mcp', MCP_DESCRIPTIONS),
 };
 
 const job: Descriptions = {

@@ -1,5 +1,16 @@
 import { type Descriptions, under } from './describe.ts';
 
+/** Keys of `mcp` of commands and workflows. */
+export const MCP_DESCRIPTIONS: Descriptions = {
+  '': 'Offers it to agents as a tool (docs/mcp.md).',
+  expose: 'Whether agents see it.',
+  name: 'Name of the tool. Default: made from the ids.',
+  title: 'Title of the tool.',
+  description: 'Purpose and use, for the model. Default: the description.',
+  readOnly: 'Whether it changes nothing.',
+  destructive: 'Whether it can destroy data; it then needs the role admin.',
+};
+
 const backoff: Descriptions = {
   maxAttempts: 'Maximum attempts, including the first.',
   initialMs: 'Delay before the second attempt.',
@@ -88,6 +99,7 @@ export const WORKFLOW_DESCRIPTIONS: Descriptions = {
   timeoutMs: 'Time limit of the run, from its first start.',
   cleanUpTimeoutMs: 'Time limit of the clean-up after the run is cancelled or times out.',
   ...under('retry', { ...RETRY_DESCRIPTIONS, '': 'Default retry policy of steps.' }),
+  ...under('mcp', MCP_DESCRIPTIONS),
   handler: 'Workflow function, as "<file>#<export>" (plugins only).',
   permissions: 'What the definition may use.',
   'permissions.secrets':

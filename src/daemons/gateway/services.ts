@@ -114,7 +114,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...connections,
     ...traceServices(resources, store),
     ...remote,
-    ...mcpServices(resources),
+    ...mcpServices(resources, plugins),
     plugins,
     eventTypes,
     platformServices: plugins.services,

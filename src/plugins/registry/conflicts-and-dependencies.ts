@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import semver from 'semver';
 import { type EventDecl, eventSchemaRef } from '../../contracts/index.ts';
 import { limitFaults } from './manifest-file.ts';
+import { toolConflicts } from './tool-names.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginFault } from './types.ts';
 
 export interface Related {
@@ -41,7 +42,8 @@ function conflictsOf(plugin: LoadedPlugin, kept: Map<string, LoadedPlugin>): Plu
   });
   const twin = kept.get(plugin.id);
   if (twin) return [conflict('id', `The plugin ${plugin.id} is already loaded from ${twin.root}.`)];
-  const faults = eventConflicts(plugin, kept).map(({ path, message }) => conflict(path, message));
+  const named = [...eventConflicts(plugin, kept), ...toolConflicts(plugin, kept.values())];
+  const faults = named.map(({ path, message }) => conflict(path, message));
   for (const other of kept.values()) {
     const taken = new Set(other.manifest.commands.map(({ id }) => id));
     for (const [index, { id }] of plugin.manifest.commands.entries()) {

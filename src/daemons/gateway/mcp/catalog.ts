@@ -1,4 +1,4 @@
-import type { Principal } from '../domain/identity/authenticator.ts';
+import type { McpCall } from './platform-calls.ts';
 import type { Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 import { deliveryTools } from './tools/deliveries.ts';
@@ -9,7 +9,7 @@ import { runTools } from './tools/runs.ts';
 export const PLATFORM_TOOLS: readonly Tool[] = [...deliveryTools, ...runTools, ...recordTools, ...eventTools];
 
 /** Returns the tools besides those of the platform. */
-export type FindTools = (caller: Principal) => Promise<readonly Tool[]>;
+export type FindTools = (call: McpCall) => Promise<readonly Tool[]>;
 
 /** Finds tools by name and by caller. */
 export class ToolCatalog {
@@ -22,15 +22,15 @@ export class ToolCatalog {
   }
 
   /** Returns the tools that the caller may call, ordered by name. */
-  async list(caller: Principal): Promise<Tool[]> {
-    const tools = [...PLATFORM_TOOLS, ...(await this.#findOthers(caller))];
+  async list(call: McpCall): Promise<Tool[]> {
+    const tools = [...PLATFORM_TOOLS, ...(await this.#findOthers(call))];
     return tools
-      .filter((tool) => this.#access.allows(caller, tool))
+      .filter((tool) => this.#access.allows(call.caller, tool))
       .sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  async find(caller: Principal, name: string): Promise<Tool | undefined> {
+  async find(call: McpCall, name: string): Promise<Tool | undefined> {
     const own = PLATFORM_TOOLS.find((tool) => tool.name === name);
-    return own ?? (await this.#findOthers(caller)).find((tool) => tool.name === name);
+    return own ?? (await this.#findOthers(call)).find((tool) => tool.name === name);
   }
 }

@@ -53,12 +53,12 @@ function serveTools(
   call: McpCall,
 ): void {
   server.setRequestHandler('tools/list', async ({ params }) => {
-    const tools = await catalog.list(call.caller);
+    const tools = await catalog.list(call);
     const { items, nextCursor } = pageOf(tools, params?.cursor, ({ name }) => name);
     return { tools: items.map(shownTool), ...nextCursor };
   });
   server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
-    const tool = await catalog.find(call.caller, params.name);
+    const tool = await catalog.find(call, params.name);
     if (!tool) throw invalid(`There is no tool "${params.name.slice(0, 100)}".`);
     const signal = AbortSignal.any([call.signal, context.mcpReq.signal]);
     const result = await toolCalls.run(
@@ -107,7 +107,7 @@ function serveResources(
   server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
     try {
       const { kind, id } = findResource(uri);
-      if (kind.tool !== null) access.require(call, (await catalog.find(call.caller, kind.tool))!);
+      if (kind.tool !== null) access.require(call, (await catalog.find(call, kind.tool))!);
       const text = await kind.read(id, (endpoint, input) => platform.call(endpoint, input, call));
       const _meta = { 'svc-platform/untrusted': kind.tool !== null };
       return { contents: [{ uri, mimeType: kind.mimeType, text: text.slice(0, MAX_RESULT_CHARS), _meta }] };

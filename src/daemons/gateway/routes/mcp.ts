@@ -13,6 +13,8 @@ import type { Upstream } from '../proxy/upstreams.ts';
 interface McpServices {
   mcp: Omit<McpParts, 'admins' | 'audit' | 'upstreams' | 'innerCalls'> & {
     isEnabled: boolean;
+    /** Registers a listener for changes of the tools of plugins. */
+    onToolsChanged(listener: () => void): void;
     /** Browser origins that may call. */
     origins: readonly string[];
     issuer: string | null;
@@ -31,6 +33,7 @@ export function mcpRoutes(http: Http, services: McpServices): void {
   if (!mcp.isEnabled) return;
   const endpoint = new McpEndpoint(http, { ...mcp, ...parts });
   http.addHook('preClose', () => endpoint.close());
+  mcp.onToolsChanged(() => void endpoint.toolsChanged());
 
   const authenticate: Authenticate = async (request, reply) => {
     refuseForeignOrigin(request, mcp);

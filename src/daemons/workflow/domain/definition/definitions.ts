@@ -1,4 +1,10 @@
-import { isCodeWorkflow, type WorkflowFault, type WorkflowSummary } from '../../../../contracts/index.ts';
+import {
+  isCodeWorkflow,
+  toolNameProblem,
+  type WorkflowFault,
+  type WorkflowSummary,
+  workflowToolName,
+} from '../../../../contracts/index.ts';
 import { createBoundedCache } from '../../../../kit/data/bounded-cache.ts';
 import { nearest } from '../../../../kit/data/nearest.ts';
 import { messageOf, PlatformError } from '../../../../kit/errors/errors.ts';
@@ -174,6 +180,12 @@ export class Definitions {
         this.#faults.push(locate?.({ path: 'id', message }) ?? { source, path: 'id', message });
         return;
       }
+      const toolProblem = this.#toolProblem(workflow);
+      if (toolProblem !== undefined) {
+        const issue = { path: 'mcp', message: toolProblem };
+        this.#faults.push(locate?.(issue) ?? { source, ...issue });
+        return;
+      }
       this.#registered.set(id, { workflow, source });
       for (const { path, message } of unresolved(workflow, this.#deps.findPlugin ?? (() => 'anything'))) {
         const issue = { path: formatPath(path), message };
@@ -186,6 +198,18 @@ export class Definitions {
       for (const issue of issues ?? [{ path: '', message: messageOf(error) }])
         this.#faults.push(locate?.(issue) ?? { source, path: issue.path, message: issue.message });
     }
+  }
+
+  /** Returns what is wrong with the name under which agents see the workflow. */
+  #toolProblem({ definition: { id, mcp } }: CompiledWorkflow): string | undefined {
+    if (!mcp?.expose) return undefined;
+    const name = workflowToolName(id, mcp);
+    for (const { workflow } of this.#registered.values()) {
+      const other = workflow.definition;
+      if (other.mcp?.expose && workflowToolName(other.id, other.mcp) === name)
+        return `the workflow "${other.id}" has the tool name "${name}" too: set mcp.name`;
+    }
+    return toolNameProblem(name);
   }
 
   #isLoaded(pluginId: string): boolean {
@@ -217,7 +241,7 @@ function isBrokenFile(source: string, faults: readonly WorkflowFault[]): boolean
 const isFile = (source: string): boolean => /\.(?:ya?ml|json)$/.test(source);
 
 export function summaryOf({ workflow, source }: RegisteredWorkflow): WorkflowSummary {
-  const { id, name, description, version, inputs, jobs } = workflow.definition;
+  const { id, name, description, version, inputs, jobs, mcp } = workflow.definition;
   return {
     id,
     name: name ?? null,
@@ -227,5 +251,6 @@ export function summaryOf({ workflow, source }: RegisteredWorkflow): WorkflowSum
     source,
     jobs: Object.keys(jobs),
     inputs: inputs ?? null,
+    mcp: mcp ?? null,
   };
 }
