@@ -4,7 +4,7 @@ import type { CommandEntry } from '../command-entry.ts';
 export const HELP_COMMANDS: readonly CommandEntry[] = [
   {
     name: 'openapi',
-    summary: 'Print the OpenAPI description of one or all services',
+    summary: 'Print the OpenAPI description of one or all services, or a typed client',
     group: 'Help',
     example: 'svc openapi --merged > openapi.json',
     load: async () => (await import('../../commands/openapi/openapi.ts')).openapi,
