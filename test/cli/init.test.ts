@@ -22,6 +22,7 @@ test('--yes creates a project that starts unchanged, with the example loaded', {
     { path: 'plugins/github/', action: 'created' },
     { path: 'vendor/svc.schema.json', action: 'created' },
     { path: 'vendor/workflow.schema.json', action: 'created' },
+    { path: 'AGENTS.md', action: 'created' },
     { path: '.gitignore', action: 'created' },
     { path: '.env', action: 'created' },
     { path: 'svc.config.json', action: 'replaced' },
@@ -75,6 +76,7 @@ test('an existing project is refused; --force rewrites the config and keeps ever
 
   const forced = await runSvc(folder, ['init', '--plugin', 'rest', '--force', '--json']);
   expect(forced.json.result.files.map(({ action }: { action: string }) => action)).toEqual([
+    'kept',
     'kept',
     'kept',
     'kept',

@@ -77,7 +77,9 @@ async function sources(): Promise<TarSource[]> {
     text('package.json', { ...manifest, ...bundles }),
     file(packageRoot, 'bin/svc', 0o755),
     file(packageRoot, 'scripts/run.js'),
-    ...['LICENSE', 'dist/THIRD-PARTY-LICENSES.txt'].map((path) => file(packageRoot, path)),
+    ...['LICENSE', 'llms.txt', 'llms-full.txt', 'dist/THIRD-PARTY-LICENSES.txt'].map((path) =>
+      file(packageRoot, path),
+    ),
     ...['config', 'schemas'].flatMap((folder) => filesIn(packageRoot, folder, () => true)),
     ...programs().map((path) => file(packageRoot, `dist/${path}`)),
     ...filesIn(packageRoot, 'dist/types', () => true),

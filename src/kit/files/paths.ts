@@ -18,7 +18,7 @@ export const packageRoot = findPackageRoot();
 /**
  * Files and folders of the package that a plugin under development is allowed to read. They contain no project data.
  */
-export const publicParts = ['package.json', 'bin', 'config', 'dist', 'schemas']
+export const publicParts = ['package.json', 'bin', 'config', 'dist', 'schemas', 'llms.txt', 'llms-full.txt']
   .map((part) => join(packageRoot, part))
   .filter((part) => existsSync(part));
 

@@ -1,9 +1,12 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { mergeOpenApi } from '../../../src/daemons/gateway/domain/merge-documents.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { rest } from '../../../src/daemons/rest/index.ts';
 import { workflow } from '../../../src/daemons/workflow/index.ts';
 import type { OpenApiDocument } from '../../../src/http/index.ts';
+import { packageRoot } from '../../../src/kit/files/paths.ts';
 import { startTestDaemon } from '../../support/daemon.ts';
 import { openApiFaults } from '../../support/openapi.ts';
 import { startGateway } from './support/start-gateway.ts';
@@ -67,6 +70,15 @@ test('the API browser of the merged description works without any other server',
   expect(links.length).toBeGreaterThan(2);
   for (const link of links) expect([link, (await gateway.fetch(link)).status]).toEqual([link, 200]);
   expect(await (await gateway.fetch('/docs-all/start.js')).text()).toContain('/openapi-merged.json');
+});
+
+test('the documentation for language models is served without a token', async () => {
+  const gateway = await startGateway();
+  for (const name of ['llms.txt', 'llms-full.txt']) {
+    const answer = await gateway.fetch(`/${name}`);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+    expect(await answer.text()).toBe(await readFile(join(packageRoot, name), 'utf8'));
+  }
 });
 
 test('/ redirects a browser to the API description, unless an upstream serves it', async () => {

@@ -6,6 +6,7 @@ import { draftPathOf } from '../../../kit/files/draft-path.ts';
 import type { Random } from '../../../kit/security/random.ts';
 import { writeWholeFile } from '../../../supervisor/data-folder.ts';
 import { PROJECT_SCHEMAS, schemaCopy, schemaText } from '../../vendor/project-schemas.ts';
+import { agentsText } from './agents-file.ts';
 import { type ExampleName, pluginOf, workflowOf, writeExample } from './examples.ts';
 import { configText, extendedEnv, extendedIgnore } from './files.ts';
 
@@ -125,6 +126,8 @@ function draftsOf(folder: string, example: ExampleName, random: Random): Draft[]
     ...PROJECT_SCHEMAS.map((name) => managedDraft(folder, schemaCopy(name), () => schemaText(name))),
     // An existing workflow file is kept, because the user might have edited the file.
     ...(workflow ? [draftOf(folder, workflow.path, 0o644, (before) => before || workflow.text)] : []),
+    // An existing file is kept, because it can have rules of the project.
+    draftOf(folder, 'AGENTS.md', 0o644, (before) => before || agentsText()),
     ...secretDrafts(folder, random),
     managedDraft(folder, CONFIG_FILE, () => configText(folder)),
   ];

@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { deliverToInstance, deliverWebhook } from '../../../contracts/index.ts';
 import { type Http, serveDocs } from '../../../http/index.ts';
-import { version } from '../../../kit/files/paths.ts';
+import { packageRoot, version } from '../../../kit/files/paths.ts';
 import type { EventTypes } from '../domain/event-types/event-types.ts';
 import type { MergedDescription } from '../domain/merged-description.ts';
 import { type Upstream, upstreamFor } from '../proxy/upstreams.ts';
@@ -26,6 +28,12 @@ export function docsRoutes(http: Http, { mergedDescription, upstreams, eventType
     return mergedDescription(openApiDocument('gateway', version, endpoints, await eventTypes.list()));
   });
   serveDocs(http, '/docs-all', '/openapi-merged.json');
+  for (const name of ['llms.txt', 'llms-full.txt']) {
+    http.get(`/${name}`, async (_request, reply) => {
+      reply.type('text/plain; charset=utf-8').header('cache-control', 'public, max-age=3600');
+      return reply.send(await readFile(join(packageRoot, name)));
+    });
+  }
   // Redirects browsers to the documentation, unless an upstream with the prefix "/" serves this path.
   if (!upstreamFor(upstreams, '/')) http.get('/', (_request, reply) => reply.redirect('/docs-all', 302));
 }
