@@ -290,7 +290,7 @@ export const STEPS: Record<string, Step[]> = {
   'hosts list': [step('hosts', 'list')],
   'hosts show': [{ args: ({ host }) => ['hosts', 'show', host] }],
   'hosts revoke': [{ args: ({ host }) => ['hosts', 'revoke', host] }],
-  openapi: [step('openapi'), step('openapi', 'rest')],
+  openapi: [step('openapi'), step('openapi', 'rest'), step('openapi', '--client', 'ts')],
   commands: [step('commands')],
   explain: [step('explain', 'UNAUTHORIZED'), step('explain'), fails(2, 'explain', 'NOTHING_OF_THE_KIND')],
   completion: [step('completion', 'bash'), fails(2, 'completion', 'tcsh')],
