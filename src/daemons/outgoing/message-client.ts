@@ -66,9 +66,9 @@ export class MessageClient {
   }
 
   #open(): Promise<{ publicOnly: Agent; anywhere: Agent }> {
-    this.#agents ??= import('undici').then(({ Agent: UndiciAgent }) => {
+    this.#agents ??= import('undici').then((undici) => {
       const agent = (mayBePrivate: boolean) =>
-        new UndiciAgent({
+        new undici.Agent({
           connect: {
             lookup: checkedLookup(this.#resolve, (host, address) =>
               requireAllowedAddress(host, address, { mayBePrivate }),
