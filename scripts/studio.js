@@ -13,15 +13,23 @@ const ENDPOINT_TABLE = 'src/studio/api/endpoint-table.ts';
 /** An editor of its own, which few screens need. */
 const JSON_FIELD = /\/ui\/json-field\//;
 
+/** Parts that many screens import, but not most of them: one file each. */
+const PARTS = {
+  list: /\/virtual-core\/|\/ui\/virtual-list/,
+  bulk: /\/ui\/bulk\//,
+  endpoint: /\/screens\/endpoints\/|\/messages\/event-types/,
+  form: /\/ui\/(?:confirm-button|field|form-values|json-row|schema-form|use-form)\./,
+};
 /** Modules with less source text in bytes join those that almost the same screens import. */
-const MIN_PART_BYTES = 2000;
+const MIN_PART_BYTES = 3000;
 
 /**
  * The file of the first screen is complete, so that it needs no other one. Modules that several screens import form
  * files by the screens that import them.
  */
 const groups = (first) => [
-  { name: 'first', priority: 2, test: (id) => first.has(id) && !id.includes('/screens/overview/') },
+  { name: 'first', priority: 3, test: (id) => first.has(id) && !id.includes('/screens/overview/') },
+  ...Object.entries(PARTS).map(([name, test]) => ({ name, priority: 2, minShareCount: 2, test })),
   {
     ...{ name: 'shared', priority: 1, minShareCount: 2, test: (id) => !JSON_FIELD.test(id) },
     ...{ entriesAware: true, entriesAwareMergeThreshold: MIN_PART_BYTES },

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { deliver } from '../support/gateway.ts';
 import { axeViolations, BROWSER_MISSING, type Studio, startStudio } from './support/studio.ts';
 
-const RESERVED = ['endpoints', 'messages', 'alerts', 'connections'];
 const SENDERS = fileURLToPath(new URL('../fixtures/projects/senders/plugins/senders', import.meta.url));
 
 describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () => {
@@ -148,17 +147,6 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
     await page.locator('.identity', { hasText: 'default' }).waitFor();
     expect(await page.getByLabel('Namespace').count()).toBe(0);
     await expect.poll(() => page.locator('.state.failure').count()).toBe(0);
-    await context.close();
-  });
-
-  test('addresses of screens that this version lacks say so', async () => {
-    const { page, problems, context } = await studio.open('/studio/');
-    for (const name of RESERVED.flatMap((each) => [each, `${each}/some-id`])) {
-      await page.goto(`${studio.url}/studio/${name}`);
-      await page.getByRole('heading', { name: 'Not part of this version', level: 1 }).waitFor();
-    }
-    expect(await axeViolations(page)).toEqual([]);
-    expect(problems).toEqual([]);
     await context.close();
   });
 

@@ -8,7 +8,7 @@ export const GROUPS = {
   Webhooks: ['webhooks', 'sources', 'queues', 'connections'],
   Workflows: ['workflows', 'schedules', 'jobs'],
   Plugins: ['run', 'plugins'],
-  Access: ['login', 'logout', 'whoami', 'tokens', 'clients', 'roles', 'audit', 'hosts', 'agent', 'mcp'],
+  Access: ['login', 'logout', 'whoami', 'tokens', 'clients', 'roles', 'audit', 'hosts', 'agent'],
   Help: ['openapi', 'commands', 'explain', 'completion'],
 } as const satisfies Record<string, readonly string[]>;
 
@@ -25,7 +25,6 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   hosts: ['invite', 'list', 'show', 'revoke'],
   jobs: ['submit', 'show', 'list', 'cancel'],
   keys: ['rotate', 'status'],
-  mcp: ['stdio', 'config'],
   plugins: [
     ...['list', 'show', 'install', 'update', 'uninstall', 'enable', 'disable'],
     ...['link', 'unlink', 'dev', 'create', 'validate', 'test', 'repair'],

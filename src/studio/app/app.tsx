@@ -4,7 +4,7 @@ import { exec } from 'preact-iso/router';
 import { Failure, Loading } from '../ui/states.tsx';
 import { foreignNamespace } from './namespace.ts';
 import { NotFound } from './not-found.tsx';
-import { RESERVED, Reserved } from './reserved.tsx';
+import { IS_PORTAL, PORTAL } from './portal-address.ts';
 import { restoreSession } from './session.ts';
 import { session } from './session-state.ts';
 import { Shell } from './shell.tsx';
@@ -32,7 +32,15 @@ const Logs = lazy(() => import('../screens/logs/logs.tsx'));
 const Events = lazy(() => import('../screens/events/events.tsx'));
 const Trace = lazy(() => import('../screens/traces/trace.tsx'));
 const Audit = lazy(() => import('../screens/audit/audit.tsx'));
+const Endpoints = lazy(() => import('../screens/endpoints/endpoints.tsx'));
+const Endpoint = lazy(() => import('../screens/endpoints/endpoint.tsx'));
+const Messages = lazy(() => import('../screens/messages/messages.tsx'));
+const Message = lazy(() => import('../screens/messages/message.tsx'));
+const Alerts = lazy(() => import('../screens/alerts/alerts.tsx'));
+const Alert = lazy(() => import('../screens/alerts/alert.tsx'));
 const Secrets = lazy(() => import('../screens/secrets/secrets.tsx'));
+const Connections = lazy(() => import('../screens/connections/connections.tsx'));
+const Portal = lazy(() => import('../screens/portal/portal.tsx'));
 
 /** Component of each screen by the pattern of its path. */
 const SCREENS = {
@@ -57,10 +65,32 @@ const SCREENS = {
   '/studio/events': Events,
   '/studio/traces/:traceId': Trace,
   '/studio/audit': Audit,
+  '/studio/endpoints': Endpoints,
+  '/studio/endpoints/:id': Endpoint,
+  '/studio/messages': Messages,
+  '/studio/messages/:id': Message,
+  '/studio/alerts': Alerts,
+  '/studio/alerts/:id': Alert,
   '/studio/secrets': Secrets,
+  '/studio/connections': Connections,
 };
 
 export function App() {
+  return IS_PORTAL ? <PortalApp /> : <StudioApp />;
+}
+
+/** The portal of an application: no session, no frame, and no route to another screen. */
+function PortalApp() {
+  return (
+    <LocationProvider scope={PORTAL}>
+      <ErrorBoundary>
+        <Portal />
+      </ErrorBoundary>
+    </LocationProvider>
+  );
+}
+
+function StudioApp() {
   const [error, setError] = useState<Error>();
   useEffect(() => {
     restoreSession().catch(setError);
@@ -78,9 +108,6 @@ export function App() {
           <Router key={foreignNamespace() ?? ''}>
             {Object.entries(SCREENS).map(([path, component]) => (
               <Route key={path} path={path} component={component} />
-            ))}
-            {RESERVED.map((name) => (
-              <Route key={name} path={`/studio/${name}/:rest*`} component={Reserved} />
             ))}
             <Route default component={NotFound} />
           </Router>

@@ -28,9 +28,18 @@ export const NAVIGATION: readonly NavigationGroup[] = [
     ],
   },
   {
+    title: 'Send',
+    items: [
+      { path: '/studio/endpoints', label: 'Endpoints' },
+      { path: '/studio/messages', label: 'Messages' },
+    ],
+  },
+  {
     title: 'Platform',
     items: [
+      { path: '/studio/alerts', label: 'Alerts' },
       { path: '/studio/secrets', label: 'Secrets' },
+      { path: '/studio/connections', label: 'Connections' },
       { path: '/studio/hosts', label: 'Hosts' },
       { path: '/studio/access', label: 'Access' },
       { path: '/studio/audit', label: 'Audit log' },

@@ -26,6 +26,9 @@ export const SCREENS: readonly Entry[] = NAVIGATION.flatMap(({ items }) =>
 export const ACTIONS: readonly Entry[] = [
   action('Set up a webhook', '/studio/webhooks?setup=1'),
   action('Install a plugin', '/studio/plugins?install=1'),
+  action('Create an endpoint', '/studio/endpoints'),
+  action('Show dead letters', '/studio/messages?status=dead'),
+  action('Show firing alerts', '/studio/alerts?state=firing'),
   action('Change the theme', changeTheme),
   action('Sign out', () => void signOut()),
 ];
@@ -73,6 +76,24 @@ export async function loadNames(): Promise<Entry[]> {
         hint: clientId,
       })),
     ),
+    call('listEndpoints', { query: { limit: MAX_NAMES } }).then(({ items }) =>
+      items.map(({ id, url, description }) => ({
+        ...entry('Endpoint', url, `/studio/endpoints/${id}`, id),
+        hint: `${id} ${description ?? ''}`,
+      })),
+    ),
+    call('listConnections', {}).then(({ items }) =>
+      items.map(({ name, provider }) => ({
+        ...entry('Connection', name, `/studio/connections?${new URLSearchParams({ name })}`),
+        hint: provider ?? '',
+      })),
+    ),
+    call('listAlertRules', { query: { limit: MAX_NAMES } }).then(({ items }) =>
+      items.map(({ name, namespaceId, kind }) => ({
+        ...entry('Alert rule', name, '/studio/alerts?view=rules', `${namespaceId} ${name}`),
+        hint: kind,
+      })),
+    ),
   ]);
   return lists.flatMap((list) => (list.status === 'fulfilled' ? list.value : []));
 }
@@ -90,8 +111,17 @@ const RUN_ID = /^(?:run|job)_[0-9a-f]{32}$/;
 const TRACE_ID = /^[0-9a-f]{32}$/;
 const LABEL = /^[^:\s]+:\S/;
 
-/** Returns the screens of a delivery, run, job or trace with this id. Returns none for any other text. */
+/** Kinds of objects whose ids have a prefix, and the folder of their screens. */
+const PREFIXED: ReadonlyArray<readonly [pattern: RegExp, kind: string, folder: string]> = [
+  [/^ep_[0-9a-z]{26}$/, 'Endpoint', 'endpoints'],
+  [/^msg_[0-9a-z]{26}$/, 'Message', 'messages'],
+  [/^alert_[0-9a-z]{8,64}$/, 'Alert', 'alerts'],
+];
+
+/** Returns the screens of the object with this id, such as a delivery, run or trace. Returns none for any other text. */
 export function idEntries(text: string): Entry[] {
+  const prefixed = PREFIXED.find(([pattern]) => pattern.test(text));
+  if (prefixed) return [entry(prefixed[1], text, `/studio/${prefixed[2]}/${text}`)];
   if (DELIVERY_ID.test(text)) return [entry('Delivery', text, `/studio/deliveries/${text}`)];
   if (RUN_ID.test(text))
     return [entry(text.startsWith('job_') ? 'Job' : 'Run', text, `/studio/runs/${text}`)];

@@ -105,7 +105,8 @@ export function useBulk({ list, of, onDone }: BulkOptions): Bulk {
     try {
       const { matching, nextCursor } = await callBulk(job, { dryRun: true });
       if (asked !== question.current) return;
-      if (!matching || nextCursor === null)
+      const isNone = matching?.count === 0 && matching.isComplete;
+      if (!matching || isNone || nextCursor === null)
         return setState({ phase: 'idle', message: 'Nothing matches.', isFailed: false });
       const { count: total, isComplete: isTotalKnown } = matching;
       const counts = { total, isTotalKnown, done: 0, skipped: 0, refused: [] };

@@ -1,0 +1,72 @@
+import { useLocation } from 'preact-iso';
+import type { Alert, AlertState } from '../../../contracts/alert-records.ts';
+import { usePages } from '../../api/pages.ts';
+import { type Column, DataTable } from '../../ui/data-table.tsx';
+import { Filters, useFilters } from '../../ui/filters.tsx';
+import { MoreButton } from '../../ui/more-button.tsx';
+import { Page } from '../../ui/page.tsx';
+import { shellWord } from '../../ui/shell-word.ts';
+import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { Status } from '../../ui/status.tsx';
+import { Time } from '../../ui/time.tsx';
+import { useRefresh } from '../../ui/use-refresh.ts';
+import { Channels } from './channels.tsx';
+import { KIND_NAMES } from './kinds.ts';
+import { Rules } from './rules.tsx';
+import { Silences } from './silences.tsx';
+import { Views } from './views.tsx';
+
+/** Alerts, rules, channels or silences: the address decides. */
+export default function Alerts() {
+  const { view } = useLocation().query;
+  if (view === 'rules') return <Rules />;
+  if (view === 'channels') return <Channels />;
+  return view === 'silences' ? <Silences /> : <List />;
+}
+
+const STATES: readonly AlertState[] = ['firing', 'silenced', 'resolved'];
+const FILTERS = [
+  { name: 'state', label: 'State', options: STATES },
+  { name: 'kind', label: 'Kind', options: KIND_NAMES },
+  { name: 'rule', label: 'Rule' },
+] as const;
+const NAMES = FILTERS.map(({ name }) => name);
+const PAGE = 100;
+
+function List() {
+  const [filters, change] = useFilters(NAMES);
+  const pages = usePages('listAlerts', { ...filters, limit: PAGE } as never);
+  useRefresh(pages, { keyOf: ({ id }) => id, pageSize: PAGE, everyMs: 3000 });
+  const words = NAMES.flatMap((name) => (filters[name] ? [`--${name} ${shellWord(filters[name])}`] : []));
+  return (
+    <Page title="Alerts" command={['svc alerts list', ...words].join(' ')}>
+      <Views current="" />
+      <Filters filters={FILTERS} values={filters} onChange={change} />
+      {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
+      {!pages.error && pages.items.length === 0 && (pages.isLoading ? <Loading what="alerts" /> : <None />)}
+      {pages.items.length > 0 && (
+        <DataTable label="Alerts" columns={COLUMNS} items={pages.items} keyOf={({ id }) => id} />
+      )}
+      <MoreButton pages={pages} />
+    </Page>
+  );
+}
+
+function None() {
+  return (
+    <Empty command="svc alerts test <channel>">
+      No alert matches. Rules decide what alerts; a test shows that a channel delivers:
+    </Empty>
+  );
+}
+
+const COLUMNS: ReadonlyArray<Column<Alert>> = [
+  { name: 'State', value: ({ state }) => <Status value={state} /> },
+  { name: 'Alert', value: ({ id, title }) => <a href={`/studio/alerts/${id}`}>{title}</a> },
+  { name: 'Severity', value: ({ severity }) => severity },
+  { name: 'Rule', value: ({ rule }) => rule },
+  { name: 'Times', isNumber: true, value: ({ count }) => count },
+  { name: 'First', value: ({ firstAt }) => <Time ms={firstAt} /> },
+  { name: 'Last', value: ({ lastAt }) => <Time ms={lastAt} /> },
+  { name: 'Acknowledged', value: ({ acknowledgedBy }) => acknowledgedBy ?? '–' },
+];

@@ -1,0 +1,86 @@
+import { call, type Input } from '../../api/call.ts';
+import { outdate } from '../../api/query.ts';
+import { Field, issueOf, Select } from '../../ui/field.tsx';
+import type { Action } from '../../ui/use-action.ts';
+import { useForm } from '../../ui/use-form.ts';
+import { KIND_NAMES } from './kinds.ts';
+
+interface SilenceFormProps {
+  first?: { rule?: string; object?: string };
+  action: Action;
+  onDone: () => void;
+}
+
+const DURATIONS = [
+  ['1', '1 hour'],
+  ['4', '4 hours'],
+  ['24', '1 day'],
+  ['168', '1 week'],
+] as const;
+const HOUR_MS = 3600_000;
+const KINDS = [['', 'any'] as const, ...KIND_NAMES.map((kind) => [kind, kind] as const)];
+
+/** Silences alerts of a kind, a rule or an object. They are recorded, but not sent. */
+export function SilenceForm({ first = {}, action, onDone }: SilenceFormProps) {
+  const start = { kind: '', rule: '', object: '', hours: '1', comment: '', ...first };
+  const form = useForm(start, action, async ({ kind, rule, object, hours, comment }) => {
+    const entries = Object.entries({ kind, rule, object }).filter(([, value]) => value !== '');
+    const body = {
+      matcher: Object.fromEntries(entries),
+      until: Date.now() + Number(hours) * HOUR_MS,
+      ...(comment === '' ? {} : { comment }),
+    } as Input<'createAlertSilence'>['body'];
+    await call('createAlertSilence', { query: {}, body });
+    outdate('listAlertSilences', 'listAlerts', 'getAlert');
+    onDone();
+    return 'Alerts that match are not sent until the silence ends.';
+  });
+  const { values, issues, set } = form;
+  return (
+    <form class="schema-form" onSubmit={form.onSubmit}>
+      <Select
+        id="silence-kind"
+        label="Kind of the alerts"
+        value={values.kind}
+        options={KINDS}
+        onChange={(kind) => set({ kind })}
+      />
+      <Field
+        id="silence-rule"
+        label="Rule of the alerts"
+        value={values.rule}
+        onInput={(rule) => set({ rule })}
+        isOptional
+      />
+      <Field
+        id="silence-object"
+        label="Id of the object"
+        value={values.object}
+        onInput={(object) => set({ object })}
+        isOptional
+        hint="* stands for any characters."
+      />
+      <Select
+        id="silence-hours"
+        label="For"
+        value={values.hours}
+        options={DURATIONS}
+        onChange={(hours) => set({ hours })}
+      />
+      <Field
+        id="silence-comment"
+        label="Comment"
+        value={values.comment}
+        onInput={(comment) => set({ comment })}
+        isOptional
+        maxLength={500}
+      />
+      {issues.length > 0 && <p class="error">{issueOf(issues, 'matcher') ?? issues[0]!.message}</p>}
+      <div class="actions">
+        <button type="submit" class="primary" disabled={action.isBusy}>
+          Silence
+        </button>
+      </div>
+    </form>
+  );
+}

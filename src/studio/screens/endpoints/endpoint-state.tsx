@@ -1,0 +1,21 @@
+import type { OutgoingEndpoint } from '../../../contracts/message-records.ts';
+import { Status } from '../../ui/status.tsx';
+
+const REASONS = {
+  operator: 'by a person',
+  failures: 'because all attempts failed for 5 days',
+  gone: 'because it answered 410 Gone',
+} as const;
+
+type State = Pick<OutgoingEndpoint, 'disabled' | 'disabledReason' | 'failingSince'>;
+
+/** Whether messages are sent to an endpoint, and whether they succeed. */
+export function EndpointState({ endpoint: { disabled, disabledReason, failingSince } }: { endpoint: State }) {
+  if (disabled)
+    return (
+      <>
+        <Status value="disabled" /> {disabledReason && <span class="hint">{REASONS[disabledReason]}</span>}
+      </>
+    );
+  return <Status value={failingSince === null ? 'active' : 'failing'} />;
+}
