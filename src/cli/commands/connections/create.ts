@@ -19,10 +19,13 @@ export const create = defineCommand({
   name: 'connections create',
   summary: 'Create an OAuth 2 connection, and wait until a person authorizes it',
   example: 'svc connections create crm --provider hubspot --client-id 1234 --secret CRM_CLIENT',
-  positionals: ['name'],
   args: z.object({
     name: nameArg,
-    clientId: z.string().describe('id of the OAuth client at the provider').meta({ placeholder: 'id' }),
+    clientId: z
+      .string()
+      .optional()
+      .describe('id of the OAuth client at the provider')
+      .meta({ placeholder: 'id' }),
     provider: z.enum(CONNECTION_PROVIDER_IDS).optional().describe('provider of the catalogue'),
     issuer: url('issuer whose discovery document names the endpoints'),
     authorizeUrl: url('authorization endpoint, instead of a provider'),
@@ -46,6 +49,10 @@ export const create = defineCommand({
     noWait: noWaitFlag,
   }),
   async run({ name, clientId, provider, scopes, secretStdin, secret, noWait, ...flags }, context) {
+    if (clientId === undefined)
+      throw new UsageError('Pass --client-id, the id of the OAuth client at the provider.', {
+        hint: `svc connections create ${name} --provider github --client-id <id>`,
+      });
     const endpoints = endpointsOf(flags);
     if ((provider === undefined) === (endpoints === undefined))
       throw new UsageError('Pass either --provider, or --issuer, or --authorize-url and --token-url.', {
