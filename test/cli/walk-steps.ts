@@ -97,6 +97,27 @@ export const STEPS: Record<string, Step[]> = {
     step('webhooks', 'revoke', 'toy', 'ping'),
     fails(1, 'webhooks', 'send', 'toy', 'ping', '--data', '{}'),
   ],
+  'alerts add-channel': [
+    step('alerts', 'add-channel', 'ops', '--type', 'webhook', '--url', 'https://receiver.example/alerts'),
+    fails(1, 'alerts', 'add-channel', 'mail', '--type', 'email'),
+  ],
+  'alerts channels': [step('alerts', 'channels')],
+  'alerts add-rule': [
+    step('alerts', 'add-rule', 'failed-runs', '--kind', 'run.failed', '--channels', 'ops'),
+    fails(1, 'alerts', 'add-rule', 'other', '--kind', 'run.failed', '--channels', 'nothing'),
+  ],
+  'alerts rules': [step('alerts', 'rules')],
+  'alerts test': [step('alerts', 'test', '--channel', 'ops'), fails(2, 'alerts', 'test')],
+  'alerts silence': [
+    step('alerts', 'silence', '--rule', 'failed-runs', '--for', '2h'),
+    fails(2, 'alerts', 'silence', '--rule', 'failed-runs', '--for', 'long'),
+  ],
+  'alerts silences': [step('alerts', 'silences')],
+  'alerts unsilence': [fails(1, 'alerts', 'unsilence', 'sil_nothing')],
+  'alerts list': [step('alerts', 'list', '--state', 'firing')],
+  'alerts show': [fails(1, 'alerts', 'show', 'alert_nothing')],
+  'alerts delete-rule': [step('alerts', 'delete-rule', 'failed-runs')],
+  'alerts delete-channel': [step('alerts', 'delete-channel', 'ops')],
   'sources create': [
     step('sources', 'create', 'inbound', '--auth', '{"type":"token"}'),
     fails(1, 'sources', 'create', 'inbound', '--provider', 'github'),

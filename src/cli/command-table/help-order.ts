@@ -5,7 +5,7 @@ export const GROUPS = {
     ...['init', 'doctor', 'config', 'backup', 'restore', 'keys', 'migrate', 'store'],
     ...['report', 'reset', 'service'],
   ],
-  Webhooks: ['webhooks', 'sources', 'queues', 'connections'],
+  Webhooks: ['webhooks', 'sources', 'queues', 'connections', 'alerts'],
   Workflows: ['workflows', 'schedules', 'jobs'],
   Plugins: ['run', 'plugins'],
   Access: ['login', 'logout', 'whoami', 'tokens', 'clients', 'roles', 'audit', 'hosts', 'agent'],
@@ -17,6 +17,10 @@ export type Group = keyof typeof GROUPS;
 /** Verbs of each noun, in the order shown. */
 export const VERBS: Readonly<Record<string, readonly string[]>> = {
   agent: ['register', 'run', 'install'],
+  alerts: [
+    ...['list', 'show', 'test', 'silence', 'unsilence', 'silences'],
+    ...['rules', 'add-rule', 'delete-rule', 'channels', 'add-channel', 'delete-channel'],
+  ],
   audit: ['list', 'verify'],
   clients: ['create', 'list', 'scopes', 'revoke'],
   connections: ['create', 'list', 'show', 'authorize', 'refresh', 'revoke', 'delete'],

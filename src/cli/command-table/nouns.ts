@@ -1,5 +1,6 @@
 export const NOUNS: Readonly<Record<string, string>> = {
   agent: 'Run plugin code on this machine for a gateway',
+  alerts: 'Tell people when something fails',
   audit: 'Show and verify who changed what',
   clients: 'Client credentials for programs',
   config: 'Show and check the configuration',

@@ -61,7 +61,7 @@ export const SEALED_COLUMNS: readonly SealedColumns[] = [
     columns: ['sealed'],
     context: (key) => JSON.stringify(['alert', key.kind, key.namespace_id, key.name]),
     describe: (key) => `The secret of the alert channel ${key.name} in namespace ${key.namespace_id}`,
-    repair: 'delete it with svc alerts channels delete',
+    repair: 'delete it with svc alerts delete-channel',
   },
   {
     table: 'outgoing_endpoint',

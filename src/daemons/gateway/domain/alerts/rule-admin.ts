@@ -106,7 +106,7 @@ export class RuleAdmin {
     if (missing === undefined) return;
     throw new PlatformError(
       'NOT_FOUND',
-      `There is no channel "${missing}"; \`svc alerts channels list\` shows them.`,
+      `There is no channel "${missing}"; \`svc alerts channels\` shows them.`,
     );
   }
 

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { AlertChannelSettings } from '../../../../../contracts/index.ts';
 import type { Notification } from '../notification.ts';
 import { type ChannelCall, SENT, type SendResult } from './channel-sender.ts';
@@ -36,7 +37,8 @@ export async function sendEmail(call: ChannelCall<Settings>, tools: MailTools): 
     ...{ host: address, port, secure: security === 'tls' },
     ...{ requireTLS: security === 'starttls', ignoreTLS: security === 'none' },
     ...(user === null ? {} : { auth: { user, pass: secret ?? '' } }),
-    tls: { servername: host, minVersion: 'TLSv1.2' },
+    // TLS allows no address as server name. The certificate is then compared with the address.
+    tls: { ...(isIP(host) === 0 ? { servername: host } : {}), minVersion: 'TLSv1.2' },
     ...{
       connectionTimeout: tools.timeoutMs,
       greetingTimeout: tools.timeoutMs,

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import {
+  AlertChannelName,
+  AlertChannelType,
+  CHANNEL_SECRETS,
+  createAlertChannel,
+  type ReplyOf,
+} from '../../../contracts/index.ts';
+import { defineCommand, ok } from '../../define-command.ts';
+import { readJson } from '../../json-flag.ts';
+import { readSecret, secretFlag } from '../sources/source-args.ts';
+import { everywhere, scopeOf } from './alert-args.ts';
+
+/** @spec docs/alerts.md */
+export const addChannel = defineCommand({
+  name: 'alerts add-channel',
+  summary: 'Add a channel of alerts; its secret comes from stdin',
+  example: 'svc alerts add-channel ops --type webhook --url https://ops.example.com/alerts',
+  args: z.object({
+    name: AlertChannelName.describe('name of the channel'),
+    type: AlertChannelType.describe('type of the channel'),
+    url: z.string().optional().describe('webhook: URL that receives the notifications'),
+    settings: z
+      .string()
+      .optional()
+      .describe('further settings as JSON, such as host, from and to of a mail channel')
+      .meta({ placeholder: 'json' }),
+    secretStdin: secretFlag,
+    all: everywhere,
+  }),
+  positionals: ['name'],
+  async run({ name, type, url, settings, secretStdin, all }, { client, cwd, ui }) {
+    const given = settings === undefined ? {} : ((await readJson('--settings', settings, cwd)) as object);
+    const { secret } = await readSecret(secretStdin);
+    const body = {
+      ...{ ...given, name, type },
+      ...(url === undefined ? {} : { url }),
+      ...(secret === undefined ? {} : { [CHANNEL_SECRETS[type]]: secret }),
+    };
+    const reply = await client.call(createAlertChannel, { query: scopeOf(all), body: body as never });
+    if (reply.secret !== null) ui.warn('Copy the secret now; it is shown only once.');
+    return ok(reply);
+  },
+  text: ({ name, secret }: ReplyOf<typeof createAlertChannel>) =>
+    `Added. Try it: svc alerts test --channel ${name}${secret === null ? '' : `\nsecret: ${secret}`}`,
+});
