@@ -16,6 +16,8 @@ const tokenOf = (name: CallerName): string => `a-static-token-of-${name}`;
 /** Path parameters with ids of things that belong to one tenant. */
 type Owned =
   | 'alertId'
+  | 'endpointId'
+  | 'messageId'
   | 'runId'
   | 'webhookId'
   | 'traceId'
@@ -41,6 +43,12 @@ const LISTS: Record<string, (ids: Record<Owned, string>) => string> = {
   'GET /api/v1/alerts/silences': () => '"comment":"only-for-ann"',
   'GET /api/v1/sources': () => '"name":"owned"',
   'GET /api/v1/sources/:name': () => '"name":"owned"',
+  'GET /api/v1/endpoints': ({ endpointId }) => endpointId,
+  'GET /api/v1/endpoints/:id': ({ endpointId }) => `"id":"${endpointId}"`,
+  'GET /api/v1/endpoints/:id/attempts': ({ messageId }) => messageId,
+  'GET /api/v1/messages': ({ messageId }) => messageId,
+  'GET /api/v1/messages/:id': ({ messageId }) => `"id":"${messageId}"`,
+  'GET /api/v1/messages/:id/attempts': ({ endpointId }) => endpointId,
   'GET /api/v1/queues': () => '"name":"owned"',
   'GET /api/v1/queues/:name': () => '"waiting":1',
   'GET /api/v1/queues/:name/items': () => '"owned-item"',
@@ -171,8 +179,12 @@ async function fill(): Promise<Record<Owned, string>> {
   await expect.poll(alerts, { timeout: 20_000 }).toHaveLength(1);
   const alertId = (await alerts())[0].id;
   const { items } = await done('ann', 'GET /api/v1/workflows/schedules');
+  const { id: endpointId } = await done('ann', 'POST /api/v1/endpoints', { url: 'http://localhost:9999' });
+  const { messageId } = await done('ann', `POST /api/v1/endpoints/${endpointId}/test`, {});
   return {
     alertId,
+    endpointId,
+    messageId,
     webhookId,
     traceId,
     runId: run.id,
@@ -215,6 +227,8 @@ async function textOf(caller: CallerName, name: string, until: string, headers =
   if (!name.endsWith('/stream')) {
     const path = name
       .replace('alerts/:id', `alerts/${ids.alertId}`)
+      .replace('endpoints/:id', `endpoints/${ids.endpointId}`)
+      .replace('messages/:id', `messages/${ids.messageId}`)
       .replace(/(sources|queues|rules|channels)\/:name/, '$1/owned')
       .replace(':id', 'owned-item');
     const response = await send(caller, path + (QUERIES[name] ?? ''), undefined, headers);
