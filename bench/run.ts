@@ -16,6 +16,7 @@ const BENCHES: Record<string, () => Promise<{ run(flags: ReadonlySet<string>): P
   agents: () => import('./agents.ts'),
   webhooks: () => import('./webhooks.ts'),
   queues: () => import('./queues.ts'),
+  messages: () => import('./messages.ts'),
   telemetry: () => import('./telemetry.ts'),
   'webhook-crashes': () => import('./webhook-crashes.ts'),
   workflows: () => import('./workflows.ts'),

@@ -105,6 +105,35 @@ export async function openGatewayStream(
 }
 
 /**
+ * Sends a request with the same authentication as `createGatewayClient`, and returns the answer of any status. Rejects
+ * if the gateway is unreachable.
+ */
+export async function sendToGateway(
+  context: CommandContext,
+  path: string,
+  { headers, ...request }: RequestInit & { headers: Record<string, string> },
+): Promise<Response> {
+  const url = await gatewayUrl(context);
+  const given = await givenToken(context, url);
+  const cached = given ?? cachedToken(context, url);
+  const { namespace } = context.globals;
+  const send = (token: string): Promise<Response> =>
+    fetch(url.replace(/\/$/, '') + path, {
+      ...request,
+      redirect: 'error',
+      headers: {
+        ...headers,
+        authorization: `Bearer ${token}`,
+        ...(namespace ? { [HEADERS.namespace]: namespace } : {}),
+      },
+    });
+  const response = await send(cached ?? (await operatorToken(context, url)));
+  if (given || !cached || response.status !== 401) return response;
+  await response.body?.cancel();
+  return send(await operatorToken(context, url));
+}
+
+/**
  * Returns the token from `--token` or SVC_TOKEN, or else the token of the saved login. Returns undefined if no token
  * exists. The command then uses the operator's credentials.
  */

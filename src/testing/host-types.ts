@@ -46,6 +46,8 @@ export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
   fetch?: StubFetch;
   /** Secrets of the tenant `default` by name, for `ctx.secrets`. */
   secrets?: Record<string, string>;
+  /** Access tokens of connections of the tenant `default` by name, for `ctx.connections`. */
+  connections?: Record<string, string>;
   /** Initial time of the clock in epoch ms. The default is the start of 2030. */
   startAt?: number;
 }

@@ -12,7 +12,9 @@ import type { KeyMaterial } from '../kit/security/keys.ts';
 import { type Random, systemRandom } from '../kit/security/random.ts';
 import type { ManualClock } from '../kit/time/clock.ts';
 import { permissionSets, type StubFetch } from '../plugins/index.ts';
+import type { ConnectionStore } from '../store/ports/index.ts';
 import type { TestLog } from './call-types.ts';
+import { placedConnection } from './placed-connection.ts';
 
 const ADMIN = 'test-host';
 
@@ -54,6 +56,7 @@ export class TestServices {
   readonly #daemons: TestDaemons;
   #engine: { tick(): Promise<void> } | undefined;
   #gatewayStart: Promise<void> | undefined;
+  #connections: ConnectionStore | undefined;
   #vault: Vault | undefined;
 
   constructor(daemons: TestDaemons, restDaemon: RestDaemon) {
@@ -79,7 +82,9 @@ export class TestServices {
       this.#daemons.peers.set({ workflow: url });
       this.#engine = services.engine;
     }
-    const readsSecrets = permissionSets(manifest).some(({ secrets = [] }) => secrets.length > 0);
+    const readsSecrets = permissionSets(manifest).some(
+      ({ secrets = [], connections = [] }) => secrets.length + connections.length > 0,
+    );
     if (usesService('webhooks') || readsSecrets) await this.startGateway();
   }
 
@@ -89,10 +94,19 @@ export class TestServices {
     await this.#vault!.set({ namespaceId, name }, { value, expiresAt: null, by: ADMIN });
   }
 
+  /** Gives a tenant an authorized connection. */
+  async setConnection(namespaceId: string, name: string, accessToken: string): Promise<void> {
+    await this.startGateway();
+    const { keys, random } = this;
+    const made = { keys, id: random.uuid(), now: this.#daemons.clock.now() };
+    await this.#connections!.create(placedConnection({ namespaceId, name }, accessToken, made));
+  }
+
   startGateway(): Promise<void> {
     this.#gatewayStart ??= import('../daemons/gateway/index.ts').then(async ({ gateway }) => {
       const { url, services } = await this.#daemons.start(gateway);
       this.#vault = services.vault;
+      this.#connections = services.store.connections;
       this.#daemons.peers.set({ gateway: url });
     });
     return this.#gatewayStart;
@@ -123,6 +137,10 @@ class TestDaemons {
   readonly #options: TestServicesOptions;
   readonly #dataDir: string;
   readonly #running: Array<{ close(): Promise<void> }> = [];
+
+  get clock(): ManualClock {
+    return this.#options.clock;
+  }
 
   constructor(options: TestServicesOptions, dataDir: string) {
     this.#options = options;

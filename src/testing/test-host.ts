@@ -41,6 +41,8 @@ export async function createTestHost<Plugin extends PluginTypes = UntypedPlugin>
     await services.startFor(plugin.manifest);
     for (const [name, value] of Object.entries(options.secrets ?? {}))
       await services.setSecret('default', name, value);
+    for (const [name, token] of Object.entries(options.connections ?? {}))
+      await services.setConnection('default', name, token);
   } catch (error) {
     await services.close();
     throw error;

@@ -295,6 +295,8 @@ export const STEPS: Record<string, Step[]> = {
     },
     { args: ({ client, gateway }) => ['login', client, '--url', gateway], stdin: () => 'wrong', code: 4 },
   ],
+  'mcp stdio': [],
+  'mcp config': [step('mcp', 'config', 'claude'), fails(2, 'mcp', 'config', 'emacs')],
   whoami: [step('whoami'), { args: ({ gateway }) => ['whoami', '--url', gateway] }],
   logout: [{ args: ({ gateway }) => ['logout', '--url', gateway] }, fails(2, 'logout')],
   'clients revoke': [{ args: ({ client }) => ['clients', 'revoke', client] }],

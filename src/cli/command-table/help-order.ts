@@ -8,7 +8,7 @@ export const GROUPS = {
   Webhooks: ['webhooks', 'sources', 'queues', 'connections', 'alerts'],
   Workflows: ['workflows', 'schedules', 'jobs'],
   Plugins: ['run', 'plugins'],
-  Access: ['login', 'logout', 'whoami', 'tokens', 'clients', 'roles', 'audit', 'hosts', 'agent'],
+  Access: ['login', 'logout', 'whoami', 'tokens', 'clients', 'roles', 'audit', 'hosts', 'agent', 'mcp'],
   Help: ['openapi', 'commands', 'explain', 'completion'],
 } as const satisfies Record<string, readonly string[]>;
 
@@ -29,6 +29,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   hosts: ['invite', 'list', 'show', 'revoke'],
   jobs: ['submit', 'show', 'list', 'cancel'],
   keys: ['rotate', 'status'],
+  mcp: ['stdio', 'config'],
   plugins: [
     ...['list', 'show', 'install', 'update', 'uninstall', 'enable', 'disable'],
     ...['link', 'unlink', 'dev', 'create', 'validate', 'test', 'repair'],

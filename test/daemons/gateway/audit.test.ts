@@ -10,6 +10,7 @@ import {
   createAlertRule,
   createAlertSilence,
   createClientCredentials,
+  createEndpoint,
   createSource,
   ENDPOINT_ACCESS,
   grantRole,
@@ -21,6 +22,7 @@ import {
   nackItems,
   pauseWebhook,
   provisionWebhook,
+  publishMessage,
   putItem,
   resumeWebhook,
   revokeRole,
@@ -191,6 +193,24 @@ async function inputsOfAlerts(gateway: TestGateway): Promise<Record<string, obje
   };
 }
 
+/** Creates an endpoint with a message. Returns what the calls about messages need to succeed. */
+async function inputsOfMessages(gateway: TestGateway): Promise<Record<string, object>> {
+  const body = { url: 'http://localhost:9999' };
+  const { id } = await gateway.call(createEndpoint, { body });
+  const message = await gateway.call(publishMessage, { body: { type: 'x', data: 1 } });
+  const params = { id };
+  return {
+    'POST /api/v1/endpoints': { body },
+    'PATCH /api/v1/endpoints/:id': { params, body: { description: 'x' } },
+    'DELETE /api/v1/endpoints/:id': { params },
+    'POST /api/v1/endpoints/:id/rotate': { params, body: {} },
+    'POST /api/v1/endpoints/:id/test': { params, body: {} },
+    'POST /api/v1/endpoints/:id/replay': { params, body: {} },
+    'POST /api/v1/messages/:id/replay': { params: { id: message.id }, body: {} },
+    'POST /api/v1/messages/replay': { body: {} },
+  };
+}
+
 /** What the endpoints of the gateway need to succeed; the upstream answers 200 to everything else. */
 async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
   const client = await gateway.call(createClientCredentials, { body: { name: 'ci' } });
@@ -211,6 +231,7 @@ async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
     ...(await inputsOfAlerts(gateway)),
     'PUT /api/v1/secrets/:name': { params: { name: 'TOKEN' }, body: { value: 'a-secret-value' } },
     'DELETE /api/v1/secrets/:name': { params: { name: 'TOKEN' } },
+    ...(await inputsOfMessages(gateway)),
     'PUT /api/v1/access/roles': { body: { subject: 'host:x', role: 'viewer' } },
     'POST /api/v1/clients': { body: { name: 'x' } },
     'PUT /api/v1/clients/:clientId/scopes': { params: { clientId }, body: { scopes: ['messages:send'] } },

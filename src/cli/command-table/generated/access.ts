@@ -163,4 +163,18 @@ export const ACCESS_COMMANDS: readonly CommandEntry[] = [
     example: 'svc agent install > svc-agent.service',
     load: async () => (await import('../../commands/agent/install.ts')).install,
   },
+  {
+    name: 'mcp stdio',
+    summary: 'Connect an MCP client on stdin and stdout to the platform',
+    group: 'Access',
+    example: 'svc mcp stdio',
+    load: async () => (await import('../../commands/mcp/stdio.ts')).stdio,
+  },
+  {
+    name: 'mcp config',
+    summary: 'Print the configuration of an MCP client for this platform',
+    group: 'Access',
+    example: 'svc mcp config claude > .mcp.json',
+    load: async () => (await import('../../commands/mcp/config.ts')).config,
+  },
 ];

@@ -10,12 +10,12 @@ import type { Random } from '../../../../kit/security/random.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type { ConnectionKey, ConnectionRecord, ConnectionStore } from '../../../../store/ports/index.ts';
 import type { PendingAuthorizations } from './authorization/pending-authorizations.ts';
-import { connectionNotFound, notAuthorized, unavailable } from './connection-errors.ts';
+import { beingRefreshed, connectionNotFound, notAuthorized, unavailable } from './connection-errors.ts';
 import { maskClientSecret } from './connection-masks.ts';
 import { idOf } from './connection-records.ts';
 import type { ConnectionSeal } from './connection-seal.ts';
 import { endedState, PENDING } from './connection-states.ts';
-import type { ConnectionTokens } from './connection-tokens.ts';
+import { type ConnectionTokens, isNewer } from './connection-tokens.ts';
 import { connectionView } from './connection-views.ts';
 import type { ProviderClient } from './provider/provider-client.ts';
 import { resolveSettings } from './provider/resolve-settings.ts';
@@ -108,6 +108,7 @@ export class ConnectionAdmin {
     const after = await tokens.refresh(before);
     if (after.status !== 'active') throw notAuthorized(after);
     if (after.failures > 0) throw unavailable(after, clock.now());
+    if (!isNewer(after, before)) throw beingRefreshed(after);
     return this.#view(after);
   }
 

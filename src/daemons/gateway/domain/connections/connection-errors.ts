@@ -53,3 +53,12 @@ export function unavailable(record: ConnectionRecord, now: number): PlatformErro
     },
   );
 }
+
+/** Returns the error of a connection that another process refreshes, or was killed while it did. */
+export function beingRefreshed({ name }: ConnectionRecord): PlatformError {
+  return new PlatformError(
+    'CONNECTION_UNAVAILABLE',
+    `Another process refreshes the connection "${name}", or was killed meanwhile. Try again in a minute.`,
+    { details: { connection: name }, headers: { 'retry-after': '60' } },
+  );
+}

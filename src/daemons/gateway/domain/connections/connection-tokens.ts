@@ -72,7 +72,8 @@ export class ConnectionTokens {
 
   /**
    * Refreshes the tokens of a record, unless they were replaced since it was read. Returns the record afterwards: it
-   * contains the reason if the refresh failed. Throws NOT_FOUND if the connection was removed.
+   * contains the reason if the refresh failed. It is unchanged if another process still holds the lease. Throws NOT_FOUND
+   * if the connection was removed.
    */
   refresh(record: ConnectionRecord): Promise<ConnectionRecord> {
     const key = JSON.stringify(idOf(record));
@@ -212,7 +213,8 @@ export class ConnectionTokens {
   }
 }
 
-const isNewer = (record: ConnectionRecord, seen: ConnectionRecord): boolean =>
+/** Returns whether a refresh has ended since a record was read. */
+export const isNewer = (record: ConnectionRecord, seen: ConnectionRecord): boolean =>
   record.sealedTokens !== seen.sealedTokens || record.failures > seen.failures;
 
 /**

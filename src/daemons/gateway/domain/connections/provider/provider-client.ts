@@ -169,6 +169,7 @@ export class ProviderClient {
       if (url !== new URL(tokenUrl).href) return plainResponse(url, reply);
       const answer = standardAnswer(reply.status, reply.excerpt, clientId);
       if (!answer) throw unusable(tokenUrl, reply.status);
+      if (answer.status >= 500) throw refusedWith(answer.fields.error, tokenUrl);
       account = answer.account;
       return Response.json(answer.fields, { status: answer.status });
     };
@@ -205,6 +206,11 @@ function grantedBy(answer: TokenAnswer, formerRefreshToken: string | null, accou
     scope: answer.scope ?? null,
     account,
   };
+}
+
+function refusedWith(error: unknown, url: string): ProviderError {
+  const code = safeCode(error);
+  return new ProviderError(code, `${hostOf(url)} refused the request: ${code}.`);
 }
 
 function unusable(url: string, status: number): ProviderError {

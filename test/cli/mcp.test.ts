@@ -1,0 +1,108 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { expect, test } from 'vitest';
+import { StdioBridge } from '../../src/cli/commands/mcp/stdio-bridge.ts';
+import type { AnyJson } from '../support/any-json.ts';
+import { runCli } from '../support/cli.ts';
+import { tempDir } from '../support/daemon.ts';
+import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';
+
+/** Returns a bridge to a gateway, and the messages that it has written. */
+function bridgeTo(url: string, token = ADMIN_TOKEN) {
+  const written: AnyJson[] = [];
+  const bridge = new StdioBridge({
+    send: ({ headers, ...request }) =>
+      fetch(`${url}/mcp`, { ...request, headers: { ...headers, authorization: `Bearer ${token}` } }),
+    write: async (line) => void written.push(JSON.parse(line)),
+  });
+  const send = (message: object) => bridge.take(JSON.stringify({ jsonrpc: '2.0', ...message }));
+  return { bridge, written, send };
+}
+
+const INITIALIZE = {
+  id: 0,
+  method: 'initialize',
+  params: {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    clientInfo: { name: 'test', version: '1.0.0' },
+  },
+};
+const NEWEST = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+test('the bridge passes messages of both revisions', { timeout: 30_000 }, async () => {
+  const gateway = await startGateway();
+  const { bridge, written, send } = bridgeTo(gateway.url);
+  send(INITIALIZE);
+  await bridge.settled();
+  send({ method: 'notifications/initialized' });
+  send({ id: 'a', method: 'tools/list' });
+  bridge.take('{"jsonrpc":');
+  bridge.take('');
+  await bridge.settled();
+  send({ id: 2, method: 'tools/list', params: { _meta: NEWEST } });
+  const params = { name: 'deliveries_search', arguments: {}, _meta: NEWEST };
+  send({ id: 3, method: 'tools/call', params });
+  await bridge.settled();
+  const answer = (id: unknown) => written.find((message) => message.id === id);
+  expect(answer(0).result).toMatchObject({ protocolVersion: '2025-11-25', serverInfo: { name: 'svc' } });
+  expect(answer('a').result.tools.length).toBeGreaterThan(10);
+  expect(answer(2).result.tools.length).toBeGreaterThan(10);
+  expect(answer(3).result.structuredContent.result.items).toEqual([]);
+  expect(answer(null).error.code).toBe(-32700);
+  expect(written).toHaveLength(5);
+});
+
+test('a cancelled call ends, and its lease wait with it', { timeout: 30_000 }, async () => {
+  const gateway = await startGateway();
+  const { bridge, written, send } = bridgeTo(gateway.url);
+  const params = { name: 'events_wait', arguments: { queue: 'empty', waitMs: 30_000 } };
+  send({ id: 7, method: 'tools/call', params });
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  send({ method: 'notifications/cancelled', params: { requestId: 7 } });
+  // The clock stands still, so that without the cancellation the call would never end.
+  await bridge.settled();
+  expect(written).toEqual([]);
+});
+
+test('a refused token is an error of the request', { timeout: 30_000 }, async () => {
+  const gateway = await startGateway();
+  const { bridge, written, send } = bridgeTo(gateway.url, 'wrong');
+  send({ id: 1, method: 'tools/list' });
+  await bridge.settled();
+  expect(written).toMatchObject([{ id: 1, error: { message: expect.stringMatching(/answered 401/) } }]);
+});
+
+test('a message waits for a gateway that restarts', { timeout: 30_000 }, async () => {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as { port: number };
+  probe.close();
+  await once(probe, 'close');
+  const { bridge, written, send } = bridgeTo(`http://127.0.0.1:${port}`);
+  send({ id: 1, method: 'tools/list' });
+  await startGateway({ listen: { host: '127.0.0.1', port } });
+  await bridge.settled();
+  expect(written[0].result.tools.length).toBeGreaterThan(10);
+});
+
+test('mcp stdio is a program for clients, and mcp config prints how they start it', {
+  timeout: 60_000,
+}, async () => {
+  const gateway = await startGateway();
+  const folder = { cwd: await tempDir() };
+  const flags = ['--url', gateway.url];
+  const stdin = `${JSON.stringify({ jsonrpc: '2.0', ...INITIALIZE })}\n`;
+  const served = await runCli(['mcp', 'stdio', ...flags, '--token', ADMIN_TOKEN], { ...folder, stdin });
+  expect(served.code).toBe(0);
+  expect(JSON.parse(served.stdout).result.serverInfo.name).toBe('svc');
+  const server = { command: 'svc', args: ['mcp', 'stdio', '--url', gateway.url] };
+  const printed = await runCli(['mcp', 'config', 'claude', ...flags], folder);
+  expect(JSON.parse(printed.stdout)).toEqual({ mcpServers: { svc: server } });
+  const forCode = await runCli(['mcp', 'config', 'vscode', ...flags], folder);
+  expect(JSON.parse(forCode.stdout)).toEqual({ servers: { svc: { type: 'stdio', ...server } } });
+});
