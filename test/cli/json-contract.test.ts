@@ -157,6 +157,8 @@ test('with no service running, each command still prints one envelope and exits'
 }, async () => {
   const platform = await project();
   const made: Made = {
+    endpoint: 'ep_00000000000000000000000000',
+    message: 'msg_00000000000000000000000000',
     delivery: NOBODY,
     trace: '',
     run: `run_${NOBODY}`,

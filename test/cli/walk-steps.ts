@@ -2,8 +2,14 @@ import type { AnyJson } from '../support/any-json.ts';
 /** An id that nothing has. */
 export const NOBODY = '01b8dac5-b5c2-7c27-a83c-4825204b1967';
 
+/** Ids of messages and endpoints that nothing has. */
+const NO_ENDPOINT = 'ep_00000000000000000000000000';
+const NO_MESSAGE = 'msg_00000000000000000000000000';
+
 /** What earlier commands made, for the later ones. */
 export interface Made {
+  endpoint: string;
+  message: string;
   delivery: string;
   trace: string;
   run: string;
@@ -118,6 +124,51 @@ export const STEPS: Record<string, Step[]> = {
   'alerts show': [fails(1, 'alerts', 'show', 'alert_nothing')],
   'alerts delete-rule': [step('alerts', 'delete-rule', 'failed-runs')],
   'alerts delete-channel': [step('alerts', 'delete-channel', 'ops')],
+  'endpoints create': [
+    {
+      args: () => ['endpoints', 'create', 'https://hooks.example/in', '--application', 'walk'],
+      take: ({ id }) => ({ endpoint: id }),
+    },
+    fails(2, 'endpoints', 'create', 'https://hooks.example/in', '--headers', '{}'),
+  ],
+  'endpoints list': [step('endpoints', 'list')],
+  'endpoints show': [
+    { args: ({ endpoint }) => ['endpoints', 'show', endpoint] },
+    fails(1, 'endpoints', 'show', NO_ENDPOINT),
+  ],
+  'endpoints update': [
+    { args: ({ endpoint }) => ['endpoints', 'update', endpoint, '--rate', '5'] },
+    fails(2, 'endpoints', 'update', NO_ENDPOINT),
+  ],
+  'endpoints rotate': [{ args: ({ endpoint }) => ['endpoints', 'rotate', endpoint] }],
+  'endpoints disable': [{ args: ({ endpoint }) => ['endpoints', 'disable', endpoint] }],
+  'endpoints enable': [{ args: ({ endpoint }) => ['endpoints', 'enable', endpoint] }],
+  'endpoints test': [fails(1, 'endpoints', 'test', NO_ENDPOINT)],
+  'endpoints attempts': [{ args: ({ endpoint }) => ['endpoints', 'attempts', endpoint] }],
+  'endpoints replay': [{ args: ({ endpoint }) => ['endpoints', 'replay', endpoint, '--dead'] }],
+  'endpoints portal': [
+    step('endpoints', 'portal', 'walk'),
+    step('endpoints', 'portal', 'walk', '--revoke'),
+    fails(2, 'endpoints', 'portal', 'walk', '--expires', '8d'),
+  ],
+  'messages send': [
+    {
+      args: () => ['messages', 'send', 'order.paid', '--data', '{"n": 1}'],
+      take: ({ id }) => ({ message: id }),
+    },
+  ],
+  'messages list': [step('messages', 'list')],
+  'messages show': [
+    { args: ({ message }) => ['messages', 'show', message] },
+    fails(1, 'messages', 'show', NO_MESSAGE),
+  ],
+  'messages attempts': [{ args: ({ message }) => ['messages', 'attempts', message] }],
+  'messages replay': [step('messages', 'replay', '--dead'), fails(2, 'messages', 'replay')],
+  'endpoints delete': [
+    { args: ({ endpoint }) => ['endpoints', 'delete', endpoint, '--yes'] },
+    fails(1, 'endpoints', 'delete', NO_ENDPOINT, '--yes'),
+  ],
+  'event-types': [step('event-types')],
   'sources create': [
     step('sources', 'create', 'inbound', '--auth', '{"type":"token"}'),
     fails(1, 'sources', 'create', 'inbound', '--provider', 'github'),

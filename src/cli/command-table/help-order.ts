@@ -5,7 +5,10 @@ export const GROUPS = {
     ...['init', 'doctor', 'config', 'backup', 'restore', 'keys', 'migrate', 'store'],
     ...['report', 'reset', 'service'],
   ],
-  Webhooks: ['webhooks', 'sources', 'queues', 'connections', 'alerts'],
+  Webhooks: [
+    ...['webhooks', 'sources', 'queues', 'connections', 'alerts'],
+    ...['endpoints', 'messages', 'event-types'],
+  ],
   Workflows: ['workflows', 'schedules', 'jobs'],
   Plugins: ['run', 'plugins'],
   Access: ['login', 'logout', 'whoami', 'tokens', 'clients', 'roles', 'audit', 'hosts', 'agent', 'mcp'],
@@ -25,11 +28,16 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   clients: ['create', 'list', 'scopes', 'revoke'],
   connections: ['create', 'list', 'show', 'authorize', 'refresh', 'revoke', 'delete'],
   config: ['show', 'get', 'validate', 'schema'],
+  endpoints: [
+    ...['create', 'list', 'show', 'update', 'enable', 'disable', 'delete'],
+    ...['rotate', 'test', 'attempts', 'replay', 'portal'],
+  ],
   events: ['list', 'stats', 'tail'],
   hosts: ['invite', 'list', 'show', 'revoke'],
   jobs: ['submit', 'show', 'list', 'cancel'],
   keys: ['rotate', 'status'],
   mcp: ['stdio', 'config'],
+  messages: ['send', 'list', 'show', 'attempts', 'replay'],
   plugins: [
     ...['list', 'show', 'install', 'update', 'uninstall', 'enable', 'disable'],
     ...['link', 'unlink', 'dev', 'create', 'validate', 'test', 'repair'],

@@ -11,11 +11,14 @@ export const destinationFlag = DestinationName.optional().describe('only this de
 export const secretFlag = z.boolean().default(false).describe('read the secret from stdin');
 
 /** Reads the secret from stdin, without the newline that shells append. Throws UsageError for a terminal. */
-export async function readSecret(isWanted: boolean): Promise<{ secret?: string }> {
+export async function readSecret(
+  isWanted: boolean,
+  command = 'svc sources rotate <name> --secret-stdin',
+): Promise<{ secret?: string }> {
   if (!isWanted) return {};
   if (process.stdin.isTTY)
     throw new UsageError('--secret-stdin requires a pipe on stdin.', {
-      hint: 'pbpaste | svc sources rotate <name> --secret-stdin',
+      hint: `pbpaste | ${command}`,
     });
   const secret = (await text(process.stdin)).replace(/\r?\n$/, '');
   if (secret === '') throw new UsageError('--secret-stdin: stdin was empty.');
