@@ -39,7 +39,15 @@ export const emitMessage = endpoint({
   method: 'POST',
   path: '/internal/plugins/:pluginId/messages',
   params: z.object({ pluginId: z.string().min(1).max(256) }),
-  body: z.strictObject({ type: EventType, data: z.json(), ...EmitFields }),
+  body: z.strictObject({
+    type: EventType,
+    data: z.json(),
+    ...EmitFields,
+    keepsFirst: z
+      .boolean()
+      .default(false)
+      .describe('Whether a message with the same key and other content counts as a duplicate'),
+  }),
   reply: z.object({ id: z.string(), duplicate: z.boolean() }),
   errors: [
     ...(['VALIDATION_ERROR', 'UNAUTHORIZED', 'PERMISSION_DENIED', 'PLUGIN_NOT_FOUND'] as const),

@@ -52,6 +52,14 @@ export interface TestHostOptions<Plugin extends PluginTypes = UntypedPlugin> {
   startAt?: number;
 }
 
+/** A message that a handler emitted. */
+export interface EmittedRecord {
+  id: string;
+  type: string;
+  data: unknown;
+  application: string | null;
+}
+
 /**
  * Test host of a plugin, with result types from `Plugin`. A type argument overrides the type of a result, as in
  * `command<Total>('total')`.
@@ -125,6 +133,8 @@ export interface TestHost<Plugin extends PluginTypes = UntypedPlugin> extends As
    * time.
    */
   settled(id: string, options?: CallerOptions): Promise<PluginRun | PluginJob>;
+  /** Returns the messages that handlers have emitted for a tenant, oldest first. They are not sent anywhere. */
+  emitted(options?: Pick<CallerOptions, 'tenantId'>): Promise<EmittedRecord[]>;
   /** Moves the test's clock forward, so that TTLs and timeouts expire. */
   advance(ms: number): void;
   close(): Promise<void>;

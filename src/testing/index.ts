@@ -16,6 +16,6 @@ export type {
   WebhookOptions,
 } from './call-types.ts';
 export type { ReplayOptions } from './fixtures.ts';
-export type { TestHost, TestHostOptions } from './host-types.ts';
+export type { EmittedRecord, TestHost, TestHostOptions } from './host-types.ts';
 export type { PluginTypes, UntypedPlugin } from './result-types.ts';
 export { createTestHost } from './test-host.ts';

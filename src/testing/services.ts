@@ -74,7 +74,7 @@ export class TestServices {
 
   /** Starts the additional services that the manifest requires. */
   async startFor(manifest: ManifestV3): Promise<void> {
-    const usesService = (service: 'workflows' | 'jobs' | 'webhooks') =>
+    const usesService = (service: 'workflows' | 'jobs' | 'webhooks' | 'emit') =>
       permissionSets(manifest).some(({ platform }) => platform?.[service]);
     if (usesService('workflows') || usesService('jobs') || manifest.workflows.length > 0) {
       const { workflow } = await import('../daemons/workflow/index.ts');
@@ -85,7 +85,7 @@ export class TestServices {
     const readsSecrets = permissionSets(manifest).some(
       ({ secrets = [], connections = [] }) => secrets.length + connections.length > 0,
     );
-    if (usesService('webhooks') || readsSecrets) await this.startGateway();
+    if (usesService('webhooks') || usesService('emit') || readsSecrets) await this.startGateway();
   }
 
   /** Sets a secret of a tenant. */

@@ -3,6 +3,7 @@ import { manualClock } from '../kit/time/clock.ts';
 import type { LoadedPlugin } from '../plugins/index.ts';
 import type { CallerOptions, CommandOptions, RouteOptions, TestLog, WebhookOptions } from './call-types.ts';
 import { createDeliveries } from './deliveries.ts';
+import { emittedMessages } from './emitted-messages.ts';
 import { fixtureDelivery, readFixture } from './fixtures.ts';
 import { HandlerCalls } from './handler-calls.ts';
 import type { TestHost, TestHostOptions } from './host-types.ts';
@@ -72,6 +73,7 @@ export async function createTestHost<Plugin extends PluginTypes = UntypedPlugin>
     setSecret: (name, value, tenantId = 'default') => services.setSecret(tenantId, name, value),
     validator: (event, request) => handlers.validator(event, request),
     ...workflowCalls(services, clock),
+    emitted: emittedMessages(services),
     advance: (ms) => clock.advance(ms),
     close: () => services.close(),
     [Symbol.asyncDispose]: () => services.close(),

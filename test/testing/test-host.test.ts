@@ -240,3 +240,32 @@ test('an unsupported version of Node is rejected with a remedy before native cod
   expect(() => requireSupportedNode('22.18.9')).toThrow('this is 22.18.9');
   for (const version of ['22.19.0', '24.0.0', '26.10.0']) requireSupportedNode(version);
 });
+
+test('emitted messages are recorded by tenant, and their data is checked', async () => {
+  const shop = await host({
+    plugin: await writeFiles(await tempDir(), {
+      'package.json': { name: '@acme/shop', type: 'module' },
+      'svc.plugin.json': {
+        schema: 'svc.plugin/3',
+        id: '@acme/shop',
+        version: '1.0.0',
+        permissions: { platform: { emit: true } },
+        commands: [{ id: 'pay', handler: 'h.js#pay' }],
+        events: { 'order.paid': { schema: { type: 'object', required: ['id'] } } },
+      },
+      'h.js': `export const pay = (ctx, data) => ctx.emit('order.paid', data, { application: 'c-7' });`,
+    }),
+  });
+  expect(await shop.emitted()).toEqual([]);
+  const { result } = await shop.command<{ id: string }>('pay', { id: 'o1' });
+  await shop.command('pay', { id: 'o2' });
+  await shop.command('pay', { id: 'o3' }, { tenantId: 'other' });
+  await expect(shop.command('pay', {})).rejects.toMatchObject({
+    details: { code: 'VALIDATION_ERROR' },
+  });
+  expect(await shop.emitted()).toMatchObject([
+    { id: result!.id, type: 'order.paid', data: { id: 'o1' }, application: 'c-7' },
+    { data: { id: 'o2' } },
+  ]);
+  expect((await shop.emitted({ tenantId: 'other' })).map(({ data }) => data)).toEqual([{ id: 'o3' }]);
+});

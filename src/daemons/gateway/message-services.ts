@@ -4,6 +4,7 @@ import type { Resources } from '../define-daemon.ts';
 import type { ChangeFeed } from '../membership/change-feed.ts';
 import type { Membership } from '../membership/membership.ts';
 import { MessageClient } from '../outgoing/message-client.ts';
+import type { EventTypes } from './domain/event-types/event-types.ts';
 import { EndpointEnds } from './domain/messages/dispatch/endpoint-ends.ts';
 import { MessageDispatcher } from './domain/messages/dispatch/message-dispatcher.ts';
 import { MessageLeader } from './domain/messages/dispatch/message-leader.ts';
@@ -24,12 +25,13 @@ export interface MessageServicesDeps {
   store: GatewayStore;
   feed: ChangeFeed;
   membership: Membership;
+  eventTypes: Pick<EventTypes, 'check'>;
 }
 
 /** Builds the publishing of messages, their dispatcher, and the API of endpoints. @spec docs/messages.md */
 export async function messageServices(
   resources: Resources,
-  { store, feed, membership }: MessageServicesDeps,
+  { store, feed, membership, eventTypes }: MessageServicesDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, profile, keys, clock, random, logger, metrics, sharesStore = false } = resources;
@@ -59,7 +61,7 @@ export async function messageServices(
   const ids = new SortableIds(clock, random);
   const publisher = new Publisher({
     ...{ store: messages, registry, ids, clock },
-    validateType: () => {},
+    validateType: (type, data) => eventTypes.check(type, data),
     accept: (content, endpointIds) => dispatcher.accept(content, endpointIds),
     count: count.accepted,
   });

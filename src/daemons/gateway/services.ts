@@ -13,6 +13,7 @@ import { openSharedPlugins } from '../plugin-runtime/shared/open-shared-plugins.
 import { createDatabaseMetrics, createPoolMetrics } from '../postgres-metrics.ts';
 import { alertServices } from './alert-services.ts';
 import { connectionServices } from './connection-services.ts';
+import { EmittedMessages } from './domain/event-types/emitted-messages.ts';
 import { EventTypes } from './domain/event-types/event-types.ts';
 import { createDispatch } from './domain/hosts/dispatch.ts';
 import {
@@ -84,7 +85,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     { store, queues: queues.queues, membership, plugins, shared, state, otherProcesses },
     stack,
   );
-  const outgoing = await messageServices(resources, { store, feed, membership }, stack);
+  const outgoing = await messageServices(resources, { store, feed, membership, eventTypes }, stack);
   createPoolMetrics(metrics, store.monitor);
   createDatabaseMetrics(metrics, store.monitor);
   createLoadMetrics(metrics, {
@@ -117,6 +118,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...mcpServices(resources, plugins),
     plugins,
     eventTypes,
+    emittedMessages: new EmittedMessages({ plugins, publisher: outgoing.publisher }),
     platformServices: plugins.services,
     dispatch: createDispatch({ plugins, claims }),
     execution: config.execution,

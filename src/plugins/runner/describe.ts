@@ -7,10 +7,11 @@ import {
   type InputToCheck,
   type SchemaToDescribe,
 } from '../../contracts/plugin-description.ts';
+import { compileJsonCheck, type JsonCheck, type SchemaFault } from '../../kit/schemas/json-check.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { type Handler, importModule, loadHandler, resolveInside, signalSchema } from './handler.ts';
 import { resolvedModules } from './module-hooks.ts';
-import { checkAgainst, checkWith, importedStandardSchema, referenceFault } from './schemas.ts';
+import { checkWith, importedStandardSchema, referenceFault } from './schemas.ts';
 import { loadPlaceOf, placeText } from './source-place.ts';
 
 /**
@@ -46,6 +47,18 @@ const DESCRIBERS: Record<string, (root: string, input: unknown) => Promise<unkno
   },
   [DESCRIBE_HANDLERS.input]: (root, input) => checkOwnInput(root, input as InputToCheck),
 };
+
+const MAX_COMPILED = 200;
+/** Checks by the text of their schema, because events are checked by the same few schemas. */
+const compiled = new Map<string, Promise<JsonCheck>>();
+
+async function checkAgainst(schema: object, value: unknown): Promise<SchemaFault[]> {
+  const text = JSON.stringify(schema);
+  const check = compiled.get(text) ?? compileJsonCheck(schema);
+  if (compiled.size >= MAX_COMPILED) compiled.clear();
+  compiled.set(text, check);
+  return (await check)(value);
+}
 
 async function describeManifest(root: string, module: string): Promise<unknown> {
   const exports = await importModule(root, resolveInside(root, module, module), module);

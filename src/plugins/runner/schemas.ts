@@ -1,19 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isAbsolute, join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { z } from 'zod';
 import type { SchemaRef, StandardResult, StandardSchema } from '../../contracts/index.ts';
 import { problemsOf } from '../../kit/data/schema-problems.ts';
+import { ajvFaults, type SchemaFault } from '../../kit/schemas/json-check.ts';
 import { messageOf, RunnerFailure } from './failure.ts';
 import { findExport, type Handler, resolveInside, splitRef } from './handler.ts';
 import { pluginSpecifier } from './module-hooks.ts';
 import type { RunnerRequest } from './protocol.ts';
-
-export interface SchemaFault {
-  path: string;
-  message: string;
-}
 
 type Outcome = { ok: true; value: unknown } | { ok: false; issues: SchemaFault[] };
 /** Validates a value. With `coerce`, converts strings from the URL query to numbers and booleans. */
@@ -185,13 +180,6 @@ function isZodIssue(issue: object): issue is z.core.$ZodIssue {
   return 'code' in issue && typeof issue.code === 'string';
 }
 
-/** Validates a value against a JSON Schema, and returns the faults. The list is empty for a valid value. */
-export async function checkAgainst(schema: object, value: unknown): Promise<SchemaFault[]> {
-  const { Ajv2020 } = await import('ajv/dist/2020.js');
-  const check = new Ajv2020({ strict: false, allErrors: true, validateFormats: false }).compile(schema);
-  return check(value) ? [] : faultsOf(check.errors);
-}
-
 /**
  * Compiles a JSON Schema. ajv is loaded on first use. `format` is not validated, which is the default in JSON Schema
  * 2020-12.
@@ -217,7 +205,7 @@ async function jsonSchema(root: string, ref: string): Promise<Check> {
     if (check(value)) return { ok: true, value };
     return {
       ok: false,
-      issues: faultsOf(check.errors),
+      issues: ajvFaults(check.errors),
     };
   };
 }
@@ -241,39 +229,6 @@ function refuse(ref: string, base: URL, error: unknown): never {
   if (error instanceof RunnerFailure) throw error;
   const why = messageOf(error).replaceAll(base.href, '');
   throw new RunnerFailure('INVALID_HANDLER', `The schema "${ref}" cannot be used: ${why}`, { ref }, error);
-}
-
-function faultsOf(errors: ErrorObject[] | null | undefined): SchemaFault[] {
-  return (errors ?? []).slice(0, 100).map((error) => ({
-    path: pathOf(error),
-    message: ajvText(error),
-  }));
-}
-
-/**
- * Returns the text of an ajv error, without the property name. The path of the issue already contains the property
- * name.
- */
-function ajvText({ keyword, params, message }: ErrorObject): string {
-  if (keyword === 'required') return 'is missing';
-  if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') return 'is not a known key';
-  if (keyword === 'enum')
-    return `must be one of ${(params.allowedValues as unknown[]).map(String).join(', ')}`;
-  return message ?? keyword;
-}
-
-/**
- * Returns the path of the value to which an ajv error belongs. For a missing or unexpected property, the path includes
- * the property name.
- */
-function pathOf({ instancePath, params }: ErrorObject): string {
-  const { missingProperty, additionalProperty, unevaluatedProperty } = params as Record<string, unknown>;
-  const property = missingProperty ?? additionalProperty ?? unevaluatedProperty;
-  const parts = instancePath.split('/').slice(1);
-  return [
-    ...parts.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')),
-    ...(typeof property === 'string' ? [property] : []),
-  ].join('.');
 }
 
 function readSchemaFile(root: string, uri: string, ref: string): Record<string, unknown> {

@@ -32,12 +32,14 @@ export function createEmitService(messages: EmitAccess): PlatformService {
       requirePlatform(request, 'emit');
       const { idempotencyKey, application } = parsedArgument(EmitOptions, options ?? {}, 'options');
       const asked = parsedArgument(EventType, type, 'the type');
-      const key =
-        idempotencyKey === undefined ? stepKey(context, place, application) : `own ${idempotencyKey}`;
+      const isOwn = idempotencyKey !== undefined;
+      const key = isOwn ? `own ${idempotencyKey}` : stepKey(context, place, application);
       return messages.emit(callScope(context), request.plugin.id, {
         type: asked,
         data: (data ?? null) as Body['data'],
         ...(application === undefined ? {} : { application }),
+        // A retried step can emit other data, such as a new time. The first message counts.
+        keepsFirst: !isOwn,
         ...ownKey(request.plugin.id, `event ${asked}`, key),
       });
     },

@@ -1,4 +1,5 @@
 import {
+  type Caller,
   createEndpoint,
   deleteEndpoint,
   getEndpoint,
@@ -69,6 +70,6 @@ export function endpointRoutes(http: Http, services: EndpointRouteServices): voi
   });
 }
 
-function scopeOf({ caller }: { caller: { namespaceId: string } }): EndpointScope {
-  return { namespaceId: caller.namespaceId };
+function scopeOf({ caller: { namespaceId, application } }: { caller: Caller }): EndpointScope {
+  return { namespaceId, application };
 }

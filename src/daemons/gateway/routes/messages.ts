@@ -32,14 +32,23 @@ export function messageRoutes(
   mount(http, publishMessage, { auth: 'caller', bodyLimitBytes: BODY_BYTES }, ({ body, caller, request }) =>
     publisher.publish(body, { namespaceId: caller.namespaceId, traceId: request.traceId }),
   );
-  mount(http, listMessages, reading, ({ query, caller }) => messageLists.list(caller.namespaceId, query));
-  mount(http, getMessage, reading, ({ params, caller }) => messageLists.get(caller.namespaceId, params.id));
-  mount(http, listMessageAttempts, reading, async ({ params, query, caller: { namespaceId } }) => {
-    await messageLists.require(namespaceId, params.id);
-    return messageLists.attempts({ ...query, namespaceId, messageId: params.id });
+  mount(http, listMessages, reading, ({ query, caller: { namespaceId, application } }) =>
+    messageLists.list(namespaceId, { ...query, ...(application === undefined ? {} : { application }) }),
+  );
+  mount(http, getMessage, reading, ({ params, caller: { namespaceId, application } }) =>
+    messageLists.get(namespaceId, params.id, application),
+  );
+  mount(http, listMessageAttempts, reading, async ({ params, query, caller }) => {
+    const { namespaceId, application } = caller;
+    await messageLists.require(namespaceId, params.id, application);
+    const page = await messageLists.attempts({ ...query, namespaceId, messageId: params.id });
+    return {
+      ...page,
+      items: page.items.filter(({ endpointId }) => messageLists.isOf(application, endpointId)),
+    };
   });
-  mount(http, replayMessage, changing, ({ params, body, caller: { namespaceId } }) =>
-    messageReplays.one({ namespaceId }, params.id, body.endpointId),
+  mount(http, replayMessage, changing, ({ params, body, caller: { namespaceId, application } }) =>
+    messageReplays.one({ namespaceId, application }, params.id, body.endpointId),
   );
   mount(http, replayMessages, changing, ({ body, caller: { namespaceId } }) => {
     const { limit, dryRun, cursor, ...filter } = body;

@@ -1,9 +1,8 @@
-import type { z } from 'zod';
 import type { JsonValue } from '../../../../kit/data/json-value.ts';
-import { problemsOf } from '../../../../kit/data/schema-problems.ts';
 import { Budget, OverBudget } from '../../../../kit/expressions/budget.ts';
 import { spendOnCheck } from '../../../../kit/schemas/check-cost.ts';
-import { compileJsonSchema } from '../../../../kit/schemas/json-schema.ts';
+import { compileJsonCheck, type JsonCheck } from '../../../../kit/schemas/json-check.ts';
+import { schemaFault } from '../../../../kit/schemas/schema-faults.ts';
 import type { JsonSchema } from '../../../plugin-runtime/schemas/schema-bundle.ts';
 
 export interface DataIssue {
@@ -17,7 +16,6 @@ export type CheckInPlugin = (schema: object, value: JsonValue) => Promise<DataIs
 
 /** About 20 ms. The event loop of the gateway is blocked for this time at most. */
 const MAX_OPERATIONS = 200_000;
-const MAX_ISSUES = 100;
 
 /**
  * Schema of the data of an event type. A check whose cost can be predicted runs here, and any other one, such as
@@ -26,25 +24,28 @@ const MAX_ISSUES = 100;
 export class EventSchema {
   readonly schema: JsonSchema;
   readonly #checkInPlugin: CheckInPlugin;
-  #compiled: z.ZodType | undefined;
+  /** Whether the schema is small enough to be compiled in the gateway. */
+  readonly #isSmall: boolean;
+  #compiled: Promise<JsonCheck> | undefined;
 
   constructor(schema: JsonSchema, checkInPlugin: CheckInPlugin) {
     this.schema = schema;
     this.#checkInPlugin = checkInPlugin;
+    this.#isSmall = schemaFault(schema) === undefined;
   }
 
   /** Returns the faults of the data. */
   async check(data: JsonValue): Promise<DataIssue[]> {
-    if (!isCheap(this.schema, data)) {
-      const issues = await this.#checkInPlugin(this.schema, data);
-      return issues.map(({ path, message }) => ({ path: inData(path), message }));
-    }
-    this.#compiled ??= compileJsonSchema(this.schema);
-    const { error } = this.#compiled.safeParse(data);
-    if (!error) return [];
-    return problemsOf(error.issues, data)
-      .slice(0, MAX_ISSUES)
-      .map(({ path, message }) => ({ path: inData(path.map(String).join('.')), message }));
+    const issues =
+      this.#isSmall && isCheap(this.schema, data)
+        ? await this.#checkHere(data)
+        : await this.#checkInPlugin(this.schema, data);
+    return issues.map(({ path, message }) => ({ path: path === '' ? 'data' : `data.${path}`, message }));
+  }
+
+  async #checkHere(data: JsonValue): Promise<DataIssue[]> {
+    this.#compiled ??= compileJsonCheck(this.schema);
+    return (await this.#compiled)(data);
   }
 }
 
@@ -56,8 +57,4 @@ function isCheap(schema: JsonSchema, data: JsonValue): boolean {
     if (error instanceof OverBudget) return false;
     throw error;
   }
-}
-
-function inData(path: string): string {
-  return path === '' ? 'data' : `data.${path}`;
 }

@@ -51,11 +51,15 @@ export class EventTypes {
   }
 
   /**
-   * Checks the data of a message. Undeclared types accept any data. Throws VALIDATION_ERROR with the paths of faults.
+   * Checks the data of a message. Returns undefined for undeclared types, which accept any data. Rejects with
+   * VALIDATION_ERROR, which names the paths of the faults.
    */
-  async check(type: string, data: JsonValue): Promise<void> {
+  check(type: string, data: unknown): Promise<void> | undefined {
     const plugin = this.#byType().get(type);
-    if (!plugin) return;
+    return plugin && this.#check(plugin, type, data as JsonValue);
+  }
+
+  async #check(plugin: LoadedPlugin, type: string, data: JsonValue): Promise<void> {
     const schema = await this.#schemaOf(plugin, type).catch((error: unknown) => {
       throw new PlatformError(
         'SERVICE_UNAVAILABLE',

@@ -62,8 +62,18 @@ export class MessageLists {
     return {
       ...messageView(message),
       data,
-      endpoints: deliveries.map((delivery) => this.#deliveryView(delivery)),
+      endpoints: deliveries
+        .filter(({ endpointId }) => this.isOf(application, endpointId))
+        .map((delivery) => this.#deliveryView(delivery)),
     };
+  }
+
+  /**
+   * Returns whether an endpoint belongs to the application of a portal. An operator can send a message to an endpoint of
+   * another application.
+   */
+  isOf(application: string | undefined, endpointId: string): boolean {
+    return application === undefined || this.#registry.find(endpointId)?.record.application === application;
   }
 
   /** Throws NOT_FOUND, also for messages of another namespace or application. */

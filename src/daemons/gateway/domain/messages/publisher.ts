@@ -19,7 +19,7 @@ export interface PublisherDeps {
   count(): void;
 }
 
-export type ValidateType = (namespaceId: string, type: string, data: unknown) => void | Promise<void>;
+export type ValidateType = (type: string, data: unknown) => Promise<void> | undefined;
 
 export interface PublishOptions {
   namespaceId: string;
@@ -38,7 +38,7 @@ export class Publisher {
   async publish(message: NewMessage, { namespaceId, traceId }: PublishOptions): Promise<PublishedMessage> {
     const { store, registry, ids, clock, validateType, accept, count } = this.#deps;
     const { type, data, application = null, idempotencyKey } = message;
-    const checked = validateType(namespaceId, type, data);
+    const checked = validateType(type, data);
     if (checked) await checked;
     const createdAt = clock.now();
     const timestamp = message.timestamp ?? createdAt;
