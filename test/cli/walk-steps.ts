@@ -104,7 +104,7 @@ export const STEPS: Record<string, Step[]> = {
     fails(1, 'webhooks', 'send', 'toy', 'ping', '--data', '{}'),
   ],
   'alerts add-channel': [
-    step('alerts', 'add-channel', 'ops', '--type', 'webhook', '--url', 'https://receiver.example/alerts'),
+    step('alerts', 'add-channel', 'ops', '--type', 'webhook', '--target', 'https://receiver.example/alerts'),
     fails(1, 'alerts', 'add-channel', 'mail', '--type', 'email'),
   ],
   'alerts channels': [step('alerts', 'channels')],

@@ -129,7 +129,10 @@ describeOnStores('alerts', (storeConfig) => {
       object: { type: 'delivery', namespaceId: 'default', labels: { source: 'gh', namespace: 'default' } },
       link: `https://svc.example/studio/deliveries/${items[0]!.object.id}`,
     });
-    const details = await gateway.call(getAlert, { params: { id: items[0]!.id } });
+    const read = () => gateway.call(getAlert, { params: { id: items[0]!.id } });
+    // The receiver has the message before its answer is recorded.
+    await expect.poll(async () => (await read()).notifications[0]?.status).toBe('sent');
+    const details = await read();
     expect(details.notifications).toMatchObject([
       { channel: 'hook', reason: 'firing', status: 'sent', alerts: 3, attempts: [{ ok: true, status: 200 }] },
     ]);

@@ -405,7 +405,7 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     name: 'alerts add-channel',
     summary: 'Add a channel of alerts; its secret comes from stdin',
     group: 'Webhooks',
-    example: 'svc alerts add-channel ops --type webhook --url https://ops.example.com/alerts',
+    example: 'svc alerts add-channel ops --type webhook --target https://ops.example.com/alerts',
     load: async () => (await import('../../commands/alerts/add-channel.ts')).addChannel,
   },
   {

@@ -8,6 +8,7 @@ import {
 } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { readJson } from '../../json-flag.ts';
+import { UsageError } from '../../parse-args.ts';
 import { readSecret, secretFlag } from '../sources/source-args.ts';
 import { everywhere, scopeOf } from './alert-args.ts';
 
@@ -15,11 +16,15 @@ import { everywhere, scopeOf } from './alert-args.ts';
 export const addChannel = defineCommand({
   name: 'alerts add-channel',
   summary: 'Add a channel of alerts; its secret comes from stdin',
-  example: 'svc alerts add-channel ops --type webhook --url https://ops.example.com/alerts',
+  example: 'svc alerts add-channel ops --type webhook --target https://ops.example.com/alerts',
   args: z.object({
     name: AlertChannelName.describe('name of the channel'),
-    type: AlertChannelType.describe('type of the channel'),
-    url: z.string().optional().describe('webhook: URL that receives the notifications'),
+    type: AlertChannelType.optional().describe('type of the channel'),
+    target: z
+      .string()
+      .optional()
+      .describe('webhook: URL that receives the notifications')
+      .meta({ placeholder: 'url' }),
     settings: z
       .string()
       .optional()
@@ -29,12 +34,16 @@ export const addChannel = defineCommand({
     all: everywhere,
   }),
   positionals: ['name'],
-  async run({ name, type, url, settings, secretStdin, all }, { client, cwd, ui }) {
+  async run({ name, type, target, settings, secretStdin, all }, { client, cwd, ui }) {
+    if (type === undefined)
+      throw new UsageError('Pass --type.', {
+        hint: `svc alerts add-channel ${name} --type slack --secret-stdin`,
+      });
     const given = settings === undefined ? {} : ((await readJson('--settings', settings, cwd)) as object);
     const { secret } = await readSecret(secretStdin);
     const body = {
       ...{ ...given, name, type },
-      ...(url === undefined ? {} : { url }),
+      ...(target === undefined ? {} : { url: target }),
       ...(secret === undefined ? {} : { [CHANNEL_SECRETS[type]]: secret }),
     };
     const reply = await client.call(createAlertChannel, { query: scopeOf(all), body: body as never });

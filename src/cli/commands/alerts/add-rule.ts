@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AlertKind, type AlertRule, AlertRuleName, createAlertRule } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { readJson } from '../../json-flag.ts';
+import { UsageError } from '../../parse-args.ts';
 import { everywhere, scopeOf } from './alert-args.ts';
 
 const channelsOf = (text: string | undefined): string[] =>
@@ -17,7 +18,7 @@ export const addRule = defineCommand({
   example: 'svc alerts add-rule failed-runs --kind run.failed --channels ops',
   args: z.object({
     name: AlertRuleName.describe('name of the rule'),
-    kind: AlertKind.describe('what the rule observes'),
+    kind: AlertKind.optional().describe('what the rule observes'),
     channels: z.string().optional().describe('names of channels, separated by commas'),
     settings: z
       .string()
@@ -28,6 +29,10 @@ export const addRule = defineCommand({
   }),
   positionals: ['name'],
   async run({ name, kind, channels, settings, all }, { client, cwd }) {
+    if (kind === undefined)
+      throw new UsageError('Pass --kind.', {
+        hint: `svc alerts add-rule ${name} --kind run.failed --channels ops`,
+      });
     const given = settings === undefined ? {} : ((await readJson('--settings', settings, cwd)) as object);
     const body = { ...given, name, kind, channels: channelsOf(channels) };
     return ok(await client.call(createAlertRule, { query: scopeOf(all), body: body as never }));

@@ -14,7 +14,7 @@ export const silence = defineCommand({
     kind: AlertKind.optional().describe('kind of the alerts'),
     rule: z.string().optional().describe('rule of the alerts'),
     object: z.string().optional().describe('id of the object; "*" stands for any characters'),
-    for: z.string().describe('duration, such as 30m, 2h or 7d'),
+    for: z.string().optional().describe('duration, such as 30m, 2h or 7d'),
     comment: z.string().optional().describe('why'),
     all: everywhere,
   }),
@@ -24,6 +24,8 @@ export const silence = defineCommand({
       throw new UsageError('Pass --kind, --rule or --object.', {
         hint: 'svc alerts silence --rule <name> --for 2h',
       });
+    if (duration === undefined)
+      throw new UsageError('Pass --for.', { hint: 'svc alerts silence --rule <name> --for 2h' });
     const body = {
       matcher: Object.fromEntries(given),
       until: clock.now() + durationMs(duration),
