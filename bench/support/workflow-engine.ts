@@ -4,6 +4,7 @@ import { Replays } from '../../src/daemons/workflow/domain/code/replays.ts';
 import { Definitions } from '../../src/daemons/workflow/domain/definition/definitions.ts';
 import { createEvaluator } from '../../src/daemons/workflow/domain/definition/evaluator.ts';
 import { PluginWaits } from '../../src/daemons/workflow/domain/effects/plugin-waits.ts';
+import { StepSecrets } from '../../src/daemons/workflow/domain/effects/step-secrets.ts';
 import { WorkflowEngine } from '../../src/daemons/workflow/domain/engine/engine.ts';
 import type { Cluster, Engine } from '../../src/daemons/workflow/domain/engine/ports.ts';
 import { RunStarter } from '../../src/daemons/workflow/domain/starts/run-starter.ts';
@@ -72,6 +73,7 @@ export async function openEngine(store: WorkflowStore): Promise<BenchEngine> {
     replays: new Replays(async () => {
       throw new Error('Workflows in code are not measured here.');
     }),
+    stepSecrets: new StepSecrets({ approvals: store.approvals, read: async () => new Map() }),
     pluginWaits: new PluginWaits({
       ...{ clock: systemClock, logger: silentLogger },
       alertMs: 600_000,

@@ -15,6 +15,13 @@ export const SecretRef = z.string().regex(
   'must name an environment variable, such as "${OPENAI_API_KEY}": the config must not contain the secret itself',
 );
 
+/** Reference to a secret in the environment, or to a stored secret of the namespace `default`. */
+const AdapterSecretRef = z.string().regex(
+  /^\$\{(?:[A-Za-z_]\w*|secret:[A-Z][A-Z0-9_]{0,63})\}$/,
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
+  'must name an environment variable or a stored secret, such as "${OPENAI_API_KEY}" or "${secret:OPENAI_API_KEY}": the config must not contain the secret itself',
+);
+
 const objectBytes = PositiveInt.max(LIMITS.storageObjectBytes).default(LIMITS.storageObjectBytes);
 
 const FileStorage = z.strictObject({
@@ -30,9 +37,9 @@ const S3Storage = z.strictObject({
   endpoint: HttpUrl.nullable().default(null),
   pathStyle: z.boolean().default(false),
   prefix: z.string().default(''),
-  accessKeyId: SecretRef.nullable().default(null),
-  secretAccessKey: SecretRef.nullable().default(null),
-  sessionToken: SecretRef.nullable().default(null),
+  accessKeyId: AdapterSecretRef.nullable().default(null),
+  secretAccessKey: AdapterSecretRef.nullable().default(null),
+  sessionToken: AdapterSecretRef.nullable().default(null),
   timeoutMs: Ms.default(30_000),
   maxObjectBytes: objectBytes,
 });
@@ -47,7 +54,7 @@ export type ModelPrice = z.infer<typeof Price>;
 /** Settings common to all OpenAI-compatible endpoints. */
 const endpoint = {
   baseUrl: HttpUrl,
-  apiKey: SecretRef.nullable().default(null),
+  apiKey: AdapterSecretRef.nullable().default(null),
   timeoutMs: Ms.default(60_000),
   maxAttempts: z.number().int().min(1).max(10).default(3),
   maxResponseBytes: PositiveInt.default(4 * 1024 ** 2),

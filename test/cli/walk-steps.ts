@@ -245,6 +245,17 @@ export const STEPS: Record<string, Step[]> = {
     fails(3, 'queues', 'purge', 'orders', 'waiting'),
     step('queues', 'purge', 'orders', 'waiting', '--yes'),
   ],
+  'secrets set': [
+    { args: () => ['secrets', 'set', 'API_KEY', '--expires', '90d'], stdin: () => 'a value of the walk\n' },
+    { args: () => ['secrets', 'set', 'SHORT'], stdin: () => 'short', code: 1 },
+    { args: () => ['secrets', 'set', 'lower'], stdin: () => 'a value of the walk', code: 2 },
+  ],
+  'secrets list': [step('secrets', 'list')],
+  'secrets revoke': [
+    step('secrets', 'revoke', 'API_KEY', '--yes'),
+    fails(1, 'secrets', 'revoke', 'API_KEY', '--yes'),
+  ],
+  'workflows approve-secrets': [fails(1, 'workflows', 'approve-secrets', 'hold', '--yes')],
   'workflows list': [step('workflows', 'list')],
   'workflows run': [
     { args: () => ['workflows', 'run', 'hold'], take: ({ id }) => ({ run: id }) },

@@ -11,7 +11,10 @@ export const GROUPS = {
   ],
   Workflows: ['workflows', 'schedules', 'jobs'],
   Plugins: ['run', 'plugins'],
-  Access: ['login', 'logout', 'whoami', 'tokens', 'clients', 'roles', 'audit', 'hosts', 'agent', 'mcp'],
+  Access: [
+    ...['login', 'logout', 'whoami', 'tokens', 'clients', 'roles', 'secrets', 'audit', 'hosts'],
+    ...['agent', 'mcp'],
+  ],
   Help: ['openapi', 'commands', 'explain', 'completion'],
 } as const satisfies Record<string, readonly string[]>;
 
@@ -45,6 +48,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   queues: ['list', 'show', 'configure', 'put', 'lease', 'ack', 'nack', 'dead', 'retry', 'purge'],
   roles: ['grant', 'list', 'revoke'],
   schedules: ['list', 'pause', 'resume', 'trigger'],
+  secrets: ['set', 'list', 'revoke'],
   service: ['install', 'status', 'uninstall'],
   sources: [
     ...['create', 'list', 'show', 'update', 'delete', 'rotate', 'expect-secret', 'connect', 'disconnect'],
@@ -59,6 +63,6 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   ],
   workflows: [
     ...['list', 'run', 'create', 'validate', 'runs', 'counts', 'show'],
-    ...['logs', 'cancel', 'rerun', 'approve', 'decide', 'signal'],
+    ...['logs', 'cancel', 'rerun', 'approve', 'approve-secrets', 'decide', 'signal'],
   ],
 };

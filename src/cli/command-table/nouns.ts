@@ -12,6 +12,7 @@ export const NOUNS: Readonly<Record<string, string>> = {
   queues: 'Manage queues that programs lease deliveries from',
   roles: 'Restrict callers to roles',
   schedules: 'Manage schedules of workflows',
+  secrets: 'Manage secrets of plugins, workflows and adapters',
   service: 'Run the platform as a system service',
   sources: 'Take webhooks without a plugin, and hand them over',
   store: 'Copy the data to PostgreSQL',

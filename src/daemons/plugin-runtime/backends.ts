@@ -69,7 +69,7 @@ export function createBackends(
     analytics,
     fetch: { privateHosts: config.execution.privateHosts, ...(stubFetch ? { stub: stubFetch } : {}) },
     ...createTaskAccess(resources),
-    adapters: createAdapters(resources),
+    adapters: createAdapters(resources, secrets),
     steps: own.steps ?? createStepAccess(resources),
     webhooks: own.webhooks ?? createWebhookAccess(resources),
     messages: createEmitAccess(resources),

@@ -6,6 +6,7 @@ import { openRedisCache, openStateStore } from '../../store/open-store.ts';
 import type { StateStore } from '../../store/ports/index.ts';
 import { acquireOwnerLock } from '../../store/sqlite/index.ts';
 import type { DaemonServices, Resources } from '../define-daemon.ts';
+import { createSecretAccess, storedSecrets } from '../plugin-runtime/access/secrets.ts';
 import { createPoolMetrics } from '../postgres-metrics.ts';
 import { createStateEntries, type StateEntries } from './domain/state-entries.ts';
 import { createStoredObjects, type StoredObjects } from './domain/stored-objects.ts';
@@ -58,13 +59,14 @@ export async function stateServices(
   };
 }
 
-function storedObjects({ config, env, random }: Resources, store: StateStore) {
+function storedObjects(resources: Resources, store: StateStore) {
+  const { config, env, random } = resources;
   return createStoredObjects({
     config: config.adapters.storage,
     async open(storage) {
       if (storage.type === 'files') return store.openObjects({ quotaBytes: storage.quotaBytes, random });
       const { s3Objects } = await import('../../store/s3/objects.ts');
-      return s3Objects(storage, env);
+      return s3Objects(storage, env, storedSecrets(resources, createSecretAccess(resources)));
     },
   });
 }

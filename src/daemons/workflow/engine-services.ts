@@ -3,9 +3,11 @@ import { oomKills } from '../../kit/process/oom-kills.ts';
 import { days, seconds } from '../../kit/time/duration.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
+import { createSecretAccess } from '../plugin-runtime/access/secrets.ts';
 import type { DefinitionServices } from './definition-services.ts';
 import type { Replays } from './domain/code/replays.ts';
 import { PluginWaits } from './domain/effects/plugin-waits.ts';
+import { type ReadSecrets, StepSecrets } from './domain/effects/step-secrets.ts';
 import { WorkflowEngine } from './domain/engine/engine.ts';
 import type { Cluster } from './domain/engine/ports.ts';
 import { RunWatch } from './domain/runs/run-watch.ts';
@@ -54,6 +56,7 @@ export function engineServices(
     definitionOf: (hash) => definitions.byHash(hash),
     cachedDefinition: (hash) => definitions.cached(hash),
     admitChild: childRuns({ runs: store.runs, definitions, admission }),
+    stepSecrets: new StepSecrets({ approvals: store.approvals, read: readSecrets(resources) }),
     limits: {
       runs: config.workflow.maxRunningRuns,
       steps: config.workflow.maxRunningSteps,
@@ -79,6 +82,12 @@ export function engineServices(
   };
   stack.defer(drain);
   return { metrics, watch, engine, drain };
+}
+
+function readSecrets(resources: Resources): ReadSecrets {
+  const access = createSecretAccess(resources);
+  return ({ tenantId, requestId, traceId }, names, signal) =>
+    access.read({ tenantId, user: null, requestId, traceId, signal }, names);
 }
 
 export type EngineServices = ReturnType<typeof engineServices>;

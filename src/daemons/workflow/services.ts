@@ -18,6 +18,7 @@ import { clusterOf } from './cluster.ts';
 import { definitionServices } from './definition-services.ts';
 import { ReplayRoutes, Replays } from './domain/code/replays.ts';
 import type { Definitions } from './domain/definition/definitions.ts';
+import { SecretApprovals } from './domain/definition/secret-approvals.ts';
 import { startHousekeeping } from './domain/housekeeping.ts';
 import { createApprovalCheck } from './domain/runs/approval-check.ts';
 import { BulkRuns } from './domain/runs/bulk-runs.ts';
@@ -57,6 +58,7 @@ export interface WorkflowServices extends DaemonServices {
   jobs: Jobs;
   schedules: Awaited<ReturnType<typeof startServices>>['schedules'];
   definitions: Definitions;
+  secretApprovals: SecretApprovals;
   engine: EngineServices['engine'];
   starter: Awaited<ReturnType<typeof startServices>>['starter'];
   triggers: Awaited<ReturnType<typeof startServices>>['triggers'];
@@ -118,6 +120,7 @@ export async function workflowServices(
     withdraw: () => membership.withdraw(),
     decisions: new Decisions({ store: store.runs, definitions, engine, clock }),
     ...{ runs, reruns },
+    secretApprovals: new SecretApprovals({ store: store.approvals, definitions, clock }),
     traces: new Traces({ store: store.runs, runs }),
     bulkRuns: new BulkRuns({ store: store.runs, runs, reruns, clock, random: resources.random }),
     jobs: new Jobs({ store: store.runs, engine, starter, definitions, handlers }),

@@ -2,6 +2,42 @@ import { PlatformError } from '../errors/errors.ts';
 
 export type Environment = Record<string, string | undefined>;
 
+/** Namespace of the stored secrets that the config can reference. */
+export const OPERATOR_NAMESPACE = 'default';
+
+const STORED = /^\$\{secret:([A-Z][A-Z0-9_]{0,63})\}$/;
+
+/** Returns the name of a stored secret that the reference `${secret:NAME}` names. */
+export function storedSecretOf(ref: string | null): string | undefined {
+  return ref === null ? undefined : STORED.exec(ref)?.[1];
+}
+
+/**
+ * Reads a stored secret of the operator's namespace. Resolves to undefined if there is no such secret. Nothing is
+ * cached.
+ */
+export type ReadStoredSecret = (name: string) => Promise<string | undefined>;
+
+/**
+ * Resolves a `${NAME}` reference from the environment, or a `${secret:NAME}` reference from the stored secrets. Throws
+ * ADAPTER_NOT_CONFIGURED if the variable or the secret is not set.
+ */
+export async function resolveAnySecret(
+  ref: string | null,
+  { env, stored }: { env: Environment; stored: ReadStoredSecret },
+  at: string,
+): Promise<string | undefined> {
+  const name = storedSecretOf(ref);
+  if (name === undefined) return resolveSecret(ref, env, at);
+  const value = await stored(name);
+  if (value !== undefined) return value;
+  throw new PlatformError(
+    'ADAPTER_NOT_CONFIGURED',
+    `${at} is ${ref}, but the namespace ${OPERATOR_NAMESPACE} has no secret ${name}. Set it with \`svc secrets set ${name} --tenant ${OPERATOR_NAMESPACE}\`.`,
+    { details: { key: at, secret: name } },
+  );
+}
+
 /**
  * Resolves a `${NAME}` reference from the environment. Returns undefined if `ref` is null. Throws
  * ADAPTER_NOT_CONFIGURED if the variable is not set.

@@ -58,12 +58,15 @@ export function redact(value: unknown, tenantId?: string, depth = 0): unknown {
   return copy;
 }
 
+/** Stands for no tenant: only registered secrets of the platform are masked. */
+export const NO_TENANT = '';
+
 /** Masks secrets like `redact`, but truncates nothing, because programs use the result later. */
-export function redactJson<Value extends object>(value: Value): Value {
+export function redactJson<Value extends object>(value: Value, tenantId?: string): Value {
   return JSON.parse(
     JSON.stringify(value, (name, item: unknown) => {
       if (isSecret(name, item)) return MASK;
-      return typeof item === 'string' ? redactText(item) : item;
+      return typeof item === 'string' ? redactText(item, tenantId) : item;
     }),
   );
 }

@@ -17,6 +17,8 @@ import { RemoteFailure } from './remote-error.ts';
 
 export interface ModelDeps {
   env: Environment;
+  /** API key that was resolved before, such as a stored secret. */
+  apiKey?: string | undefined;
   clock: Clock;
   random: Random;
 }
@@ -134,8 +136,8 @@ function inOrder(data: Array<{ index: number; embedding: number[] }>, count: num
 function endpointOf(
   adapter: 'llm' | 'embeddings',
   config: LlmConfig | EmbeddingsConfig,
-  { env, clock, random }: ModelDeps,
+  { env, clock, random, ...deps }: ModelDeps,
 ): ModelEndpoint {
-  const apiKey = resolveSecret(config.apiKey, env, `adapters.${adapter}.apiKey`);
+  const apiKey = deps.apiKey ?? resolveSecret(config.apiKey, env, `adapters.${adapter}.apiKey`);
   return new ModelEndpoint({ ...config, adapter, apiKey, clock, random });
 }

@@ -102,6 +102,7 @@ export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'workflow.db', target: 'run_usage', source: 'usage' },
   { file: 'workflow.db', target: 'schedule', source: SCHEDULES },
   { file: 'workflow.db', target: 'schedule_node' },
+  { file: 'workflow.db', target: 'secret_approval' },
   { file: 'state.db', target: 'state_entry', source: 'key_value' },
   { file: 'telemetry.db', target: 'event_count', source: EVENT_COUNTS },
   { file: 'telemetry.db', target: 'permission_use' },

@@ -45,6 +45,7 @@ export * from './refused-requests.ts';
 export * from './revocations.ts';
 export * from './sealed-columns.ts';
 export * from './sealed-secrets.ts';
+export * from './secret-approvals.ts';
 export * from './shared-runs.ts';
 export * from './vault.ts';
 export * from './vectors.ts';

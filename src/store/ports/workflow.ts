@@ -2,6 +2,7 @@ import type { RunError, RunStatus } from '../../contracts/index.ts';
 import type { AlertFact, NewAlertFact } from './alerts.ts';
 import type { MemberRecord, MemberStore } from './members.ts';
 import type { StoreMonitor } from './monitor.ts';
+import type { SecretApprovalStore } from './secret-approvals.ts';
 import type { SharedRunStore } from './shared-runs.ts';
 import type { DefinitionRecord, RunRecord, ScheduleRecord, SuspectLimit } from './workflow-records.ts';
 import type { ConcurrencyStrategy, RunStore } from './workflow-runs.ts';
@@ -187,6 +188,7 @@ export interface WorkflowStore {
   queue: RunQueue;
   boots: BootStore;
   schedules: ScheduleStore;
+  approvals: SecretApprovalStore;
   /** Undefined on PostgreSQL. */
   facts?: RunFactStore;
   /** Returns at most `limit` top-level waits for an approval that began at `before` or earlier. */

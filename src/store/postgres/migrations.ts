@@ -27,6 +27,7 @@ import {
   RUN_LABELS_AND_HOURS,
 } from './workflow/run-search-schema.ts';
 import { KILLED_BY, RETENTION_INDEXES, SCHEDULE_RELEASES, SHARED_RUNS, WORKFLOW } from './workflow/schema.ts';
+import { SECRET_APPROVALS } from './workflow/secret-approvals.ts';
 import { SIGNAL_SENDERS } from './workflow/sender-schema.ts';
 import { RUN_WRITE_FUNCTIONS } from './workflow/write-functions.ts';
 
@@ -86,6 +87,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: MESSAGES, minVersion: 1 },
   { sql: VAULT, minVersion: 1 },
   { sql: MESSAGE_FACTS, minVersion: 1 },
+  { sql: SECRET_APPROVALS, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

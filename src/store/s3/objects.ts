@@ -1,6 +1,12 @@
 import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import type { S3StorageConfig, StoredObject } from '../../contracts/index.ts';
-import { type Environment, resolveSecret } from '../../kit/config/secret-ref.ts';
+import {
+  type Environment,
+  type ReadStoredSecret,
+  resolveAnySecret,
+  resolveSecret,
+  storedSecretOf,
+} from '../../kit/config/secret-ref.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import type { ObjectScope, ObjectStore } from '../ports/index.ts';
 import { isAbsent, s3Error } from './errors.ts';
@@ -11,11 +17,15 @@ const CONNECT_TIMEOUT_MS = 5000;
  * Opens an object store in an S3-compatible bucket, under `<prefix><tenant>/<namespace>/<key>`. Throws
  * ADAPTER_NOT_CONFIGURED when an environment variable named by the config is missing.
  */
-export async function s3Objects(config: S3StorageConfig, env: Environment): Promise<ObjectStore> {
+export async function s3Objects(
+  config: S3StorageConfig,
+  env: Environment,
+  stored: ReadStoredSecret = async () => undefined,
+): Promise<ObjectStore> {
   // The SDK is loaded only for an S3 store, because the SDK needs 1 MB of memory.
   const sdk = await import('@aws-sdk/client-s3');
   const { bucket: Bucket, maxObjectBytes } = config;
-  const client = new sdk.S3Client(clientOptions(config, env));
+  const client = new sdk.S3Client(clientOptions(config, env, stored));
   const root = config.prefix === '' || config.prefix.endsWith('/') ? config.prefix : `${config.prefix}/`;
 
   const folderOf = ({ tenant, namespace }: ObjectScope): string =>
@@ -85,15 +95,8 @@ export async function s3Objects(config: S3StorageConfig, env: Environment): Prom
   };
 }
 
-function clientOptions(config: S3StorageConfig, env: Environment): S3ClientConfig {
+function clientOptions(config: S3StorageConfig, env: Environment, stored: ReadStoredSecret): S3ClientConfig {
   const { region, endpoint, pathStyle, timeoutMs } = config;
-  const secret = (name: 'accessKeyId' | 'secretAccessKey' | 'sessionToken') =>
-    resolveSecret(config[name], env, `adapters.storage.${name}`);
-  const [accessKeyId, secretAccessKey, sessionToken] = [
-    secret('accessKeyId'),
-    secret('secretAccessKey'),
-    secret('sessionToken'),
-  ];
   return {
     region,
     forcePathStyle: pathStyle,
@@ -104,9 +107,39 @@ function clientOptions(config: S3StorageConfig, env: Environment): S3ClientConfi
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     ...(endpoint ? { endpoint } : {}),
-    ...(accessKeyId && secretAccessKey
+    ...credentialsOf(config, env, stored),
+  };
+}
+
+const CREDENTIALS = ['accessKeyId', 'secretAccessKey', 'sessionToken'] as const;
+
+/**
+ * Returns the credentials of the client. Variables are read now. Stored secrets are read for each request, because they
+ * can change meanwhile.
+ */
+function credentialsOf(
+  config: S3StorageConfig,
+  env: Environment,
+  stored: ReadStoredSecret,
+): Pick<S3ClientConfig, 'credentials'> {
+  const at = (name: (typeof CREDENTIALS)[number]) => `adapters.storage.${name}`;
+  if (!CREDENTIALS.some((name) => storedSecretOf(config[name]))) {
+    const [accessKeyId, secretAccessKey, sessionToken] = CREDENTIALS.map((name) =>
+      resolveSecret(config[name], env, at(name)),
+    );
+    return accessKeyId && secretAccessKey
       ? { credentials: { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) } }
-      : {}),
+      : {};
+  }
+  return {
+    async credentials() {
+      const [accessKeyId = '', secretAccessKey = '', sessionToken] = await Promise.all(
+        CREDENTIALS.map((name) => resolveAnySecret(config[name], { env, stored }, at(name))),
+      );
+      // Expired at once, so that the SDK asks again.
+      const expiration = new Date(0);
+      return { accessKeyId, secretAccessKey, expiration, ...(sessionToken ? { sessionToken } : {}) };
+    },
   };
 }
 

@@ -101,6 +101,27 @@ export const ACCESS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/roles/revoke.ts')).revoke,
   },
   {
+    name: 'secrets set',
+    summary: 'Set a new version of a secret, read from stdin',
+    group: 'Access',
+    example: 'svc secrets set STRIPE_KEY < key.txt',
+    load: async () => (await import('../../commands/secrets/set.ts')).set,
+  },
+  {
+    name: 'secrets list',
+    summary: 'List secrets without their values',
+    group: 'Access',
+    example: 'svc secrets list',
+    load: async () => (await import('../../commands/secrets/list.ts')).list,
+  },
+  {
+    name: 'secrets revoke',
+    summary: 'Delete a secret with all its versions',
+    group: 'Access',
+    example: 'svc secrets revoke STRIPE_KEY --yes',
+    load: async () => (await import('../../commands/secrets/revoke.ts')).revoke,
+  },
+  {
     name: 'audit list',
     summary: 'List changes with their callers, newest first',
     group: 'Access',

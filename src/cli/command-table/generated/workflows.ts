@@ -80,6 +80,13 @@ export const WORKFLOWS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/workflows/approve.ts')).approve,
   },
   {
+    name: 'workflows approve-secrets',
+    summary: 'Allow a workflow to use the secrets that its definition names',
+    group: 'Workflows',
+    example: 'svc workflows approve-secrets nightly --yes',
+    load: async () => (await import('../../commands/workflows/approve-secrets.ts')).approveSecrets,
+  },
+  {
     name: 'workflows decide',
     summary: 'Retry, complete or fail interrupted steps',
     group: 'Workflows',

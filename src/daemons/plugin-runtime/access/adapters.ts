@@ -10,37 +10,44 @@ import {
   writeObject,
 } from '../../../contracts/index.ts';
 import { createClient } from '../../../http/index.ts';
-import { unsetSecrets } from '../../../kit/config/secret-ref.ts';
+import { resolveAnySecret, unsetSecrets } from '../../../kit/config/secret-ref.ts';
 import { adapterMissing } from '../../../kit/errors/adapter-missing.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type {
   AdapterParts,
   ObjectAccess,
   ObjectScope,
+  SecretAccess,
   VectorAccess,
   VectorScope,
 } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 import { createAdapterWatch } from './adapter-metrics.ts';
 import { callOptions } from './call-options.ts';
+import { storedSecrets } from './secrets.ts';
 
 /**
  * Creates the adapters for plugins. The state service stores objects and vectors. This process calls models itself,
  * because their replies are streamed.
  */
-export function createAdapters(resources: Resources): AdapterParts {
+export function createAdapters(resources: Resources, access: SecretAccess): AdapterParts {
   const { config, metrics } = resources;
   const { llm, embeddings } = config.adapters;
+  const secrets = { env: resources.env, stored: storedSecrets(resources, access) };
   return {
     objects: objectAccess(resources),
     vectors: vectorAccess(resources),
-    model: once(async () => {
+    model: perKey(async (made) => {
       if (llm === null) throw adapterMissing('llm');
-      return (await import('../../../plugins/models/openai.ts')).openAiModel(llm, resources);
+      const apiKey = await resolveAnySecret(llm.apiKey, secrets, 'adapters.llm.apiKey');
+      const { openAiModel } = await import('../../../plugins/models/openai.ts');
+      return made(apiKey, () => openAiModel(llm, { ...resources, apiKey }));
     }),
-    embedder: once(async () => {
+    embedder: perKey(async (made) => {
       if (embeddings === null) throw adapterMissing('embeddings');
-      return (await import('../../../plugins/models/openai.ts')).openAiEmbedder(embeddings, resources);
+      const apiKey = await resolveAnySecret(embeddings.apiKey, secrets, 'adapters.embeddings.apiKey');
+      const { openAiEmbedder } = await import('../../../plugins/models/openai.ts');
+      return made(apiKey, () => openAiEmbedder(embeddings, { ...resources, apiKey }));
     }),
     watch: createAdapterWatch(metrics),
   };
@@ -101,14 +108,15 @@ async function present<Value>(answer: Promise<Value>): Promise<Value | undefined
   }
 }
 
-/** Returns a function that creates the value on first use. If the creation fails, the next use tries again. */
-function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
-  let made: Promise<Value> | undefined;
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = undefined;
-      throw error;
+/** Returns the value that was made for the same key last, or makes it. */
+type Made<Value> = (key: string | undefined, make: () => Value) => Value;
+
+/** Returns a function that makes a client again when its key has changed. The key is read for each use. */
+function perKey<Value>(make: (made: Made<Value>) => Promise<Value>): () => Promise<Value> {
+  let last: { key: string | undefined; value: Value } | undefined;
+  return () =>
+    make((key, create) => {
+      if (!last || last.key !== key) last = { key, value: create() };
+      return last.value;
     });
-    return made;
-  };
 }

@@ -1,6 +1,7 @@
 import { resolveSecrets } from '../../../contracts/index.ts';
 import { createClient } from '../../../http/index.ts';
-import { keepTenantSecret } from '../../../kit/telemetry/redact.ts';
+import { OPERATOR_NAMESPACE, type ReadStoredSecret } from '../../../kit/config/secret-ref.ts';
+import { keepSecret, keepTenantSecret } from '../../../kit/telemetry/redact.ts';
 import type { SecretAccess } from '../../../plugins/index.ts';
 import type { Resources } from '../../define-daemon.ts';
 import { callOptions } from './call-options.ts';
@@ -22,5 +23,20 @@ export function createSecretAccess({ peers, keys }: Pick<Resources, 'peers' | 'k
       for (const { name, value } of items) keepTenantSecret({ namespaceId: scope.tenantId, name }, value);
       return new Map(items.map(({ name, value }) => [name, value]));
     },
+  };
+}
+
+/**
+ * Returns the reader of stored secrets that the config references. Their values belong to the platform, so all that this
+ * process records masks them, for every tenant.
+ */
+export function storedSecrets({ random }: Pick<Resources, 'random'>, access: SecretAccess): ReadStoredSecret {
+  return async (name) => {
+    const { signal } = new AbortController();
+    const ids = { requestId: random.uuid(), traceId: random.uuid().replaceAll('-', '') };
+    const values = await access.read({ tenantId: OPERATOR_NAMESPACE, user: null, ...ids, signal }, [name]);
+    const value = values.get(name);
+    keepSecret([value]);
+    return value;
   };
 }

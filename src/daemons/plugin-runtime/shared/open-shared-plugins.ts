@@ -3,6 +3,7 @@ import { postgresUrlOf } from '../../../kit/config/store-url.ts';
 import { openSharedPlugins as openStore } from '../../../store/open-store.ts';
 import type { ObjectStore, SharedPluginStore } from '../../../store/ports/index.ts';
 import type { Resources } from '../../define-daemon.ts';
+import { createSecretAccess, storedSecrets } from '../access/secrets.ts';
 import { Packages } from './packages.ts';
 import { PluginCache } from './plugin-cache.ts';
 import { type Following, PluginFollower } from './plugin-follower.ts';
@@ -52,13 +53,15 @@ export async function followPlugins(
 
 /** Opens the packages in the configured bucket, or else in the database. Copied packages are always in the database. */
 async function openPackages(
-  { config, env }: Resources,
+  resources: Resources,
   database: ObjectStore,
   stack: AsyncDisposableStack,
 ): Promise<Packages> {
+  const { config, env } = resources;
   const { storage } = config.adapters;
   if (storage?.type !== 's3') return new Packages([database]);
   const { s3Objects } = await import('../../../store/s3/objects.ts');
-  const bucket = stack.adopt(await s3Objects(storage, env), (opened) => opened.close());
+  const stored = storedSecrets(resources, createSecretAccess(resources));
+  const bucket = stack.adopt(await s3Objects(storage, env, stored), (opened) => opened.close());
   return new Packages([bucket, database], storage.maxObjectBytes);
 }

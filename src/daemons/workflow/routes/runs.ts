@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import {
+  approveWorkflowSecrets,
   cancelRun,
   cancelRuns,
   countRuns,
@@ -33,7 +34,8 @@ const MAX_STREAMS = 400;
 const PAGE = 500;
 
 /** Routes to start, read, cancel and rerun runs. @spec Workflow daemon; REST API: workflows */
-export function runRoutes(http: Http, { runs, reruns, bulkRuns, definitions }: WorkflowServices): void {
+export function runRoutes(http: Http, services: WorkflowServices): void {
+  const { runs, reruns, bulkRuns } = services;
   mount(http, startRun, { auth }, async ({ body, caller, request }) => ({
     run: await runs.start(
       { ...body, idempotencyKey: idempotencyKeyOf(body, request) },
@@ -59,11 +61,23 @@ export function runRoutes(http: Http, { runs, reruns, bulkRuns, definitions }: W
     items: await runs.steps(caller.namespaceId, params.runId),
     nextCursor: null,
   }));
-  mount(http, listWorkflows, { auth }, () => ({
-    items: [...definitions.registered.values()].map(summaryOf),
+  workflowRoutes(http, services);
+}
+
+function workflowRoutes(http: Http, { definitions, secretApprovals }: WorkflowServices): void {
+  mount(http, listWorkflows, { auth }, async ({ caller }) => ({
+    items: await Promise.all(
+      [...definitions.registered.values()].map(async (registered) => {
+        const secrets = await secretApprovals.stateOf(caller.namespaceId, registered.workflow);
+        return { ...summaryOf(registered), ...(secrets ? { secrets } : {}) };
+      }),
+    ),
     nextCursor: null,
     faults: [...definitions.faults],
   }));
+  mount(http, approveWorkflowSecrets, { auth }, ({ params, body, caller }) =>
+    secretApprovals.approve(caller.namespaceId, params.workflowId, { hash: body.hash, by: caller.hostId }),
+  );
 }
 
 /** Routes for signals, approvals and decisions. @spec docs/workflows.md "HTTP" */

@@ -9,6 +9,7 @@ import { postgresWorkflowRetention } from './retention.ts';
 import { postgresRunQueue } from './run-queue.ts';
 import { postgresRuns } from './runs.ts';
 import { postgresSchedules } from './schedules.ts';
+import { postgresSecretApprovals } from './secret-approvals.ts';
 import { PostgresSharedRuns } from './shared-runs.ts';
 
 /**
@@ -22,6 +23,7 @@ export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: C
     boots: new PostgresBoots(database),
     shared: new PostgresSharedRuns(database),
     schedules: postgresSchedules(database),
+    approvals: postgresSecretApprovals(database),
     waitingApprovals: postgresWaitingApprovals(database),
     members: new PostgresMembers(database.reserved, leaseClock),
     definition: (hash) =>

@@ -5,6 +5,7 @@ import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 import { LIST_INDEXES } from './list-indexes.ts';
 import { RUN_LABELS_AND_HOURS } from './run-search-schema.ts';
+import { SECRET_APPROVALS } from './secret-approvals.ts';
 import { SIGNAL_SENDERS } from './sender-schema.ts';
 import { RUN_TRACES } from './trace-schema.ts';
 
@@ -192,4 +193,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   RUN_LABELS_AND_HOURS,
   SIGNAL_SENDERS,
   FAILED_RUN_FACTS,
+  SECRET_APPROVALS,
 ];

@@ -11,6 +11,7 @@ import { sqliteRunQueue } from './run-queue.ts';
 import { sqliteRuns } from './runs.ts';
 import { sqliteSchedules } from './schedules.ts';
 import { WORKFLOW_MIGRATIONS } from './schema.ts';
+import { sqliteSecretApprovals } from './secret-approvals.ts';
 import { workflowTables } from './tables.ts';
 
 export const WORKFLOW_FILE = 'workflow.db';
@@ -38,6 +39,7 @@ export async function sqliteWorkflowStore(options: {
     queue: sqliteRunQueue(tables),
     boots: sqliteBoots(tables),
     schedules: sqliteSchedules(db),
+    approvals: sqliteSecretApprovals(db),
     facts: sqliteRunFacts(db),
     waitingApprovals: sqliteWaitingApprovals(db),
     members: sqliteMembers(db, options.clock ?? systemClock),

@@ -6,6 +6,7 @@ import {
   type Evaluator,
 } from '../../../../src/daemons/workflow/domain/definition/evaluator.ts';
 import { PluginWaits } from '../../../../src/daemons/workflow/domain/effects/plugin-waits.ts';
+import { StepSecrets } from '../../../../src/daemons/workflow/domain/effects/step-secrets.ts';
 import { WorkflowEngine } from '../../../../src/daemons/workflow/domain/engine/engine.ts';
 import type { Engine } from '../../../../src/daemons/workflow/domain/engine/ports.ts';
 import { childRuns } from '../../../../src/daemons/workflow/domain/starts/child-runs.ts';
@@ -93,6 +94,7 @@ export async function openEngine(options: {
     admitChild: childRuns({ runs: store.runs, definitions, admission: new RunAdmission(admission) }),
     evaluator,
     replays,
+    stepSecrets: new StepSecrets({ approvals: store.approvals, read: async () => new Map() }),
     pluginWaits: new PluginWaits({ clock, logger: silentLogger, alertMs: 600_000, counted: () => {} }),
     limits: {
       runs,

@@ -2,6 +2,7 @@ import type { JobDefinition, StepDefinition, WorkflowDefinition } from '../../..
 import { retryOf } from '../steps/retry-policy.ts';
 import { names } from './compile-names.ts';
 import type { CompiledJob, CompiledStep, KindOf } from './compiled-workflow.ts';
+import { takeSecrets } from './secret-places.ts';
 import { addIssue, compileCondition, compileTemplate, type DefinitionIssue, type Path } from './templates.ts';
 
 /** Compiles jobs in dependency order. Adds faults to `issues`. */
@@ -104,7 +105,12 @@ function compileStep(
     });
   for (const issue of kind?.check(step.with) ?? [])
     addIssue(issues, { path: [...path, 'with', ...issue.path], message: issue.message });
-  const input = compileTemplate(step.with, [...path, 'with'], issues);
+  const taken = takeSecrets(
+    step.with,
+    { allowed: workflow.permissions?.secrets ?? [], kind, at: [...path, 'with'] },
+    issues,
+  );
+  const input = compileTemplate(taken.shown, [...path, 'with'], issues);
   const condition = compileCondition(step.if, [...path, 'if'], issues);
   const key =
     step.idempotencyKey === undefined
@@ -122,6 +128,7 @@ function compileStep(
     uses: step.uses,
     kind: kind!,
     with: input,
+    ...(taken.secrets.length === 0 ? {} : { secrets: taken.secrets }),
     rawWith: step.with,
     condition,
     retry: retryOf(step.retry, workflow.retry),

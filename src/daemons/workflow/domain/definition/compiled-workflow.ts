@@ -4,6 +4,7 @@ import type { StepRetry } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';
 import type { FoundStep } from './found-step.ts';
 import type { InputSchema } from './input-schema.ts';
+import type { SecretPlace } from './secret-places.ts';
 import type { Condition, Template } from './templates.ts';
 
 /** Maximum number of steps in a run. An active run keeps all steps in memory, and each event visits every step. */
@@ -17,6 +18,8 @@ export interface CompiledStep {
   uses: string;
   kind: StepKind;
   with: Template;
+  /** Places in `with` whose values are secrets. The template has a placeholder there. */
+  secrets?: readonly SecretPlace[];
   /** The step's `with` value as written, before expressions are evaluated. */
   rawWith: Record<string, JsonValue>;
   condition: Condition;

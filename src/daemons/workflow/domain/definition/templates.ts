@@ -164,6 +164,14 @@ function asText(value: JsonValue, budget: Budget): string {
   return JSON.stringify(value);
 }
 
+/** Matches a mention of `secrets`, which is no variable of expressions. */
+const SECRETS = /(?<![\w.])secrets\b/;
+
+function faultOf(source: string, message: string): string {
+  const hint = SECRETS.test(source) ? '; a secret must be the whole text of a value in `with` of a step' : '';
+  return `\`${excerpt(source)}\`: ${message}${hint}`;
+}
+
 /** Splits text into literals and `${{ }}` expressions. `}}` within quotes does not end an expression. */
 function splitText(text: string, path: Path, issues: DefinitionIssue[]): Part[] {
   const parts: Part[] = [];
@@ -182,7 +190,7 @@ function splitText(text: string, path: Path, issues: DefinitionIssue[]): Part[] 
       parts.push({ expression: compileExpression(source), text: source, offset: open + 3 });
     } catch (error) {
       const { message, offset } = error as ExpressionError;
-      addIssue(issues, { path, message: `\`${excerpt(source)}\`: ${message}`, offset: open + 3 + offset });
+      addIssue(issues, { path, message: faultOf(source, message), offset: open + 3 + offset });
     }
     rest = close + 2;
   }
@@ -250,7 +258,7 @@ export function compileCondition(
     expression = compileExpression(source);
   } catch (error) {
     const { message, offset: place } = error as ExpressionError;
-    addIssue(issues, { path, message: `\`${excerpt(source)}\`: ${message}`, offset: offset + place });
+    addIssue(issues, { path, message: faultOf(source, message), offset: offset + place });
     return WHEN_SUCCESSFUL;
   }
   return {

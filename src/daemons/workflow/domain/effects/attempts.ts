@@ -1,9 +1,11 @@
 import type { RunEnding } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
+import { maskTenantSecretsIn } from '../../../../kit/telemetry/redact.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import { isOwnStep } from '../definition/compile-code.ts';
+import type { CompiledStep } from '../definition/compiled-workflow.ts';
 import type { Attempt, Effect } from '../run/effects.ts';
 import type { AttemptOutcome, RunEvent } from '../run/events.ts';
 import type { Program } from '../run/program.ts';
@@ -13,6 +15,7 @@ import { attemptSpan } from '../run/trace.ts';
 import type { ChildRequest } from '../starts/child-runs.ts';
 import type { StepCall } from '../steps/step-kind.ts';
 import type { Inspections } from './inspections.ts';
+import type { StepSecrets } from './step-secrets.ts';
 
 /** Time that a step has to settle after an abort, in ms. Afterwards, the work of the step is abandoned. */
 const ABORT_GRACE_MS = seconds(10);
@@ -27,6 +30,7 @@ export interface AttemptDeps {
   program: Program;
   clock: Clock;
   inspections: Inspections;
+  stepSecrets: StepSecrets;
   startChild(request: ChildRequest): Promise<string>;
   dispatch(event: RunEvent): void;
   /** Callback that is called when an attempt has ended, before the run receives the end event. */
@@ -92,12 +96,31 @@ export class Attempts {
       if (!step.kind.reportsBegin) this.#begin(attempt, one);
       const aborted = this.#afterAbort(signal);
       if (isOwnStep(step)) return await aborted;
-      return await Promise.race([step.kind.run(this.#callOf(attempt, input, one)), aborted]);
+      const { run } = this.#deps;
+      const filled = await this.#filled(input, step, signal, aborted);
+      const outcome = await Promise.race([step.kind.run(this.#callOf(attempt, filled, one)), aborted]);
+      return 'output' in outcome ? { output: maskTenantSecretsIn(outcome.output, run.tenantId) } : outcome;
     } catch (error) {
-      return { failure: inspections.failureOf(error, step) };
+      const failure = inspections.failureOf(error, step);
+      return { failure: { ...failure, error: maskTenantSecretsIn(failure.error, this.#deps.run.tenantId) } };
     } finally {
       one.stopTimeout();
     }
+  }
+
+  /** Returns the input with the values of its secrets, which no record contains. */
+  async #filled(
+    input: StepCall['input'],
+    { secrets }: CompiledStep,
+    signal: AbortSignal,
+    aborted: Promise<never>,
+  ): Promise<StepCall['input']> {
+    if (!secrets) return input;
+    const { run, program, stepSecrets } = this.#deps;
+    return Promise.race([
+      stepSecrets.fill({ run, workflow: program.workflow, signal }, input, secrets),
+      aborted,
+    ]);
   }
 
   /** Starts the timeout when the work begins, so that time in a queue does not count. */

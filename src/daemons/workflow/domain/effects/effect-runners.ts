@@ -19,6 +19,7 @@ import { Inspections } from './inspections.ts';
 import type { PluginWaits } from './plugin-waits.ts';
 import { ReplayRunner } from './replay-runner.ts';
 import { RunSlots } from './run-slots.ts';
+import type { StepSecrets } from './step-secrets.ts';
 import { Timers } from './timers.ts';
 
 /** Dependencies of effects, shared by all runs. */
@@ -31,6 +32,7 @@ export interface EffectDeps {
   evaluator: Evaluator;
   pluginWaits: PluginWaits;
   replays: Replays;
+  stepSecrets: StepSecrets;
   finishedRuns(ids: readonly string[]): Promise<RunRecord[]>;
   openChildren(runId: string): Promise<string[]>;
   cancelChild(runId: string): Promise<boolean>;

@@ -1,5 +1,5 @@
 import type { PlatformError } from '../../../../kit/errors/errors.ts';
-import { redactJson } from '../../../../kit/telemetry/redact.ts';
+import { NO_TENANT, redactJson } from '../../../../kit/telemetry/redact.ts';
 import type { RunRecord, RunWrite } from '../../../../store/ports/index.ts';
 import { move } from '../states.ts';
 
@@ -12,7 +12,7 @@ export function failedByDefinition(
   { code, message, details }: PlatformError,
   now: number,
 ): { failed: RunRecord; write: RunWrite } {
-  const error = redactJson({ code, message, details });
+  const error = redactJson({ code, message, details }, NO_TENANT);
   const status =
     run.status === 'cancelling'
       ? move('run', run.status, run.ending ?? 'cancelled', 'engine')

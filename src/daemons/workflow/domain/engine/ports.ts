@@ -14,6 +14,7 @@ import type { Replays } from '../code/replays.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { PluginWaits } from '../effects/plugin-waits.ts';
+import type { StepSecrets } from '../effects/step-secrets.ts';
 import type { AdmitChild, ChildRequest } from '../starts/child-runs.ts';
 import type { RunScheduler } from '../starts/run-starter.ts';
 
@@ -49,6 +50,7 @@ export interface EngineDeps {
   admitChild: AdmitChild;
   evaluator: Evaluator;
   replays: Replays;
+  stepSecrets: StepSecrets;
   pluginWaits: PluginWaits;
   limits: EngineLimits;
   hooks: EngineHooks;

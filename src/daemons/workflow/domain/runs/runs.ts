@@ -16,6 +16,7 @@ import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/ind
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
+import { requireNoSecrets } from '../definition/secret-approvals.ts';
 import type { CancelResult, Engine } from '../engine/ports.ts';
 import { type Outline, partsOf, stepIdOf, stepsOf } from '../run/parts.ts';
 import { viewChild, viewJobs, viewRun, viewSteps } from '../run/views.ts';
@@ -78,6 +79,7 @@ export class Runs {
     const build = (): StartRequest => {
       const workflow =
         definition === undefined ? definitions.require(workflowId ?? '') : definitions.compile(definition);
+      if (definition !== undefined) requireNoSecrets(workflow);
       requireManual(workflow);
       return { ...request, kind: 'workflow', workflow, trigger: 'manual' };
     };

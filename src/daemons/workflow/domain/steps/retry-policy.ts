@@ -6,7 +6,7 @@ import {
   TRANSIENT_CLASSES,
 } from '../../../../contracts/index.ts';
 import { PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
-import { redactJson, redactText } from '../../../../kit/telemetry/redact.ts';
+import { NO_TENANT, redactJson, redactText } from '../../../../kit/telemetry/redact.ts';
 import { days } from '../../../../kit/time/duration.ts';
 
 /** Maximum delay accepted from a `Retry-After` header, because a longer delay would stall the run. */
@@ -22,10 +22,10 @@ export class StepFailure extends Error {
   readonly retryAfterMs: number | null;
 
   constructor(errorClass: ErrorClass, error: RunError, retryAfterMs: number | null = null) {
-    super(redactText(error.message));
+    super(redactText(error.message, NO_TENANT));
     this.name = 'StepFailure';
     this.errorClass = errorClass;
-    this.error = redactJson(error);
+    this.error = redactJson(error, NO_TENANT);
     this.retryAfterMs = retryAfterMs === null ? null : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
   }
 }

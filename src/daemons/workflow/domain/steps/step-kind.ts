@@ -70,6 +70,8 @@ export interface StepKind {
   readonly defaultTimeoutMs: number;
   /** Whether a call of this kind can be queued. If so, the timeout starts when the work calls `begun`. */
   readonly reportsBegin?: true;
+  /** Whether the input can contain secrets, because the step does not store it. */
+  readonly takesSecrets?: true;
   /** Returns the errors in the `with` object of a definition that can be found without evaluating expressions. */
   check(input: Record<string, JsonValue>): Array<{ path: string[]; message: string }>;
   /** Returns an error if the step cannot run now because its plugin is not loaded. Otherwise returns undefined. */

@@ -32,7 +32,7 @@ export function setJob(turn: Turn, job: JobState, status: PartStatus, error?: Ru
   const { record } = job;
   const wasRunning = record.status === 'running';
   record.status = move('job', record.status, status, 'engine');
-  if (error) record.error = JSON.stringify(redactJson(error));
+  if (error) record.error = JSON.stringify(redactJson(error, turn.state.run.tenantId));
   if (status === 'running' && record.startedAt === null) {
     record.startedAt = turn.now;
     const { timeoutMs } = turn.program.job(record.key);

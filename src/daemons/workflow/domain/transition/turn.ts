@@ -97,7 +97,7 @@ export class Turn {
     const lines = ++this.state.logLines;
     if (lines > MAX_LOG_LINES + 1) return;
     const last = { level: 'warn', message: `More than ${MAX_LOG_LINES} lines: the rest is in the log alone` };
-    const shown = { ...line, message: redactText(line.message) };
+    const shown = { ...line, message: redactText(line.message, this.state.run.tenantId) };
     const record = { at: this.now, ...shown, ...(lines > MAX_LOG_LINES ? last : {}) };
     this.#records.push({ type: 'log', record });
   }

@@ -1,7 +1,7 @@
 import { type CommandResult, type HostKind, LIMITS } from '../../../../../contracts/index.ts';
 import { errorBody, messageOf, PlatformError, toRemoteError } from '../../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
-import { redact } from '../../../../../kit/telemetry/redact.ts';
+import { NO_TENANT, redact } from '../../../../../kit/telemetry/redact.ts';
 import type { NewDelivery } from '../../../../../store/ports/index.ts';
 import { receiveRulesOf } from '../../../../../webhooks/receive-rules.ts';
 import type { JsonPayload } from '../receive/payload.ts';
@@ -188,8 +188,8 @@ function failed({ error, exitCode }: CommandResult): Handled {
   return { succeeded: false, httpStatus: 500, body, record: recordOf(body) };
 }
 
-/** Returns an outcome for the record, with secrets masked. A large outcome is left out. */
+/** Returns an outcome for the record. Secrets of the tenant are masked before. A large outcome is left out. */
 export function recordOf(outcome: unknown): string {
-  const text = JSON.stringify(redact(outcome));
+  const text = JSON.stringify(redact(outcome, NO_TENANT));
   return text.length <= MAX_RECORD_CHARS ? text : JSON.stringify({ truncated: true, bytes: text.length });
 }

@@ -82,6 +82,7 @@ export function handlerStep(handlers: Handlers): StepKind {
     mode: 'effect',
     takesSlot: true,
     reportsBegin: true,
+    takesSecrets: true,
     defaultTimeoutMs: DEFAULT_TIMEOUT_MS,
     check: () => [],
     away,

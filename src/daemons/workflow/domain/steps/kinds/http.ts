@@ -1,6 +1,6 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import type { ErrorClass } from '../../../../../contracts/index.ts';
-import { redactJson } from '../../../../../kit/telemetry/redact.ts';
+import { NO_TENANT, redactJson } from '../../../../../kit/telemetry/redact.ts';
 import { seconds } from '../../../../../kit/time/duration.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
 import { StepFailure } from '../retry-policy.ts';
@@ -55,6 +55,7 @@ export function httpStep(call: HttpCall, now: () => number): StepKind {
     name: 'http',
     mode: 'effect',
     takesSlot: true,
+    takesSecrets: true,
     defaultTimeoutMs: seconds(30),
     check: (input) => [
       ...Object.keys(input)
@@ -166,7 +167,8 @@ function failureOf(
 ): StepFailure {
   const { body: said = null } = output;
   // The parsed object is redacted instead of the text, because redaction matches key names.
-  const body = typeof said === 'object' && said !== null ? JSON.stringify(redactJson(said)) : String(said);
+  const body =
+    typeof said === 'object' && said !== null ? JSON.stringify(redactJson(said, NO_TENANT)) : String(said);
   return new StepFailure(
     classOf(reply.status),
     {
