@@ -343,6 +343,7 @@ test('no secret is on disk or in an answer, however it was used', SLOW, async ()
 test.skipIf(!POSTGRES_PROGRAMS)('no secret is in a table of PostgreSQL', SLOW, async () => {
   const url = await emptyPostgres();
   const { platform } = await project({ store: { url } });
+  expect((await platform.svc('migrate', '--yes')).code).toBe(0);
   expect((await platform.svc('up', '-d')).code).toBe(0);
   const answers = await useAll(platform);
   await platform.svc('down');
