@@ -24,10 +24,7 @@ export interface CatalogueProvider {
   notes?: readonly string[];
 }
 
-/**
- * Providers as their pages described them on 2026-11-28. None was tried with an account of the provider. @spec
- * docs/connections.md "Providers"
- */
+/** Providers of the catalogue. None was tried with an account of the provider. @spec docs/connections.md "Providers" */
 export const CATALOGUE: Readonly<Record<ConnectionProviderId, CatalogueProvider>> = {
   atlassian: {
     name: 'Atlassian',
