@@ -41,6 +41,7 @@ const LISTS: Record<string, (ids: Record<Owned, string>) => string> = {
   'GET /api/v1/alerts/channels': () => '"name":"owned"',
   'GET /api/v1/alerts/channels/:name': () => '"name":"owned"',
   'GET /api/v1/alerts/silences': () => '"comment":"only-for-ann"',
+  'GET /api/v1/secrets': () => '"name":"OWNED"',
   'GET /api/v1/sources': () => '"name":"owned"',
   'GET /api/v1/sources/:name': () => '"name":"owned"',
   'GET /api/v1/endpoints': ({ endpointId }) => endpointId,
@@ -164,6 +165,7 @@ async function fill(): Promise<Record<Owned, string>> {
     ['host:bea', 'other'],
   ])
     await done('root', 'PUT /api/v1/access/roles', { subject, role: 'admin', namespaceId });
+  await done('ann', 'PUT /api/v1/secrets/OWNED', { value: 'only-for-ann' });
   await done('ann', 'POST /api/v1/sources', { name: 'owned', provider: 'github' });
   await done('ann', 'POST /api/v1/queues/owned/items', { id: 'owned-item', body: { of: 'only-for-ann' } });
   const channel = { name: 'owned', type: 'webhook', url: 'https://receiver.example/' };
