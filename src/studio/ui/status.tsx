@@ -9,6 +9,7 @@ const KINDS: Record<string, Kind> = {
   connected: 'good',
   active: 'good',
   resolved: 'good',
+  sent: 'good',
   broken: 'bad',
   refused: 'bad',
   failed: 'bad',
