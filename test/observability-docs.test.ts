@@ -23,6 +23,8 @@ const COMPUTED: Record<string, () => string[]> = {
     codesIn(part('daemons/gateway/domain/access/require-access.ts', 'interface Refusal', ';')),
   'daemons/gateway/domain/identity/authenticator.ts: fault': () =>
     codesIn(part('daemons/gateway/domain/identity/bearer.ts', 'type AuthFault', ';')),
+  'daemons/gateway/domain/identity/portal-links.ts: reasonCode': () =>
+    codesIn(part('daemons/gateway/domain/identity/bearer.ts', 'type AuthFault', ';')),
   'daemons/gateway/domain/identity/oidc/sign-in.ts: REASON_CODES[problem]': () =>
     codesIn(part('daemons/gateway/domain/identity/oidc/sign-in.ts', 'const REASON_CODES', '};')),
   'daemons/gateway/domain/identity/signing-secrets.ts: problem.reasonCode': () =>
