@@ -73,11 +73,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'alerts in the studio', () =
     const { page, problems } = await openPage(studio, '/studio/alerts');
     await page.getByRole('region', { name: 'Alerts' }).getByRole('link').first().click();
     await page.locator('.verdict', { hasText: 'firing' }).waitFor();
-    await page
-      .getByRole('region', { name: 'Notifications' })
-      .getByText('sent', { exact: true })
-      .first()
-      .waitFor();
+    await page.locator('tbody .status', { hasText: 'sent' }).first().waitFor();
     await page.getByRole('button', { name: 'Acknowledge' }).click();
     await page.getByText('The alert is acknowledged.').waitFor();
     await page.getByRole('button', { name: 'Silence…' }).click();

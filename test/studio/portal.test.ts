@@ -43,7 +43,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the portal of an applicatio
     await page.getByText('Links for customers').click();
     await page.getByLabel('Application of the link').fill('customer-7');
     await page.getByRole('button', { name: 'Create link' }).click();
-    const url = (await page.getByText('/studio/portal#').first().textContent())!;
+    const url = (await page.getByText('/studio/portal#token=').first().textContent())!;
     const { pathname, hash } = new URL(url);
     const portal = await studio.open(pathname + hash, { isSignedIn: false });
     onTestFinished(() => portal.context.close());
@@ -55,6 +55,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the portal of an applicatio
 
   test('the token is neither in the address nor stored, and a reload asks for the link', async () => {
     const { page } = await openPortal();
+    await page.getByRole('link', { name: `${receiver.url}/customer-7` }).waitFor();
     expect(new URL(page.url()).hash).toBe('');
     const stored = 'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])';
     expect(await page.evaluate(stored)).toBe('[{},{},""]');

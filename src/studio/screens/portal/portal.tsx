@@ -16,9 +16,9 @@ takeToken();
 
 /** Takes the token out of the address, so that it is neither in the history nor in a copied address. */
 function takeToken(): void {
-  const token = location.hash.slice(1);
-  portalToken.value = token === '' ? null : token;
-  if (token !== '') history.replaceState(null, '', location.pathname + location.search);
+  const token = new URLSearchParams(location.hash.slice(1)).get('token');
+  portalToken.value = token || null;
+  if (location.hash !== '') history.replaceState(null, '', location.pathname + location.search);
 }
 
 /** Endpoints and messages of one application, for a person without an account here. */
