@@ -13,11 +13,11 @@ export const update = defineCommand({
   idField: 'id',
   args: z.object({
     id: endpointArg,
-    url: z.string().optional().describe('URL that receives the messages'),
+    target: z.string().optional().describe('URL that receives the messages').meta({ placeholder: 'url' }),
     ...settingFlags,
   }),
-  async run({ id, url, ...flags }, { client, cwd }) {
-    const body = { ...(url === undefined ? {} : { url }), ...(await settingsOf(flags, cwd)) };
+  async run({ id, target, ...flags }, { client, cwd }) {
+    const body = { ...(target === undefined ? {} : { url: target }), ...(await settingsOf(flags, cwd)) };
     if (Object.keys(body).length === 0) throw new UsageError('Pass at least one setting, such as --rate 5.');
     return ok(await client.call(updateEndpoint, { params: { id }, body }));
   },
