@@ -12,6 +12,9 @@ import { tempDir } from '../support/daemon.ts';
 import { FREE_PORTS } from '../support/ports.ts';
 import { userEnvironment } from '../support/user-environment.ts';
 
+/** Commands whose text on stdin the walk provides. */
+const READS_STDIN = new Set(['login', 'secrets']);
+
 export type { CliRun };
 
 export interface StartedCli {
@@ -124,7 +127,7 @@ async function createProject(
     const child = spawn(command!, [...first, ...args], {
       cwd: folder,
       env: environment,
-      stdio: [args.includes('login') ? 'pipe' : 'ignore', 'pipe', 'pipe'],
+      stdio: [READS_STDIN.has(args[0]!) ? 'pipe' : 'ignore', 'pipe', 'pipe'],
     });
     let [stdout, stderr] = ['', ''];
     child.stdout!.on('data', (text) => (stdout += text));
