@@ -54,7 +54,7 @@ function List() {
 
 function None() {
   return (
-    <Empty command="svc alerts test <channel>">
+    <Empty command="svc alerts test --channel <channel>">
       No alert matches. Rules decide what alerts; a test shows that a channel delivers:
     </Empty>
   );

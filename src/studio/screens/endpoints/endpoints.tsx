@@ -34,7 +34,10 @@ export default function Endpoints() {
   const action = useAction();
   const canEdit = useCan('editor');
   const [created, setCreated] = useState<CreatedEndpoint>();
-  const words = NAMES.flatMap((name) => (filters[name] ? [`--${name} ${shellWord(filters[name])}`] : []));
+  const words = [
+    ...(filters.application ? [`--application ${shellWord(filters.application)}`] : []),
+    ...(filters.disabled === 'true' ? ['--disabled'] : []),
+  ];
   return (
     <Page title="Endpoints" {...(IS_PORTAL ? {} : { command: ['svc endpoints list', ...words].join(' ') })}>
       <p>

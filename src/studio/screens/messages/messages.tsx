@@ -162,7 +162,7 @@ function Row({ message: { type, application, deliveries, createdAt, bodyBytes } 
 function None() {
   if (IS_PORTAL) return <Empty>No message matches.</Empty>;
   return (
-    <Empty command={`svc messages send order.created '{"id": 1}'`}>
+    <Empty command={`svc messages send order.created --data '{"id": 1}'`}>
       No message matches. Plugins send messages with <code>ctx.emit</code>. You can send one below, or in a
       terminal:
     </Empty>
