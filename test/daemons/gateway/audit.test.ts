@@ -211,6 +211,22 @@ async function inputsOfMessages(gateway: TestGateway): Promise<Record<string, ob
   };
 }
 
+/** Endpoints that succeed only with a real provider. The tests of connections read the entries of these calls. */
+const NEED_A_PROVIDER = new Set(['POST /api/v1/connections/:name/refresh']);
+
+/** Creates a connection. Returns what the calls about connections need to succeed without a provider. */
+async function inputsOfConnections(gateway: TestGateway): Promise<Record<string, object>> {
+  const named = (name: string) => ({ name, provider: 'github', clientId: 'x', clientSecret: 'client-secret' });
+  await send(gateway, 'POST /api/v1/connections', { body: named('made') });
+  const params = { name: 'made' };
+  return {
+    'POST /api/v1/connections': { body: named('new') },
+    'POST /api/v1/connections/:name/authorize': { params, body: {} },
+    'POST /api/v1/connections/:name/revoke': { params, body: {} },
+    'DELETE /api/v1/connections/:name': { params },
+  };
+}
+
 /** What the endpoints of the gateway need to succeed; the upstream answers 200 to everything else. */
 async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
   const client = await gateway.call(createClientCredentials, { body: { name: 'ci' } });
@@ -232,6 +248,7 @@ async function inputs(gateway: TestGateway): Promise<Record<string, object>> {
     'PUT /api/v1/secrets/:name': { params: { name: 'TOKEN' }, body: { value: 'a-secret-value' } },
     'DELETE /api/v1/secrets/:name': { params: { name: 'TOKEN' } },
     ...(await inputsOfMessages(gateway)),
+    ...(await inputsOfConnections(gateway)),
     'PUT /api/v1/access/roles': { body: { subject: 'host:x', role: 'viewer' } },
     'POST /api/v1/clients': { body: { name: 'x' } },
     'PUT /api/v1/clients/:clientId/scopes': { params: { clientId }, body: { scopes: ['messages:send'] } },
@@ -264,7 +281,9 @@ describe.each(DRIVERS)('the audit log on %s', (_driver, open) => {
   test('every endpoint with an action writes exactly one entry', async () => {
     const { gateway } = await open();
     const given = await inputs(gateway);
-    const audited = Object.entries(ENDPOINT_ACCESS).filter(([, { audit }]) => audit !== undefined);
+    const audited = Object.entries(ENDPOINT_ACCESS).filter(
+      ([name, { audit }]) => audit !== undefined && !NEED_A_PROVIDER.has(name),
+    );
     // Objects are deleted last.
     audited.sort(([a], [b]) => Number(a.startsWith('DELETE')) - Number(b.startsWith('DELETE')));
     expect(audited.length).toBeGreaterThan(35);
