@@ -42,6 +42,9 @@ const LISTS: Record<string, (ids: Record<Owned, string>) => string> = {
   'GET /api/v1/alerts/channels/:name': () => '"name":"owned"',
   'GET /api/v1/alerts/silences': () => '"comment":"only-for-ann"',
   'GET /api/v1/secrets': () => '"name":"OWNED"',
+  'GET /api/v1/connections': () => '"name":"owned"',
+  'GET /api/v1/connections/:name': () => '"name":"owned"',
+  'GET /api/v1/endpoints/portal': () => '"application":"owned"',
   'GET /api/v1/sources': () => '"name":"owned"',
   'GET /api/v1/sources/:name': () => '"name":"owned"',
   'GET /api/v1/endpoints': ({ endpointId }) => endpointId,
@@ -91,6 +94,10 @@ const SHARED = [
   'GET /api/v1/routes',
   'GET /api/v1/webhooks/providers',
   'GET /api/v1/webhooks/providers/:id',
+  'GET /api/v1/connection-providers',
+  'GET /api/v1/event-types',
+  // Answers to the links of customers alone.
+  'GET /api/v1/portal',
 ];
 const REFUSED = ['GET /api/v1/audit/verify', 'GET /api/v1/node'];
 
@@ -167,6 +174,9 @@ async function fill(): Promise<Record<Owned, string>> {
     await done('root', 'PUT /api/v1/access/roles', { subject, role: 'admin', namespaceId });
   await done('ann', 'PUT /api/v1/secrets/OWNED', { value: 'only-for-ann' });
   await done('ann', 'POST /api/v1/sources', { name: 'owned', provider: 'github' });
+  const connection = { provider: 'github', clientId: 'x', clientSecret: 'only-for-ann' };
+  await done('ann', 'POST /api/v1/connections', { name: 'owned', ...connection });
+  await done('ann', 'POST /api/v1/endpoints/portal', { application: 'owned' });
   await done('ann', 'POST /api/v1/queues/owned/items', { id: 'owned-item', body: { of: 'only-for-ann' } });
   const channel = { name: 'owned', type: 'webhook', url: 'https://receiver.example/' };
   await done('ann', 'POST /api/v1/alerts/channels', channel);
@@ -216,7 +226,7 @@ beforeAll(async () => {
   });
   url = await platform.up();
   ids = await fill();
-});
+}, 180_000);
 afterAll(() => platform?.dispose());
 
 test('every endpoint that reads is covered here', () => {
@@ -231,7 +241,7 @@ async function textOf(caller: CallerName, name: string, until: string, headers =
       .replace('alerts/:id', `alerts/${ids.alertId}`)
       .replace('endpoints/:id', `endpoints/${ids.endpointId}`)
       .replace('messages/:id', `messages/${ids.messageId}`)
-      .replace(/(sources|queues|rules|channels)\/:name/, '$1/owned')
+      .replace(/(sources|queues|rules|channels|connections)\/:name/, '$1/owned')
       .replace(':id', 'owned-item');
     const response = await send(caller, path + (QUERIES[name] ?? ''), undefined, headers);
     return response.status === 403 ? '' : response.text();
