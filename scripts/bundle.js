@@ -102,9 +102,15 @@ const directBuiltins = {
 
 /** Start of a module in a chunk, or of the exports at the end of the chunk. */
 const PART = /^(?=\/\/ (?:src|node_modules|\\0)|export \{)/m;
-const WITHOUT_SPACE = { compress: false, mangle: false, codegen: { removeWhitespace: true }, module: true };
+/** Names of functions and classes stay, because packages read them. Other parts of the chunk use the names of the top level. */
+const COMPACT = {
+  compress: false,
+  mangle: { toplevel: false, keepNames: true },
+  codegen: { removeWhitespace: true },
+  module: true,
+};
 
-/** Removes the white space of packages. Own code keeps it, so that stack traces stay readable. */
+/** Removes the white space of packages and shortens their local names. Own code keeps both, for readable stack traces. */
 const compactPackages = {
   name: 'compact-packages',
   async generateBundle(_options, files) {
@@ -118,7 +124,7 @@ const compactPackages = {
 
 async function compactPart(fileName, part) {
   if (!part.startsWith('// node_modules/')) return part;
-  const { code, errors } = await minify(fileName, part, WITHOUT_SPACE);
+  const { code, errors } = await minify(fileName, part, COMPACT);
   if (errors.length > 0) throw new Error(`${part.split('\n', 1)} cannot be minified: ${errors[0].message}`);
   return `${code}\n`;
 }

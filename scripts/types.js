@@ -42,8 +42,8 @@ function keepReachable(folder) {
     reached.add(file);
     const text = readFileSync(file, 'utf8');
     for (const [, , , path] of text.matchAll(RELATIVE)) visit(resolve(dirname(file), `${path}.d.ts`));
-    // With the .js extension that every TypeScript version resolves.
-    writeFileSync(file, text.replace(RELATIVE, '$1$2$3.js$2'));
+    // With the .js extension that every TypeScript version resolves, and without indentation, which is a seventh.
+    writeFileSync(file, text.replace(RELATIVE, '$1$2$3.js$2').replace(/^ +/gm, ''));
   };
   for (const entry of ENTRIES) visit(join(folder, `${entry}.d.ts`));
   for (const name of readdirSync(folder, { recursive: true })) {

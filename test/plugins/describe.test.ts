@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { configFaults } from '../../src/daemons/plugin-runtime/settings.ts';
-import { asJsonFile } from '../../src/kit/config/config-file.ts';
+import { asSchemaFile } from '../../src/kit/config/config-file.ts';
 import { packageRoot } from '../../src/kit/files/paths.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
 import { manualClock } from '../../src/kit/time/clock.ts';
@@ -71,7 +71,7 @@ test('a workflow in code is checked like any handler', async () => {
 
 test('schemas/plugin.schema.json is that of the manifest contract', async () => {
   expect(await readFile(join(packageRoot, 'schemas/plugin.schema.json'), 'utf8')).toBe(
-    asJsonFile(manifestSchema()),
+    asSchemaFile(manifestSchema()),
   );
 });
 

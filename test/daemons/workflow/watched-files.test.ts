@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listWorkflows } from '../../../src/contracts/index.ts';
 import { workflowSchema } from '../../../src/daemons/workflow/workflow-schema.ts';
-import { asJsonFile } from '../../../src/kit/config/config-file.ts';
+import { asSchemaFile } from '../../../src/kit/config/config-file.ts';
 import { packageRoot } from '../../../src/kit/files/paths.ts';
 import { runSvc } from '../../cli/svc.ts';
 import { tempDir } from '../../support/daemon.ts';
@@ -86,6 +86,6 @@ test('a file is validated with every fault and its line, without a platform that
 
 test('schemas/workflow.schema.json is that of the contract', async () => {
   expect(await readFile(join(packageRoot, 'schemas/workflow.schema.json'), 'utf8')).toBe(
-    asJsonFile(workflowSchema()),
+    asSchemaFile(workflowSchema()),
   );
 });

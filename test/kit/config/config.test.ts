@@ -2,7 +2,12 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type LoadConfigOptions, loadConfig } from '../../../src/kit/config/config.ts';
-import { asJsonFile, configFileSchema, defaultConfig } from '../../../src/kit/config/config-file.ts';
+import {
+  asJsonFile,
+  asSchemaFile,
+  configFileSchema,
+  defaultConfig,
+} from '../../../src/kit/config/config-file.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { packageRoot } from '../../../src/kit/files/paths.ts';
 import { tempDir } from '../../support/daemon.ts';
@@ -306,6 +311,6 @@ test('the data folder is SVC_HOME, else where the SQLite store is', async () => 
 
 test('the checked-in schema and defaults are current: npm run generate', async () => {
   const checkedIn = (path: string) => readFile(join(packageRoot, path), 'utf8');
-  expect(await checkedIn('schemas/svc.schema.json')).toBe(asJsonFile(configFileSchema()));
+  expect(await checkedIn('schemas/svc.schema.json')).toBe(asSchemaFile(configFileSchema()));
   expect(await checkedIn('config/default.json')).toBe(asJsonFile(defaultConfig()));
 });
