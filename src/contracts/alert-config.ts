@@ -36,7 +36,7 @@ const ruleFields = {
   channels: z
     .array(AlertChannelName)
     .max(16)
-    .transform((names) => [...new Set(names)])
+    .overwrite((names) => [...new Set(names)])
     .describe('Channels that are notified; none: the alerts are only recorded'),
   severity: AlertSeverity,
   groupBy: z

@@ -65,7 +65,7 @@ const settings = {
     .array(EventTypePattern)
     .min(1)
     .max(LIMITS.endpointTypes)
-    .transform((types) => [...new Set(types)])
+    .overwrite((types) => [...new Set(types)])
     .describe('Event types: "*", "order.created" or "order.*"'),
   description: z.string().max(500).nullable(),
   application: ApplicationId.nullable().describe('Only messages of this application; null: those of none'),
