@@ -472,7 +472,7 @@ export function describeWebhookInbox(
         await times(count, (i) => port.finish(made[i]!.webhookId, SUCCEEDED));
         // Until they are where size is measured.
         await port.latest();
-        while ((await port.shrink({ maxBytes: 3_000_000, limit: 10_000 })) > 0);
+        while ((await port.shrink({ maxBytes: 3_500_000, limit: 10_000 })) > 0);
         const left = await Promise.all(made.map(({ webhookId }) => port.find(webhookId)));
         expect(left).not.toContain(undefined);
         // Deliveries that are written at once get their positions in any order.

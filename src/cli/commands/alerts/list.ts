@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Alert, AlertKind, AlertState, listAlerts } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
-import { moreLine } from '../../list-page.ts';
+import { moreLine, pageShort } from '../../list-page.ts';
 import { table } from '../../table.ts';
 import { timeText } from '../../time-text.ts';
 
@@ -17,6 +17,7 @@ export const list = defineCommand({
     limit: z.coerce.number().int().min(1).max(500).default(50).describe('alerts to show'),
     cursor: z.string().optional().describe('nextCursor of the previous page'),
   }),
+  short: pageShort,
   async run({ state, kind, rule, limit, cursor }, { client }) {
     const filter = Object.entries({ state, kind, rule, cursor }).filter(([, value]) => value !== undefined);
     return ok(await client.call(listAlerts, { query: { limit, ...Object.fromEntries(filter) } }));
