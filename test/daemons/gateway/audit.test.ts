@@ -216,7 +216,12 @@ const NEED_A_PROVIDER = new Set(['POST /api/v1/connections/:name/refresh']);
 
 /** Creates a connection. Returns what the calls about connections need to succeed without a provider. */
 async function inputsOfConnections(gateway: TestGateway): Promise<Record<string, object>> {
-  const named = (name: string) => ({ name, provider: 'github', clientId: 'x', clientSecret: 'client-secret' });
+  const named = (name: string) => ({
+    name,
+    provider: 'github',
+    clientId: 'x',
+    clientSecret: 'client-secret',
+  });
   await send(gateway, 'POST /api/v1/connections', { body: named('made') });
   const params = { name: 'made' };
   return {
