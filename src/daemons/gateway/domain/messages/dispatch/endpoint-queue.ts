@@ -39,6 +39,8 @@ export class EndpointQueue {
   #hasMore = false;
   #hasGrown = false;
   #isLoading = false;
+  /** Messages whose end was stored during the load. The load may have read them before. */
+  readonly #storedInLoad = new Set<string>();
   #retryDueAt: number | null = null;
   failingSince: number | null = null;
 
@@ -125,6 +127,7 @@ export class EndpointQueue {
   beginLoad(now: number): { retries: boolean; limit: number } {
     this.#isLoading = true;
     this.#hasGrown = false;
+    this.#storedInLoad.clear();
     const retries = this.#retryDueAt !== null && this.#retryDueAt <= now;
     return { retries, limit: MAX_HELD + this.#known.size };
   }
@@ -133,7 +136,7 @@ export class EndpointQueue {
     this.#isLoading = false;
     this.#hasMore = found.length >= limit || this.#hasGrown;
     for (const delivery of found) {
-      if (this.#known.has(delivery.messageId)) continue;
+      if (this.#isOutdated(delivery)) continue;
       this.#known.add(delivery.messageId);
       this.#waiting.push(delivery);
     }
@@ -143,10 +146,14 @@ export class EndpointQueue {
   loadedRetries(found: readonly DueDelivery[], nextAt: number | null): void {
     this.#isLoading = false;
     this.#retryDueAt = nextAt;
-    const fresh = found.filter(({ messageId }) => !this.#known.has(messageId));
+    const fresh = found.filter((delivery) => !this.#isOutdated(delivery));
     if (this.#isOrdered) fresh.sort((a, b) => (a.messageId < b.messageId ? -1 : 1));
     for (const delivery of fresh) this.#known.add(delivery.messageId);
     this.#retries.push(...fresh);
+  }
+
+  #isOutdated({ messageId }: DueDelivery): boolean {
+    return this.#known.has(messageId) || this.#storedInLoad.has(messageId);
   }
 
   loadFailed(): void {
@@ -172,6 +179,7 @@ export class EndpointQueue {
   stored(messageId: string, retryAt: number | null): void {
     this.#unstored = Math.max(0, this.#unstored - 1);
     this.#known.delete(messageId);
+    if (this.#isLoading) this.#storedInLoad.add(messageId);
     if (retryAt !== null) this.#retryDueAt = Math.min(this.#retryDueAt ?? retryAt, retryAt);
   }
 
