@@ -1,68 +1,33 @@
-import type { Role } from './role.ts';
-
-/** Access rule of an endpoint. @spec docs/gateway.md "Roles" */
-export interface AccessRule {
-  /**
-   * The role that the endpoint needs. `caller` allows every authenticated caller, `open` needs no token, and `service`
-   * needs the secret of the platform.
-   */
-  readonly needs: Role | 'caller' | 'open' | 'service';
-  /** Whether the call acts beyond one namespace. The role must then be given for all namespaces. */
-  readonly isGlobal?: boolean;
-  /**
-   * The scope that allows a client with scopes to call the endpoint. Without it, such clients are refused. `{name}` is
-   * replaced by a path parameter.
-   */
-  readonly scope?: string;
-  /** Whether the token of a portal link may make the call, for its own application. */
-  readonly isPortal?: boolean;
-  /** Action in the audit log. Calls without an action are not recorded. */
-  readonly audit?: string;
-  /**
-   * Object in the audit log. `{name}` is replaced by a path parameter, or else by a field of the body, the query
-   * or the reply. `{a|b}` takes the first that is present.
-   */
-  readonly object?: string;
-  /** Whether calls with `dryRun: true` in their body change nothing, and are therefore not recorded. */
-  readonly hasDryRun?: boolean;
-}
-
-const OPEN: AccessRule = { needs: 'open' };
-const SERVICE: AccessRule = { needs: 'service' };
-const CALLER: AccessRule = { needs: 'caller' };
-const VIEWER: AccessRule = { needs: 'viewer' };
-const EDITOR: AccessRule = { needs: 'editor' };
-const DELIVERIES: AccessRule = { needs: 'viewer', scope: 'deliveries:read' };
-
-/** Lets tokens of portal links make the call, too. Its handler must respect `application` of the caller. */
-const portal = (rule: AccessRule): AccessRule => ({ ...rule, isPortal: true });
-
-const QUEUE_SCOPE = 'queue:{name}';
-const QUEUE_PROGRAM: AccessRule = { needs: 'editor', scope: QUEUE_SCOPE };
-const QUEUE_READER: AccessRule = { needs: 'viewer', scope: QUEUE_SCOPE };
-
-const edits = (audit: string, object: string): AccessRule => ({ needs: 'editor', audit, object });
-const administers = (audit: string, object: string): AccessRule => ({ needs: 'admin', audit, object });
-const governs = (audit: string, object: string): AccessRule => ({
-  ...administers(audit, object),
-  isGlobal: true,
-});
-
-const WEBHOOK = 'webhook:{pluginId}/{event}/{instanceId}';
-const SOURCE = 'source:{name}';
-const QUEUE = 'queue:{name}';
-const QUEUE_ITEM = 'queue:{name}/{id}';
-const CONNECTION = 'connection:{name}';
-const SECRET = 'secret:{name}';
-const ALERT_RULE = 'alert-rule:{name}';
-const ALERT_CHANNEL = 'alert-channel:{name}';
-const APPLICATION = 'application:{application}';
-const ROLE = 'role:{subject}';
-const PLUGIN = 'plugin:{pluginId|id|source|folder}';
-const RUN = 'run:{runId}';
-const ENDPOINT = 'endpoint:{id}';
-const MESSAGE = 'message:{id}';
-const PUBLISHER: AccessRule = { needs: 'editor', scope: 'messages:send' };
+import {
+  type AccessRule,
+  ALERT_CHANNEL,
+  ALERT_RULE,
+  APPLICATION,
+  administers,
+  CALLER,
+  CONNECTION,
+  DELIVERIES,
+  EDITOR,
+  ENDPOINT,
+  edits,
+  governs,
+  MESSAGE,
+  OPEN,
+  PLUGIN,
+  PUBLISHER,
+  portal,
+  QUEUE,
+  QUEUE_ITEM,
+  QUEUE_PROGRAM,
+  QUEUE_READER,
+  ROLE,
+  RUN,
+  SECRET,
+  SERVICE,
+  SOURCE,
+  VIEWER,
+  WEBHOOK,
+} from './access-rule.ts';
 
 /** Access rule of every endpoint, by method and path. A test compares the table with the endpoints. */
 export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {

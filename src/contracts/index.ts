@@ -1,4 +1,5 @@
 export * from './access.ts';
+export type { AccessRule } from './access-rule.ts';
 export * from './adapters.ts';
 export * from './alert-config.ts';
 export * from './alert-kinds.ts';

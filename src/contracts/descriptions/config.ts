@@ -1,4 +1,6 @@
+import { ALERTS_DESCRIPTIONS } from './alerts-config.ts';
 import { type Descriptions, under } from './describe.ts';
+import { SOURCES_DESCRIPTIONS } from './sources-config.ts';
 
 const listener = (port: string): Descriptions => ({
   host: 'Address to listen on. Use 0.0.0.0 only behind a firewall or a proxy with TLS.',
@@ -131,41 +133,6 @@ const execution: Descriptions = {
   'plugins.*.capability': 'Required capability of the host.',
 };
 
-const sources: Descriptions = {
-  '': 'URLs that take deliveries without a plugin (docs/sources.md).',
-  forwardAllow:
-    'Private hosts that callers other than operators may forward to, such as "10.0.0.5" or "intranet:8080".',
-  declared: 'Sources by namespace and name. The API cannot change them.',
-  'declared.*.*.provider': 'Provider of the catalogue.',
-  'declared.*.*.auth': 'Authentication of the sender, instead of a provider.',
-  'declared.*.*.auth.type': '"token", "secret", "hmac", "signature", "basic", "jwt" or "provider".',
-  'declared.*.*.description': 'Text for people.',
-  'declared.*.*.body': "Format of the body. Default: the provider's, or JSON.",
-  'declared.*.*.contentTypes': 'Accepted media types.',
-  'declared.*.*.idempotencyKey': 'Dot path into the body, or "header:<name>".',
-  'declared.*.*.requestsPerMinute': 'Deliveries accepted per minute.',
-  'declared.*.*.secret':
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
-    'Environment variable with the secret, such as "${STRIPE_SECRET}". Without it, a secret is generated.',
-  'declared.*.*.destinations': 'Destinations by name. Each has one of forward, workflow, queue and command.',
-  'declared.*.*.destinations.*.forward': 'URL that receives the original request.',
-  'declared.*.*.destinations.*.workflow': 'Id of the workflow to run.',
-  'declared.*.*.destinations.*.queue': 'Queue that keeps deliveries for programs.',
-  'declared.*.*.destinations.*.command': 'Command of a plugin, as "<plugin>/<command>".',
-  'declared.*.*.destinations.*.filter':
-    'CEL expression. Deliveries for which it is false are not handed over.',
-  'declared.*.*.destinations.*.transform': 'CEL expression whose value replaces the body.',
-  'declared.*.*.destinations.*.retry': 'Retry policy; null: the default of the kind.',
-  'declared.*.*.destinations.*.retry.maxAttempts': 'Attempts in all.',
-  'declared.*.*.destinations.*.retry.backoff': 'Time between attempts.',
-  'declared.*.*.destinations.*.retry.backoff.initialMs': 'After the first attempt.',
-  'declared.*.*.destinations.*.retry.backoff.factor': 'Growth with each attempt.',
-  'declared.*.*.destinations.*.retry.backoff.maxMs': 'Largest time.',
-  'declared.*.*.destinations.*.concurrency': 'Attempts in flight.',
-  'declared.*.*.destinations.*.orderBy': 'Dot path into the body. Equal values keep their order.',
-  'declared.*.*.destinations.*.timeoutMs': 'Time of an attempt.',
-};
-
 const workflow: Descriptions = {
   '': 'The workflow service.',
   ...listener('WORKFLOW'),
@@ -175,54 +142,6 @@ const workflow: Descriptions = {
   pluginAlertMs: 'Interval of errors in the log while runs wait for an absent plugin.',
   cleanUpTimeoutMs: 'Default time for the clean-up of cancelled or timed-out runs.',
   httpAllow: 'Private hosts that `http` steps may call, such as "10.0.0.5" or "intranet:8080".',
-};
-
-const alerts: Descriptions = {
-  '': 'Messages to people when something fails (docs/alerts.md).',
-  intervalMs: 'Time between two evaluations of the rules.',
-  retentionDays: 'Days for resolved alerts and their notifications.',
-  rules: 'Rules by name. The API cannot change them.',
-  'rules.*.namespace': 'Namespace that the rule observes; "*": all, and the platform.',
-  'rules.*.kind': 'What the rule observes.',
-  'rules.*.description': 'Text for people.',
-  'rules.*.match': 'Restricts the rule to some objects; "*" stands for any characters.',
-  ...Object.fromEntries(
-    [
-      ...['namespace', 'plugin', 'event', 'source', 'endpoint', 'application'],
-      ...['workflow', 'schedule', 'queue', 'service', 'secret', 'connection'],
-    ].map((field) => [`rules.*.match.${field}`, `Only objects with this ${field}.`]),
-  ),
-  'rules.*.threshold': 'Limits of kinds that measure something.',
-  'rules.*.threshold.waitingMs': 'approval.waiting: time for which a run waits. Default: 1 h.',
-  'rules.*.threshold.depth': 'queue.depth: waiting items. Default: 1000 if no threshold is set.',
-  'rules.*.threshold.oldestAgeMs': 'queue.depth: age of the oldest waiting item.',
-  'rules.*.threshold.freeBytes': 'disk.low: free space.',
-  'rules.*.threshold.freePercent': 'disk.low: free share. Default: 10 if no threshold is set.',
-  'rules.*.threshold.expiresWithinDays':
-    'certificate.expiring, secret.expiring: remaining time. Default: 14 days.',
-  'rules.*.threshold.certificates': 'certificate.expiring: PEM files on the gateway, or https URLs.',
-  'rules.*.channels': 'Channels that are notified.',
-  'rules.*.severity': '"info", "warning" or "critical".',
-  'rules.*.groupBy': 'Fields whose equal values share a notification; []: all alerts of the rule.',
-  'rules.*.groupWaitMs': 'Time for which a first notification waits for more alerts.',
-  'rules.*.repeatIntervalMs': 'Time after which firing alerts are sent again; null: never.',
-  'rules.*.sendResolved': 'Whether the end of the alerts is sent too.',
-  'rules.*.enabled': 'Whether the rule is evaluated.',
-  channels: 'Channels by name. The API cannot change them.',
-  'channels.*.namespace': 'Namespace whose rules can use the channel; "*": rules of operators.',
-  'channels.*.description': 'Text for people.',
-  'channels.*.type': '"webhook", "slack", "email" or "pagerduty".',
-  'channels.*.url':
-    'webhook, pagerduty: URL that receives the notifications; slack: reference to the secret URL.',
-  'channels.*.secret': 'webhook: reference to the signing secret (`whsec_…`).',
-  'channels.*.routingKey': 'pagerduty: reference to the integration key.',
-  'channels.*.host': 'email: SMTP server.',
-  'channels.*.port': 'email: port of the SMTP server.',
-  'channels.*.security': 'email: "starttls", "tls" from the first byte, or "none".',
-  'channels.*.user': 'email: user of the SMTP server; null: no authentication.',
-  'channels.*.password': 'email: reference to the password.',
-  'channels.*.from': 'email: sender.',
-  'channels.*.to': 'email: recipients.',
 };
 
 const queues: Descriptions = {
@@ -320,8 +239,8 @@ export const CONFIG_DESCRIPTIONS: Descriptions = {
     'Whether endpoints may have private addresses, except link-local ones, and any port.',
   'outgoing.allow':
     'Hosts that endpoints may have although their address, port or plain http is refused, such as "10.0.0.5" or "intranet:8080".',
-  ...under('sources', sources),
-  ...under('alerts', alerts),
+  ...under('sources', SOURCES_DESCRIPTIONS),
+  ...under('alerts', ALERTS_DESCRIPTIONS),
   ...under('studio', studio),
   auth: 'Authentication.',
   'auth.mode':

@@ -1,0 +1,50 @@
+import type { Descriptions } from './describe.ts';
+
+/** Keys of `alerts` in `svc.config.json`. */
+export const ALERTS_DESCRIPTIONS: Descriptions = {
+  '': 'Messages to people when something fails (docs/alerts.md).',
+  intervalMs: 'Time between two evaluations of the rules.',
+  retentionDays: 'Days for resolved alerts and their notifications.',
+  rules: 'Rules by name. The API cannot change them.',
+  'rules.*.namespace': 'Namespace that the rule observes; "*": all, and the platform.',
+  'rules.*.kind': 'What the rule observes.',
+  'rules.*.description': 'Text for people.',
+  'rules.*.match': 'Restricts the rule to some objects; "*" stands for any characters.',
+  ...Object.fromEntries(
+    [
+      ...['namespace', 'plugin', 'event', 'source', 'endpoint', 'application'],
+      ...['workflow', 'schedule', 'queue', 'service', 'secret', 'connection'],
+    ].map((field) => [`rules.*.match.${field}`, `Only objects with this ${field}.`]),
+  ),
+  'rules.*.threshold': 'Limits of kinds that measure something.',
+  'rules.*.threshold.waitingMs': 'approval.waiting: time for which a run waits. Default: 1 h.',
+  'rules.*.threshold.depth': 'queue.depth: waiting items. Default: 1000 if no threshold is set.',
+  'rules.*.threshold.oldestAgeMs': 'queue.depth: age of the oldest waiting item.',
+  'rules.*.threshold.freeBytes': 'disk.low: free space.',
+  'rules.*.threshold.freePercent': 'disk.low: free share. Default: 10 if no threshold is set.',
+  'rules.*.threshold.expiresWithinDays':
+    'certificate.expiring, secret.expiring: remaining time. Default: 14 days.',
+  'rules.*.threshold.certificates': 'certificate.expiring: PEM files on the gateway, or https URLs.',
+  'rules.*.channels': 'Channels that are notified.',
+  'rules.*.severity': '"info", "warning" or "critical".',
+  'rules.*.groupBy': 'Fields whose equal values share a notification; []: all alerts of the rule.',
+  'rules.*.groupWaitMs': 'Time for which a first notification waits for more alerts.',
+  'rules.*.repeatIntervalMs': 'Time after which firing alerts are sent again; null: never.',
+  'rules.*.sendResolved': 'Whether the end of the alerts is sent too.',
+  'rules.*.enabled': 'Whether the rule is evaluated.',
+  channels: 'Channels by name. The API cannot change them.',
+  'channels.*.namespace': 'Namespace whose rules can use the channel; "*": rules of operators.',
+  'channels.*.description': 'Text for people.',
+  'channels.*.type': '"webhook", "slack", "email" or "pagerduty".',
+  'channels.*.url':
+    'webhook, pagerduty: URL that receives the notifications; slack: reference to the secret URL.',
+  'channels.*.secret': 'webhook: reference to the signing secret (`whsec_…`).',
+  'channels.*.routingKey': 'pagerduty: reference to the integration key.',
+  'channels.*.host': 'email: SMTP server.',
+  'channels.*.port': 'email: port of the SMTP server.',
+  'channels.*.security': 'email: "starttls", "tls" from the first byte, or "none".',
+  'channels.*.user': 'email: user of the SMTP server; null: no authentication.',
+  'channels.*.password': 'email: reference to the password.',
+  'channels.*.from': 'email: sender.',
+  'channels.*.to': 'email: recipients.',
+};
