@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
+import { manualClock } from '../../../src/kit/time/clock.ts';
 import type { GatewayStore } from '../../../src/store/ports/index.ts';
 import { sqliteGatewayStore, sqliteStateStore } from '../../../src/store/sqlite/index.ts';
+import { tempDir } from '../../support/daemon.ts';
 import { describeAccessAndAudit } from '../suites/access-and-audit.ts';
 import { describeAlerts } from '../suites/alerts.ts';
 import { describeClients } from '../suites/clients.ts';
@@ -41,8 +44,15 @@ describeKeyValue('sqlite state.db', async ({ dataDir, clock }) => {
 });
 describeWebhookSecrets('sqlite', gatewayPart('secrets'));
 describeVault('sqlite', gatewayPart('vault'));
-describeWebhookInbox('sqlite', gatewayPart('inbox'), { shared: true });
-describeWebhookInbox('sqlite, journalled', gatewayPart('inbox', false), { shared: false });
+/** Returns the size of an empty `svc.db`. */
+async function emptyBytes(): Promise<number> {
+  const dataDir = await tempDir();
+  const store = await sqliteGatewayStore({ dataDir, clock: manualClock(), logger: silentLogger });
+  await store.close();
+  return (await stat(join(dataDir, 'svc.db'))).size;
+}
+describeWebhookInbox('sqlite', gatewayPart('inbox'), { shared: true, emptyBytes });
+describeWebhookInbox('sqlite, journalled', gatewayPart('inbox', false), { shared: false, emptyBytes });
 describeDeliveryHours('sqlite', gatewayPart('inbox'));
 describeDeliveryHours('sqlite, journalled', gatewayPart('inbox', false));
 describeRefusedRequests('sqlite', gatewayPart('refusedRequests'));
