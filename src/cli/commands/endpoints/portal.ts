@@ -31,7 +31,7 @@ export const portal = defineCommand({
     }
     const body = { application, ...(expires === undefined ? {} : { expiresInSeconds: secondsOf(expires) }) };
     const link = await client.call(createPortalLink, { body });
-    ui.warn(`Whoever has the link can use it until ${timeText(link.expiresAt)}. It is shown only once.`);
+    ui.warn(`Everyone with the link can use it until ${timeText(link.expiresAt)}. It is shown only once.`);
     return ok<Shown>(link);
   },
   text: ({ url, revoked }: Shown) => url ?? `Revoked ${revoked} ${revoked === 1 ? 'link' : 'links'}.`,

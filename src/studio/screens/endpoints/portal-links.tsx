@@ -35,7 +35,7 @@ export default function PortalLinks() {
     <div class="section">
       <p>
         The link opens a page with the endpoints and messages of one application only. Its reader needs no
-        account: whoever has the link can use it until it expires.
+        account: everyone with the link can use it until it expires.
       </p>
       <form class="schema-form" onSubmit={form.onSubmit}>
         <Field

@@ -23,7 +23,7 @@ export interface ChannelAdminDeps extends RuleAdminDeps {
 /** Notifications from which the health of a channel is read. */
 const RECENT = 20;
 
-/** Fields that decide who receives the secret of a channel. Whoever changes them must know the secret. */
+/** Fields that decide who receives the secret of a channel. A change of them needs the secret again. */
 const RECEIVER_FIELDS: Readonly<Record<AlertChannelSettings['type'], readonly string[]>> = {
   webhook: [],
   slack: [],
