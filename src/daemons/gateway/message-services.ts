@@ -46,10 +46,13 @@ export async function messageServices(
     new EndpointEnds({ endpoints, messages, registry, clock, logger }),
     (opened) => opened.close(),
   );
+  const publishing = new Set<string>();
   const dispatcher = stack.adopt(
     new MessageDispatcher({
       ...{ store: messages, registry, sender, endpointEnds, clock, random, logger },
+      isShared: sharesStore,
       mayStart: () => membership.isHeld,
+      isPublishing: (id) => publishing.has(id),
       observe: count.attempt,
     }),
     (opened) => opened.close(),
@@ -60,7 +63,7 @@ export async function messageServices(
   );
   const ids = new SortableIds(clock, random);
   const publisher = new Publisher({
-    ...{ store: messages, registry, ids, clock },
+    ...{ store: messages, registry, ids, clock, publishing },
     validateType: (type, data) => eventTypes.check(type, data),
     accept: (content, endpointIds) => dispatcher.accept(content, endpointIds),
     count: count.accepted,

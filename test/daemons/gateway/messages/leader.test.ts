@@ -8,7 +8,7 @@ import { POSTGRES_PROGRAMS } from '../../../support/postgres.ts';
 const HEADERS = { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' };
 
 test.skipIf(!POSTGRES_PROGRAMS)(
-  'of several gateways one sends; after its death another one does, and no message is lost',
+  'of several gateways one sends, in order; after its death another one does, and no message is lost',
   { timeout: 120_000 },
   async () => {
     const config = { store: { url: await migratedPostgres() }, outgoing: { allowPrivateAddresses: true } };
@@ -26,6 +26,9 @@ test.skipIf(!POSTGRES_PROGRAMS)(
       return (await answer.json()) as { id: string };
     };
     await post(first.url, '/api/v1/endpoints', { url: receiver.url, retrySchedule: [1, 1, 1] });
+    const ordered = await startReceiver();
+    const ofOrder = { url: ordered.url, ordered: true, retrySchedule: [1, 1, 1] };
+    await post(first.url, '/api/v1/endpoints', ofOrder);
     const sent: string[] = [];
     const publish = async (url: string) => {
       sent.push((await post(url, '/api/v1/messages', { type: 'x', data: sent.length })).id);
@@ -38,5 +41,8 @@ test.skipIf(!POSTGRES_PROGRAMS)(
     for (let n = 0; n < 20; n++) await publish(second.url);
     await expect.poll(() => new Set(receiver.ids()).size, { timeout: 60_000 }).toBe(40);
     expect([...new Set(receiver.ids())].toSorted()).toEqual(sent.toSorted());
+    // The order holds across the nodes that accepted the messages, and across the kill, which may repeat messages.
+    await expect.poll(() => new Set(ordered.ids()).size, { timeout: 60_000 }).toBe(40);
+    expect([...new Set(ordered.ids())]).toEqual(sent);
   },
 );

@@ -3,7 +3,12 @@ import { LIMITS, type NewMessage, type PublishedMessage } from '../../../../cont
 import { canonicalJson } from '../../../../kit/data/json.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
-import type { MessageContent, MessageStore } from '../../../../store/ports/index.ts';
+import type {
+  MessageContent,
+  MessageStore,
+  NewStoredMessage,
+  StoredMessageResult,
+} from '../../../../store/ports/index.ts';
 import type { EndpointRegistry } from './endpoint-registry.ts';
 import type { SortableIds } from './sortable-ids.ts';
 
@@ -14,6 +19,8 @@ export interface PublisherDeps {
   clock: Clock;
   /** Throws VALIDATION_ERROR for data that the declared event type does not allow. */
   validateType: ValidateType;
+  /** Ids of the messages that are being stored. */
+  publishing: Set<string>;
   /** Called with each stored message that has endpoints. */
   accept(content: MessageContent, endpointIds: readonly string[]): void;
   count(): void;
@@ -36,7 +43,7 @@ export class Publisher {
 
   /** Throws CONFLICT if the idempotency key was used for other content, and PAYLOAD_TOO_LARGE. */
   async publish(message: NewMessage, { namespaceId, traceId }: PublishOptions): Promise<PublishedMessage> {
-    const { store, registry, ids, clock, validateType, accept, count } = this.#deps;
+    const { registry, ids, clock, validateType, accept, count } = this.#deps;
     const { type, data, application = null, idempotencyKey } = message;
     const checked = validateType(type, data);
     if (checked) await checked;
@@ -45,7 +52,7 @@ export class Publisher {
     const body = bodyOf({ type, timestamp, data });
     const endpointIds = registry.match(namespaceId, application, type).map(({ record }) => record.id);
     const content: MessageContent = { id: ids.next('msg'), type, createdAt, traceId, body };
-    const result = await store.publish({
+    const result = await this.#store({
       ...content,
       ...{ namespaceId, application, timestamp, endpointIds },
       key: idempotencyKey === undefined ? null : keyOf(message, { namespaceId, createdAt, idempotencyKey }),
@@ -62,6 +69,16 @@ export class Publisher {
       if (endpointIds.length > 0) accept(content, endpointIds);
     }
     return { id, timestamp: result.timestamp, duplicate: outcome === 'duplicate', endpoints };
+  }
+
+  async #store(message: NewStoredMessage): Promise<StoredMessageResult> {
+    const { store, publishing } = this.#deps;
+    publishing.add(message.id);
+    try {
+      return await store.publish(message);
+    } finally {
+      publishing.delete(message.id);
+    }
   }
 }
 

@@ -14,6 +14,8 @@ export interface AttemptEndsDeps {
   logger: Logger;
   /** Called for each end that is stored. */
   onStored(end: EndedAttempt): void;
+  /** Called after each batch. */
+  onWritten(): void;
 }
 
 /** Writes the ends of attempts in batches. Failed writes are repeated. */
@@ -65,7 +67,7 @@ export class AttemptEnds {
   }
 
   async #write(): Promise<void> {
-    const { store, logger, onStored } = this.#deps;
+    const { store, logger, onStored, onWritten } = this.#deps;
     const ends = this.#ends.slice(0, MAX_BATCH);
     const failures = this.#failures;
     this.#failures = new Map();
@@ -82,6 +84,7 @@ export class AttemptEnds {
     }
     this.#ends = this.#ends.slice(ends.length);
     for (const end of ends) onStored(end);
+    onWritten();
     if (this.#ends.length > 0 && !this.#isClosed) this.#timer ??= setTimeout(() => void this.flush(), 0);
   }
 }

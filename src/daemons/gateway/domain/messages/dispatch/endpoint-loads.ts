@@ -12,6 +12,8 @@ export interface EndpointLoadsDeps {
   ends: Pick<AttemptEnds, 'flush'>;
   contents: MessageContents;
   clock: Clock;
+  /** Whether this process is storing the message. */
+  isPublishing(messageId: string): boolean;
 }
 
 /** Loads deliveries of an endpoint from the store into its queue. */
@@ -23,16 +25,23 @@ export class EndpointLoads {
   }
 
   async load(queue: EndpointQueue): Promise<void> {
-    const { store, ends, contents, clock } = this.#deps;
+    const { store, ends, contents, clock, isPublishing } = this.#deps;
     const now = clock.now();
     const { retries, limit } = queue.beginLoad(now);
     try {
       // A delivery whose end is not stored would be found again.
       await ends.flush();
+      queue.beginRead();
       const found = await (retries ? store.retries(queue.id, now, limit) : store.waiting(queue.id, limit));
       await contents.prefetch(found.slice(0, PREFETCHED).map(({ messageId }) => messageId));
-      if (!retries) return queue.loadedWaiting(found, limit);
-      const next = found.length >= limit ? now : await store.nextRetryAt(queue.id, now);
+      const isFull = found.length >= limit;
+      // Messages that this process is about to accept come by `push`. They would be sent twice.
+      if (!retries)
+        return queue.loadedWaiting(
+          found.filter(({ messageId }) => !isPublishing(messageId)),
+          isFull,
+        );
+      const next = isFull ? now : await store.nextRetryAt(queue.id, now);
       queue.loadedRetries(found, next);
     } catch (error) {
       queue.loadFailed();

@@ -37,18 +37,29 @@ export class EndpointQueue {
   /** Attempts that have ended, but whose end is not stored. */
   #unstored = 0;
   #hasMore = false;
-  #hasGrown = false;
   #isLoading = false;
-  /** Messages whose end was stored during the load. The load may have read them before. */
-  readonly #storedInLoad = new Set<string>();
+  /** Changes since the load began to read. Its result may be older. */
+  #hasGrown = false;
+  #hasPaused = false;
+  readonly #storedInRead = new Set<string>();
+  #retryNotedInRead: number | null = null;
   #retryDueAt: number | null = null;
+  #isPaused = false;
+  readonly #maxHeld: number;
   failingSince: number | null = null;
 
-  constructor(id: string) {
+  constructor(id: string, maxHeld = MAX_HELD) {
     this.id = id;
+    this.#maxHeld = maxHeld;
   }
 
+  /** Applies the settings of an enabled endpoint. */
   configure({ ordered, rateLimitPerSecond }: StoredEndpoint, now: number): void {
+    if (this.#isPaused) {
+      this.#isPaused = false;
+      // Deliveries that were dropped can still be unfinished in the store.
+      this.noteStored({ waiting: true, retryAt: now });
+    }
     this.#isOrdered = ordered;
     this.#maxConcurrency = ordered ? 1 : MAX_CONCURRENCY;
     this.#concurrency = Math.min(this.#concurrency, this.#maxConcurrency);
@@ -66,9 +77,15 @@ export class EndpointQueue {
     return this.#hasSucceeded;
   }
 
+  /** Whether the endpoint is disabled or deleted. Attempts can still be in flight. */
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
   /** Whether nothing is left to remember. */
   get isEmpty(): boolean {
-    return this.#known.size === 0 && !this.#hasMore && !this.#isLoading && this.#retryDueAt === null;
+    if (this.#known.size > 0 || this.#isLoading) return false;
+    return this.#isPaused || (!this.#hasMore && this.#retryDueAt === null);
   }
 
   get knownCount(): number {
@@ -77,26 +94,31 @@ export class EndpointQueue {
 
   /** Adds a stored delivery. It stays in the store if the memory is full, or if older ones are there. */
   push(delivery: DueDelivery): void {
-    if (this.#hasMore || this.#waiting.length >= MAX_HELD) {
-      this.#hasMore = true;
-      this.#hasGrown = this.#isLoading;
-      return;
+    if (this.#hasMore || this.#waiting.length >= this.#maxHeld) this.#noteMore();
+    else {
+      this.#known.add(delivery.messageId);
+      this.#waiting.push(delivery);
     }
-    this.#known.add(delivery.messageId);
-    this.#waiting.push(delivery);
   }
 
   /** Notes that the store has deliveries that are not held. */
   noteStored({ waiting, retryAt }: { waiting: boolean; retryAt: number | null }): void {
-    if (waiting) {
-      this.#hasMore = true;
-      this.#hasGrown = this.#isLoading;
-    }
-    if (retryAt !== null) this.#retryDueAt = Math.min(this.#retryDueAt ?? retryAt, retryAt);
+    if (waiting) this.#noteMore();
+    this.#noteRetry(retryAt);
+  }
+
+  #noteMore(): void {
+    this.#hasMore = true;
+    this.#hasGrown = true;
+  }
+
+  #noteRetry(at: number | null): void {
+    this.#retryDueAt = earliest(this.#retryDueAt, at);
+    if (this.#isLoading) this.#retryNotedInRead = earliest(this.#retryNotedInRead, at);
   }
 
   next(now: number): NextStep {
-    if (this.#inFlight >= this.#concurrency) return IDLE;
+    if (this.#isPaused || this.#inFlight >= this.#concurrency) return IDLE;
     // After a crash, the unstored message is repeated. A later one must not have been sent before.
     if (this.#isOrdered && this.#unstored > 0) return IDLE;
     const isRetryDue = this.#retryDueAt !== null && this.#retryDueAt <= now;
@@ -126,34 +148,43 @@ export class EndpointQueue {
   /** Returns the size of the load that is due, and notes that it runs. */
   beginLoad(now: number): { retries: boolean; limit: number } {
     this.#isLoading = true;
-    this.#hasGrown = false;
-    this.#storedInLoad.clear();
+    this.#hasPaused = false;
     const retries = this.#retryDueAt !== null && this.#retryDueAt <= now;
-    return { retries, limit: MAX_HELD + this.#known.size };
+    return { retries, limit: this.#maxHeld + this.#known.size };
   }
 
-  loadedWaiting(found: readonly DueDelivery[], limit: number): void {
+  /** The result of the load will contain all that was stored until now. */
+  beginRead(): void {
+    this.#hasGrown = false;
+    this.#storedInRead.clear();
+    this.#retryNotedInRead = null;
+  }
+
+  /** `hasMore`: whether the store may have deliveries after those that were found. */
+  loadedWaiting(found: readonly DueDelivery[], hasMore: boolean): void {
     this.#isLoading = false;
-    this.#hasMore = found.length >= limit || this.#hasGrown;
-    for (const delivery of found) {
-      if (this.#isOutdated(delivery)) continue;
-      this.#known.add(delivery.messageId);
-      this.#waiting.push(delivery);
-    }
+    this.#hasMore = hasMore || this.#hasGrown;
+    this.#waiting.push(...this.#fresh(found));
   }
 
   /** `nextAt` is the due time of the next retry that was not loaded. */
   loadedRetries(found: readonly DueDelivery[], nextAt: number | null): void {
     this.#isLoading = false;
-    this.#retryDueAt = nextAt;
-    const fresh = found.filter((delivery) => !this.#isOutdated(delivery));
+    // A retry that was stored during the load can be earlier than the one that the load found.
+    this.#retryDueAt = earliest(nextAt, this.#retryNotedInRead);
+    const fresh = this.#fresh(found);
     if (this.#isOrdered) fresh.sort((a, b) => (a.messageId < b.messageId ? -1 : 1));
-    for (const delivery of fresh) this.#known.add(delivery.messageId);
     this.#retries.push(...fresh);
   }
 
-  #isOutdated({ messageId }: DueDelivery): boolean {
-    return this.#known.has(messageId) || this.#storedInLoad.has(messageId);
+  /** Returns the found deliveries that are not known, and notes them as known. */
+  #fresh(found: readonly DueDelivery[]): DueDelivery[] {
+    if (this.#hasPaused) return [];
+    const fresh = found.filter(
+      ({ messageId }) => !this.#known.has(messageId) && !this.#storedInRead.has(messageId),
+    );
+    for (const { messageId } of fresh) this.#known.add(messageId);
+    return fresh;
   }
 
   loadFailed(): void {
@@ -168,27 +199,49 @@ export class EndpointQueue {
     this.#concurrency = succeeded ? Math.min(this.#concurrency * 2, this.#maxConcurrency) : 1;
   }
 
-  /** Returns a delivery that was started, but not attempted. */
-  putBack(delivery: DueDelivery): void {
+  /** Returns a delivery that was started, but not attempted. It is loaded again. */
+  putBack({ messageId, nextAttemptAt }: DueDelivery): void {
     this.#inFlight--;
-    this.#known.delete(delivery.messageId);
-    this.#hasMore = true;
+    this.#known.delete(messageId);
+    // Later messages of an ordered endpoint must not be sent before it.
+    if (this.#isOrdered) this.#drop();
+    if (nextAttemptAt === null) this.#noteMore();
+    else this.#noteRetry(nextAttemptAt);
   }
 
   /** The end of an attempt is stored. */
   stored(messageId: string, retryAt: number | null): void {
     this.#unstored = Math.max(0, this.#unstored - 1);
     this.#known.delete(messageId);
-    if (this.#isLoading) this.#storedInLoad.add(messageId);
-    if (retryAt !== null) this.#retryDueAt = Math.min(this.#retryDueAt ?? retryAt, retryAt);
+    if (this.#isLoading) this.#storedInRead.add(messageId);
+    this.#noteRetry(retryAt);
   }
 
-  /** Drops all deliveries that are not in flight. */
-  clear(): void {
-    for (const { messageId } of [...this.#waiting, ...this.#retries]) this.#known.delete(messageId);
-    this.#waiting = [];
-    this.#retries = [];
+  /**
+   * Drops all deliveries that are not in flight, because the endpoint is disabled or deleted. The queue must be kept
+   * until it is empty: if the endpoint is enabled, the messages in flight must not be sent by a second attempt.
+   */
+  pause(): void {
+    this.#isPaused = true;
+    this.#drop();
     this.#hasMore = false;
     this.#retryDueAt = null;
+    this.#hasPaused = true;
   }
+
+  #drop(): void {
+    for (const { messageId } of this.#waiting) this.#known.delete(messageId);
+    for (const { messageId, nextAttemptAt } of this.#retries) {
+      this.#known.delete(messageId);
+      this.#noteRetry(nextAttemptAt);
+    }
+    if (this.#waiting.length > 0) this.#noteMore();
+    this.#waiting = [];
+    this.#retries = [];
+  }
+}
+
+function earliest(a: number | null, b: number | null): number | null {
+  if (a === null || b === null) return a ?? b;
+  return Math.min(a, b);
 }

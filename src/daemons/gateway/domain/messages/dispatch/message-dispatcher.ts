@@ -27,6 +27,10 @@ export interface MessageDispatcherDeps {
   clock: Clock;
   random: Pick<Random, 'fraction'>;
   logger: Logger;
+  /** Whether other processes use the store. */
+  isShared: boolean;
+  /** Whether this process is storing the message. */
+  isPublishing(messageId: string): boolean;
   /** Returns false while another process may dispatch the same messages. */
   mayStart(): boolean;
   observe(outcome: 'succeeded' | 'failed', durationMs: number): void;
@@ -60,10 +64,14 @@ export class MessageDispatcher {
 
   constructor(deps: MessageDispatcherDeps) {
     this.#deps = deps;
-    const { store, clock, logger, registry } = deps;
+    const { store, clock, logger, registry, isPublishing } = deps;
     this.#contents = new MessageContents(store);
-    this.#ends = new AttemptEnds({ store, clock, logger, onStored: (end) => this.#stored(end) });
-    this.#loads = new EndpointLoads({ store, ends: this.#ends, contents: this.#contents, clock });
+    this.#ends = new AttemptEnds({
+      ...{ store, clock, logger, onStored: (end) => this.#stored(end), onWritten: () => this.#pump() },
+    });
+    this.#loads = new EndpointLoads({
+      ...{ store, ends: this.#ends, contents: this.#contents, clock, isPublishing },
+    });
     this.#slots = new AttemptSlots(clock, () => this.#pump());
     registry.onChange((id, known) => this.#changed(id, known));
   }
@@ -125,7 +133,9 @@ export class MessageDispatcher {
       this.#deps.endpointEnds.end(delivery.endpointId);
       return;
     }
-    queue.push(delivery);
+    // Another process may have accepted an earlier message, which only the store has.
+    if (this.#deps.isShared && queue.isOrdered) queue.noteStored({ waiting: true, retryAt: null });
+    else queue.push(delivery);
     this.#schedule(queue);
   }
 
@@ -146,13 +156,14 @@ export class MessageDispatcher {
   #changed(id: string, known: KnownEndpoint | undefined): void {
     const queue = this.#queues.get(id);
     if (known && known.record.disabledReason === null) {
+      if (queue?.isPaused) queue.failingSince = known.record.failingSince;
       queue?.configure(known.record, this.#deps.clock.now());
       if (queue) this.#schedule(queue);
       this.#pump();
       return;
     }
-    queue?.clear();
-    this.#queues.delete(id);
+    queue?.pause();
+    if (queue?.isEmpty) this.#queues.delete(id);
     if (this.#isActive) this.#deps.endpointEnds.end(id);
   }
 
@@ -195,7 +206,8 @@ export class MessageDispatcher {
   }
 
   #forgetIdle(queue: EndpointQueue): false {
-    if (queue.isEmpty && queue.failingSince === null && !queue.isProven) this.#queues.delete(queue.id);
+    const isUnused = queue.isPaused || (queue.failingSince === null && !queue.isProven);
+    if (queue.isEmpty && isUnused) this.#queues.delete(queue.id);
     return false;
   }
 
@@ -279,8 +291,7 @@ export class MessageDispatcher {
   #stored({ endpointId, messageId, nextAttemptAt }: EndedAttempt): void {
     const queue = this.#queues.get(endpointId);
     queue?.stored(messageId, nextAttemptAt);
-    if (!queue || (nextAttemptAt === null && !queue.isOrdered)) return;
+    if (!queue || (nextAttemptAt === null && !queue.isOrdered && !queue.isPaused)) return;
     this.#schedule(queue);
-    this.#pump();
   }
 }
