@@ -209,6 +209,12 @@ export const listAlerts = endpoint({
     state: AlertState.optional(),
     kind: AlertKind.optional(),
     rule: AlertRuleName.optional(),
+    object: z
+      .string()
+      .min(1)
+      .max(512)
+      .optional()
+      .describe('Id of the object: of a delivery, a run, …; that of a message finds it at all endpoints'),
   }),
   reply: page(Alert),
   errors: readErrors,

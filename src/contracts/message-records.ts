@@ -47,6 +47,9 @@ export type DisabledReason = z.infer<typeof DisabledReason>;
 const time = z.number().nullable().describe('Epoch milliseconds');
 const count = z.number().int();
 
+/** Number of attempts from which the share of successes is shown. */
+export const MAX_RECENT_ATTEMPTS = 100;
+
 export const OutgoingEndpoint = z
   .object({
     id: z.string(),
@@ -66,6 +69,9 @@ export const OutgoingEndpoint = z
     previousSecretExpiresAt: time.describe(
       'Until then, messages also have a signature by the previous secret',
     ),
+    recentAttempts: z
+      .object({ total: count, succeeded: count })
+      .describe(`The newest attempts, at most ${MAX_RECENT_ATTEMPTS}`),
     createdAt: z.number(),
     updatedAt: z.number(),
   })

@@ -14,6 +14,7 @@ import {
   MessageStatus,
 } from './message-records.ts';
 import { messageReplayReply, ReplayedMessage } from './outgoing-endpoints.ts';
+import { TraceId } from './traces.ts';
 
 const tags = ['messages'];
 const params = z.object({ id: MessageId });
@@ -72,6 +73,7 @@ export const listMessages = endpoint({
   tags,
   query: z.strictObject({
     ...filter,
+    traceId: TraceId.optional().describe('Only messages that were published within this trace'),
     status: MessageStatus.optional().describe('Status at `endpointId`, or at any endpoint'),
     since: QueryTime.optional(),
     until: QueryTime.optional().describe('Only messages before this time'),

@@ -56,7 +56,7 @@ export const Trace = z
   .meta({ id: 'Trace' });
 export type Trace = z.infer<typeof Trace>;
 
-const TraceId = z.string().min(1).max(128);
+export const TraceId = z.string().min(1).max(128);
 
 /** Joins the delivery, runs, jobs, requests and events of a trace. Callers see the parts of their namespace. */
 export const getTrace = endpoint({

@@ -10,6 +10,9 @@ export function alertSql(t: (table: string) => string, quoted: (column: string) 
     ${as('idle_at', 'idleAt')}, body from ${t('alert_group')}`;
   const notifications = `select id, version, ${as('namespace_id', 'namespaceId')}, ${as('group_key', 'groupKey')}, channel,
     status, ${as('next_at', 'nextAt')}, ${as('created_at', 'createdAt')}, body from ${t('alert_notification')} n`;
+  // "0" follows "/". A condition on `id` keeps the database from reading all alerts of the namespace in their order.
+  const ofObject = `select id from ${t('alert')} where object_key = :object union all
+    select id from ${t('alert')} where object_key > :object || '/' and object_key < :object || '0'`;
   return {
     settings: `select kind, ${as('namespace_id', 'namespaceId')}, name, body, sealed, ${as('created_at', 'createdAt')},
       ${as('updated_at', 'updatedAt')} from ${t('alert_setting')} order by kind, namespace_id, name`,
@@ -57,6 +60,7 @@ export function alertSql(t: (table: string) => string, quoted: (column: string) 
         ...(filter.state === undefined ? [] : ['and state = :state']),
         ...(filter.kind === undefined ? [] : ['and kind = :kind']),
         ...(filter.rule === undefined ? [] : ['and rule = :rule']),
+        ...(filter.object === undefined ? [] : [`and id in (${ofObject})`]),
       ].join(' ')} order by id desc limit :limit`,
     firing: `select ${as('namespace_id', 'namespaceId')}, rule, kind, count(*) as alerts from ${t('alert')}
       where state = 'firing' group by namespace_id, rule, kind`,

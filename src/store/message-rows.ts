@@ -66,10 +66,36 @@ export interface CountRow {
 const MAX_EXAMINED = 2000;
 
 /** Returns the number of messages to examine for a page. */
-export function windowOf({ type, application, status, limit }: MessageFilter): number {
-  const isFiltered = type !== undefined || application !== undefined || status === 'succeeded';
+export function windowOf({ type, application, status, traceId, limit }: MessageFilter): number {
+  const isFiltered =
+    type !== undefined || application !== undefined || traceId !== undefined || status === 'succeeded';
   return isFiltered ? Math.max(MAX_EXAMINED, limit + 1) : limit + 1;
 }
+
+/** Returns the conditions on deliveries that the examined ids do not fulfil by themselves. */
+export function remainingOf({ status, endpointId, traceId }: MessageFilter): {
+  status: MessageStatus | null;
+  endpointId: string | null;
+} {
+  const isByTrace = traceId !== undefined;
+  return {
+    status: isByTrace || status === 'succeeded' ? (status ?? null) : null,
+    endpointId: isByTrace || status === 'succeeded' ? (endpointId ?? null) : null,
+  };
+}
+
+/**
+ * Counts the newest attempts of an endpoint and the failed ones among them. Both counts read an index alone, because the
+ * index of failed attempts is partial.
+ */
+export const recentAttemptsOf = (table: string, endpoint: string): string => {
+  const key = 'started_at, message_id, number';
+  const newest = `select ${key} from ${table} where endpoint_id = ${endpoint}
+    order by started_at desc, message_id desc, number desc limit :max`;
+  return `(select count(*) from (${newest}) as newest) as attempts,
+    (select count(*) from ${table} where endpoint_id = ${endpoint} and succeeded = 0 and (${key}) >= (
+      select ${key} from (${newest}) as oldest order by started_at, message_id, number limit 1)) as failed`;
+};
 
 /** Makes a page from the examined ids and the messages among them that match, both newest first. */
 export function messagePage(

@@ -68,7 +68,16 @@ export async function messageServices(
     accept: (content, endpointIds) => dispatcher.accept(content, endpointIds),
     count: count.accepted,
   });
-  const endpointAdmin = new EndpointAdmin({ store: endpoints, registry, client, ids, seal, random, clock });
+  const endpointAdmin = new EndpointAdmin({
+    store: endpoints,
+    messages,
+    registry,
+    client,
+    ids,
+    seal,
+    random,
+    clock,
+  });
   const messageLists = new MessageLists(messages, registry);
   const messageReplays = new MessageReplays({
     ...{ store: messages, registry, endpoints: endpointAdmin, lists: messageLists, clock },

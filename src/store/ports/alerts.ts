@@ -102,6 +102,8 @@ export interface AlertFilter {
   state?: AlertState | undefined;
   kind?: AlertKind | undefined;
   rule?: string | undefined;
+  /** Id of an object, or of one whose id begins with it and a slash. */
+  object?: string | undefined;
   /** Only alerts with lower ids. */
   before?: string | undefined;
   limit: number;

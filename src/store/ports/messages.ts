@@ -158,6 +158,7 @@ export interface MessageFilter {
   application?: string | undefined;
   endpointId?: string | undefined;
   status?: MessageStatus | undefined;
+  traceId?: string | undefined;
   /** Only messages with an id of at least `from`. */
   from?: string | undefined;
   /** Only messages with a smaller id. */
@@ -169,6 +170,13 @@ export interface MessageFilter {
 export interface MessagePage {
   items: MessageRecord[];
   next: string | null;
+}
+
+/** The newest attempts of an endpoint. */
+export interface RecentAttempts {
+  endpointId: string;
+  attempts: number;
+  failed: number;
 }
 
 /** Finished deliveries to replay, in the order of their messages. */
@@ -266,6 +274,8 @@ export interface MessageStore {
     id: string,
   ): Promise<(MessageRecord & { body: Uint8Array; deliveries: MessageDeliveryRecord[] }) | undefined>;
   attempts(filter: AttemptFilter): Promise<MessageAttemptRecord[]>;
+  /** Counts the newest attempts of each endpoint, at most `max`. Reads only indexes. */
+  recentAttempts(endpointIds: readonly string[], max: number): Promise<RecentAttempts[]>;
   replayable(selection: ReplaySelection): Promise<ReplayPage>;
   /**
    * Lets finished deliveries wait again. `add` also adds deliveries that do not exist. Returns the changed deliveries.

@@ -1,12 +1,12 @@
 import type { ConcurrentIndex } from './concurrent-index.ts';
 import { ACCESS } from './gateway/access.ts';
-import { ALERTS, MESSAGE_FACTS } from './gateway/alerts/schema.ts';
+import { ALERT_OF_OBJECT, ALERTS, MESSAGE_FACTS } from './gateway/alerts/schema.ts';
 import { AUDIT } from './gateway/audit.ts';
 import { CONNECTIONS } from './gateway/connections.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
 import { DELIVERY_HOURS } from './gateway/inbox/hour-schema.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
-import { MESSAGES } from './gateway/messages/schema.ts';
+import { MESSAGE_TRACE, MESSAGES } from './gateway/messages/schema.ts';
 import { QUEUES } from './gateway/queues/schema.ts';
 import { REFUSED_REQUESTS } from './gateway/refused-requests.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
@@ -88,6 +88,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: VAULT, minVersion: 1 },
   { sql: MESSAGE_FACTS, minVersion: 1 },
   { sql: SECRET_APPROVALS, minVersion: 1 },
+  { index: MESSAGE_TRACE, minVersion: 1 },
+  { index: ALERT_OF_OBJECT, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

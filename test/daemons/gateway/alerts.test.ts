@@ -124,6 +124,8 @@ describeOnStores('alerts', (storeConfig) => {
     expect(message).toMatchObject({ type: 'alert.firing', data: { rule: 'observed', total: 3, firing: 3 } });
     const { items } = await gateway.call(listAlerts, { query: {} });
     expect(items).toHaveLength(3);
+    const found = await gateway.call(listAlerts, { query: { object: items[0]!.object.id } });
+    expect(found.items).toEqual([items[0]]);
     expect(items[0]).toMatchObject({
       ...{ kind: 'delivery.failed', state: 'firing', namespaceId: '*', rule: 'observed', count: 1 },
       object: { type: 'delivery', namespaceId: 'default', labels: { source: 'gh', namespace: 'default' } },

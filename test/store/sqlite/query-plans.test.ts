@@ -2,8 +2,10 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
+import { alertSql } from '../../../src/store/alert-sql.ts';
 import { type Database, type Migrations, openDatabase } from '../../../src/store/sqlite/index.ts';
 import { DELIVERY_STATEMENTS } from '../../../src/store/sqlite/svc/deliveries/statements.ts';
+import { MessageLists } from '../../../src/store/sqlite/svc/messages/lists.ts';
 import { GATEWAY_MIGRATIONS } from '../../../src/store/sqlite/svc/schema.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from '../../../src/store/sqlite/svc/text-index/schema.ts';
 import { TextCandidates } from '../../../src/store/sqlite/svc/text-index/search.ts';
@@ -94,6 +96,36 @@ test('statements of the committer thread read no more rows than they change', as
     .map(([name, source]) => ({ name, scans: planOf(db, source).filter(isLarge) }))
     .filter(({ scans }) => scans.length > 0);
   expect(scans).toEqual([]);
+});
+
+test('messages of a trace and the newest attempts of endpoints are read from indexes', async () => {
+  const { db, prepared, recorder } = await recorded('svc.db', GATEWAY_MIGRATIONS);
+  new MessageLists(recorder);
+  const plans = (text: string) =>
+    prepared.filter((source) => source.includes(text)).map((source) => planOf(db, source));
+  expect(plans('trace_id = :traceId')).toEqual([
+    [expect.stringMatching(/^SEARCH message USING (COVERING )?INDEX message_trace/)],
+  ]);
+  const [attempts] = plans('as attempts');
+  const read = attempts!.filter((line) => /message_attempt/.test(line));
+  expect(read.length).toBeGreaterThan(2);
+  for (const line of read)
+    expect(line).toMatch(/^SEARCH message_attempt USING COVERING INDEX message_attempt_(endpoint|failed)/);
+});
+
+test('alerts of an object are read from their index', async () => {
+  const { db } = await recorded('svc.db', GATEWAY_MIGRATIONS);
+  const { list } = alertSql(
+    (table) => table,
+    (column) => column,
+  );
+  const plan = planOf(db, list({ namespaceId: 'acme', object: 'r1', limit: 10 }));
+  const read = plan.filter((line) => /^(SEARCH|SCAN) alert/.test(line));
+  expect(read).toEqual([
+    expect.stringMatching(/^SEARCH alert USING INDEX alert_namespace \(namespace_id=\? AND id=\?\)/),
+    expect.stringMatching(/^SEARCH alert USING (COVERING )?INDEX alert_of_object/),
+    expect.stringMatching(/^SEARCH alert USING (COVERING )?INDEX alert_of_object/),
+  ]);
 });
 
 test('lists of runs seek to their rows in the order of the list', async () => {

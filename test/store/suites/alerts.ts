@@ -143,10 +143,21 @@ export function describeAlerts(name: string, open: OpenDriver<AlertStore>): void
       expect(ids(await port.list({ limit: 9, before: 'alert_3' }))).toEqual(['alert_2', 'alert_1']);
       expect(ids(await port.list({ limit: 9, namespaceId: 'acme', state: 'firing' }))).toEqual(['alert_1']);
       expect(ids(await port.list({ limit: 9, kind: 'disk.low', rule: 'disk' }))).toEqual(['alert_4']);
+      const ofObject = async (object: string, rest: object = {}) =>
+        ids(await port.list({ limit: 9, object, ...rest }));
+      expect(await ofObject('r2')).toEqual(['alert_2']);
+      expect(await ofObject('r2', { namespaceId: 'other' })).toEqual([]);
+      expect(await ofObject('r')).toEqual([]);
       expect((await port.firing()).toSorted((a, b) => (a.rule < b.rule ? -1 : 1))).toEqual([
         { namespaceId: 'other', rule: 'disk', kind: 'disk.low', alerts: 1 },
         { namespaceId: 'acme', rule: 'runs', kind: 'run.failed', alerts: 1 },
       ]);
+      const parts = ['msg_1', 'msg_1/ep_1', 'msg_1/ep_2', 'msg_10', 'msg_1.', 'msg_10/ep_1'];
+      await port.commit({
+        alerts: parts.map((objectKey, n) => ({ ...ALERT, id: `alert_5${n}`, objectKey })),
+      });
+      expect(await ofObject('msg_1')).toEqual(['alert_52', 'alert_51', 'alert_50']);
+      expect(await ofObject('msg_1', { before: 'alert_52' })).toEqual(['alert_51', 'alert_50']);
     });
 
     test('a notification waits for the earlier one of its group and channel', async () => {

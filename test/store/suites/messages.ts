@@ -231,6 +231,58 @@ export function describeMessages(name: string, open: OpenDriver<GatewayStore>): 
       expect(page.items[0]!.counts).toEqual({ waiting: 1, retrying: 0, succeeded: 1, dead: 0, cancelled: 0 });
     });
 
+    test('messages of a trace are found, also with other conditions', async () => {
+      const { port } = await openFresh(open);
+      const { messages } = port;
+      const [one, two] = [idOf('ep', 1), idOf('ep', 2)];
+      for (let n = 1; n <= 4; n++)
+        await messages.publish(
+          message(n, { traceId: n === 4 ? 'u' : 't', type: n === 1 ? 'a' : 'b', endpointIds: [one, two] }),
+        );
+      await messages.publish(message(5, { namespaceId: 'other' }));
+      await messages.endAttempts([ended(1, dead), ended(2), ended(3, { ...dead, endpointId: two })], []);
+      const list = async (more: object) =>
+        ids((await messages.list({ namespaceId: 'acme', traceId: 't', limit: 10, ...more })).items);
+      expect(await list({})).toEqual([3, 2, 1]);
+      expect(await list({ traceId: 'absent' })).toEqual([]);
+      expect(await list({ type: 'b' })).toEqual([3, 2]);
+      expect(await list({ status: 'dead' })).toEqual([3, 1]);
+      expect(await list({ status: 'dead', endpointId: one })).toEqual([1]);
+      expect(await list({ endpointId: idOf('ep', 3) })).toEqual([]);
+      const { items, next } = await messages.list({ namespaceId: 'acme', traceId: 't', limit: 2 });
+      expect(ids(items)).toEqual([3, 2]);
+      expect(await list({ before: next })).toEqual([1]);
+    });
+
+    test('the newest attempts of endpoints are counted, and the failed ones among them', async () => {
+      const { port } = await openFresh(open);
+      const { messages } = port;
+      const [one, two] = [idOf('ep', 1), idOf('ep', 2)];
+      for (let n = 1; n <= 6; n++) await messages.publish(message(n, { endpointIds: [one, two] }));
+      // The oldest three failed. Those from the third on have one time.
+      await messages.endAttempts(
+        Array.from({ length: 6 }, (_, i) =>
+          ended(i + 1, { ...(i < 3 ? dead : {}), startedAt: Math.min(i, 2) }),
+        ),
+        [],
+      );
+      await messages.endAttempts([ended(1, { ...retrying(5), endpointId: two })], []);
+      const count = async (max: number) =>
+        new Map(
+          (await messages.recentAttempts([one, two, idOf('ep', 3)], max)).map((each) => [
+            each.endpointId,
+            [each.attempts, each.failed],
+          ]),
+        );
+      expect([...(await count(100))].toSorted()).toEqual([
+        [one, [6, 3]],
+        [two, [1, 1]],
+        [idOf('ep', 3), [0, 0]],
+      ]);
+      expect((await count(4)).get(one)).toEqual([4, 1]);
+      expect((await count(3)).get(one)).toEqual([3, 0]);
+    });
+
     test('attempts are listed newest first, by message and by endpoint', async () => {
       const { port } = await openFresh(open);
       const { messages } = port;

@@ -14,12 +14,15 @@ export const list = defineCommand({
     state: AlertState.optional().describe('only alerts in this state'),
     kind: AlertKind.optional().describe('only alerts of this kind'),
     rule: z.string().optional().describe('only alerts of this rule'),
+    object: z.string().optional().describe('only alerts of the delivery, message, run, … with this id'),
     limit: z.coerce.number().int().min(1).max(500).default(50).describe('alerts to show'),
     cursor: z.string().optional().describe('nextCursor of the previous page'),
   }),
   short: pageShort,
-  async run({ state, kind, rule, limit, cursor }, { client }) {
-    const filter = Object.entries({ state, kind, rule, cursor }).filter(([, value]) => value !== undefined);
+  async run({ state, kind, rule, object, limit, cursor }, { client }) {
+    const filter = Object.entries({ state, kind, rule, object, cursor }).filter(
+      ([, value]) => value !== undefined,
+    );
     return ok(await client.call(listAlerts, { query: { limit, ...Object.fromEntries(filter) } }));
   },
   text({ items, nextCursor }: { items: Alert[]; nextCursor: string | null }, style) {

@@ -19,6 +19,11 @@ export function stateText(
   return failingSince === null ? style.green('active') : style.yellow('failing');
 }
 
+/** Formats the share of successes among the newest attempts. */
+export function shareText({ recentAttempts: { total, succeeded } }: OutgoingEndpoint): string {
+  return total === 0 ? '-' : `${Math.floor((100 * succeeded) / total)}% of ${total}`;
+}
+
 export function endpointFacts(endpoint: OutgoingEndpoint, style: Style): string {
   const { id, url, types, application, description, rateLimitPerSecond, headers, ordered, timeoutMs } =
     endpoint;
@@ -27,6 +32,7 @@ export function endpointFacts(endpoint: OutgoingEndpoint, style: Style): string 
     ['endpoint', id],
     ['url', url],
     ['state', stateText(endpoint, style)],
+    ['succeeded', endpoint.recentAttempts.total === 0 ? null : `${shareText(endpoint)} attempts`],
     ['types', types.join(', ')],
     ['application', application],
     ['description', description],

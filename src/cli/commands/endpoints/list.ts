@@ -5,7 +5,7 @@ import { type ListPage, moreLine, pageFlags, pageShort } from '../../list-page.t
 import { pagesUpTo } from '../../pages-up-to.ts';
 import { table } from '../../table.ts';
 import { applicationFlag } from './endpoint-args.ts';
-import { stateText } from './endpoint-text.ts';
+import { shareText, stateText } from './endpoint-text.ts';
 
 /** @spec docs/messages.md */
 export const list = defineCommand({
@@ -33,12 +33,14 @@ export const list = defineCommand({
     const rows = items.map((item) => [
       item.id,
       stateText(item, style),
+      shareText(item),
       item.application ?? '',
       item.types.join(', '),
       item.url,
     ]);
     return (
-      table(['endpoint', 'state', 'application', 'types', 'url'], rows, style) + moreLine(nextCursor, style)
+      table(['endpoint', 'state', 'succeeded', 'application', 'types', 'url'], rows, style) +
+      moreLine(nextCursor, style)
     );
   },
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listMessages, type Message, MessageStatus } from '../../../contracts/index.ts';
+import { listMessages, type Message, MessageStatus, TraceId } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags, pageShort } from '../../list-page.ts';
 import { pagesUpTo } from '../../pages-up-to.ts';
@@ -19,12 +19,17 @@ export const list = defineCommand({
   args: z.object({
     status: MessageStatus.optional().describe('status at any endpoint, or at --endpoint'),
     ...filterFlags,
+    trace: TraceId.optional().describe('only messages of this trace'),
     ...pageFlags,
     limit: pageFlags.limit.describe(`maximum number; default ${SHOWN}`),
   }),
   short: pageShort,
-  async run({ status, limit = SHOWN, cursor, ...flags }, { client, clock }) {
-    const filter = { ...filterOf(flags, clock.now()), ...(status === undefined ? {} : { status }) };
+  async run({ status, trace, limit = SHOWN, cursor, ...flags }, { client, clock }) {
+    const filter = {
+      ...filterOf(flags, clock.now()),
+      ...(status === undefined ? {} : { status }),
+      ...(trace === undefined ? {} : { traceId: trace }),
+    };
     return ok(
       await pagesUpTo(
         { limit, cursor },

@@ -8,7 +8,7 @@ import { CONNECTIONS } from './connections.ts';
 import { DELIVERY_HOURS } from './deliveries/hour-schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
-import { MESSAGES } from './messages/schema.ts';
+import { LINK_INDEXES, MESSAGES } from './messages/schema.ts';
 import { QUEUES } from './queues/schema.ts';
 import { REFUSED_REQUESTS } from './refused-requests.ts';
 import { VAULT } from './vault.ts';
@@ -247,4 +247,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   MESSAGES,
   VAULT,
   MESSAGE_FACTS,
+  LINK_INDEXES,
 ];

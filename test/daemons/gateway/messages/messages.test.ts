@@ -347,6 +347,35 @@ describeOnStores(
       expect(await api.endpoint(id)).toMatchObject({ failingSince: null });
     });
 
+    test('messages are found by their trace, within their namespace', async () => {
+      const gateway = await start();
+      const { id, traceId } = await apiOf(gateway)
+        .publish('order.created')
+        .then(({ id: published }) => apiOf(gateway).message(published));
+      await apiOf(gateway).publish('order.created');
+      const list = async (query: object, token?: string) =>
+        (await gateway.call(listMessages, { query: { traceId, ...query } }, token)).items;
+      expect((await list({})).map((message) => message.id)).toEqual([id]);
+      expect(await list({ type: 'other' })).toEqual([]);
+      expect(await list({}, OTHER_TOKEN)).toEqual([]);
+    });
+
+    test('an endpoint shows how many of its newest attempts succeeded', async () => {
+      const gateway = await start();
+      const api = apiOf(gateway);
+      const receiver = await startReceiver();
+      const { id, recentAttempts } = await api.create({ url: receiver.url });
+      expect(recentAttempts).toEqual({ total: 0, succeeded: 0 });
+      for (const status of [200, 200, 500]) {
+        receiver.answer(withStatus(status));
+        await gateway.call(testEndpoint, { params: { id }, body: {} });
+      }
+      const expected = { total: 3, succeeded: 2 };
+      expect((await api.endpoint(id)).recentAttempts).toEqual(expected);
+      const { items } = await gateway.call(listEndpoints, { query: {} });
+      expect(items.map((each) => each.recentAttempts)).toEqual([expected]);
+    });
+
     test('a bulk replay is counted first, goes on by its cursor, and repeats nothing', async () => {
       const gateway = await start();
       const api = apiOf(gateway);

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import {
   type createEndpoint,
   LIMITS,
+  MAX_RECENT_ATTEMPTS,
   type OutgoingEndpoint,
   type updateEndpoint,
 } from '../../../../contracts/index.ts';
@@ -11,6 +12,7 @@ import type { Random } from '../../../../kit/security/random.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type {
   EndpointChanges,
+  MessageStore,
   OutgoingEndpointStore,
   StoredEndpoint,
 } from '../../../../store/ports/index.ts';
@@ -32,6 +34,7 @@ export type EndpointUpdate = z.output<NonNullable<typeof updateEndpoint.body>>;
 
 export interface EndpointAdminDeps {
   store: OutgoingEndpointStore;
+  messages: Pick<MessageStore, 'recentAttempts'>;
   registry: EndpointRegistry;
   client: Pick<MessageClient, 'requireAllowed'>;
   ids: SortableIds;
@@ -74,7 +77,7 @@ export class EndpointAdmin {
         `The namespace has ${LIMITS.endpointsPerNamespace} endpoints, which is the limit. Delete endpoints that are not used.`,
       );
     await registry.changed(id);
-    return { ...this.view(endpoint), secret };
+    return { ...(await this.#view(endpoint)), secret };
   }
 
   async list(
@@ -91,16 +94,17 @@ export class EndpointAdmin {
       disabled: query.disabled === undefined ? undefined : query.disabled === 'true',
       limit: query.limit + 1,
     });
-    return pageOf(
+    const { items, nextCursor } = pageOf(
       rows,
       query.limit,
       ({ id }) => id,
-      (row) => this.view(row),
+      (row) => row,
     );
+    return { items: await this.#views(items), nextCursor };
   }
 
   async get(scope: EndpointScope, id: string): Promise<OutgoingEndpoint> {
-    return this.view(await this.require(scope, id));
+    return this.#view(await this.require(scope, id));
   }
 
   /** Enabling an endpoint starts its count of failures anew. */
@@ -111,7 +115,7 @@ export class EndpointAdmin {
     const changed = await store.update(scope.namespaceId, id, this.#changes(scope, endpoint, body));
     if (!changed) throw unknownEndpoint(id);
     await registry.changed(id);
-    return this.view(changed);
+    return this.#view(changed);
   }
 
   async remove(scope: EndpointScope, id: string): Promise<void> {
@@ -146,8 +150,17 @@ export class EndpointAdmin {
     return endpoint;
   }
 
-  view(endpoint: StoredEndpoint): OutgoingEndpoint {
-    return endpointView(endpoint, this.#deps.seal, this.#deps.clock.now());
+  async #view(endpoint: StoredEndpoint): Promise<OutgoingEndpoint> {
+    return (await this.#views([endpoint]))[0]!;
+  }
+
+  async #views(endpoints: readonly StoredEndpoint[]): Promise<OutgoingEndpoint[]> {
+    const { messages, seal, clock } = this.#deps;
+    const ids = endpoints.map(({ id }) => id);
+    const recent = await messages.recentAttempts(ids, MAX_RECENT_ATTEMPTS);
+    const byId = new Map(recent.map((each) => [each.endpointId, each]));
+    const now = clock.now();
+    return endpoints.map((endpoint) => endpointView(endpoint, { seal, now, recent: byId.get(endpoint.id) }));
   }
 
   #changes(scope: EndpointScope, endpoint: StoredEndpoint, body: EndpointUpdate): EndpointChanges {

@@ -5,11 +5,15 @@ import {
 } from '../../../../contracts/index.ts';
 import { MASKED_VALUE } from '../../../../kit/data/recorded-headers.ts';
 import type { Seal } from '../../../../kit/security/keys.ts';
-import type { StoredEndpoint } from '../../../../store/ports/index.ts';
+import type { RecentAttempts, StoredEndpoint } from '../../../../store/ports/index.ts';
 import { endpointContext } from './endpoint-registry.ts';
 
 /** Returns an endpoint as the API shows it, without secrets and values of headers. */
-export function endpointView(endpoint: StoredEndpoint, seal: Seal, now: number): OutgoingEndpoint {
+export function endpointView(
+  endpoint: StoredEndpoint,
+  { seal, now, recent }: { seal: Seal; now: number; recent?: RecentAttempts | undefined },
+): OutgoingEndpoint {
+  const { attempts = 0, failed = 0 } = recent ?? {};
   const {
     secret: _,
     previousSecret,
@@ -27,6 +31,7 @@ export function endpointView(endpoint: StoredEndpoint, seal: Seal, now: number):
     timeoutMs: endpoint.timeoutMs ?? DEFAULT_MESSAGE_TIMEOUT_MS,
     disabled: endpoint.disabledReason !== null,
     previousSecretExpiresAt: hasPrevious ? previousSecretExpiresAt : null,
+    recentAttempts: { total: attempts, succeeded: attempts - failed },
   };
 }
 

@@ -22,6 +22,7 @@ export interface MessageQuery {
   application?: string | undefined;
   endpointId?: string | undefined;
   status?: MessageStatus | undefined;
+  traceId?: string | undefined;
   since?: number | undefined;
   until?: number | undefined;
   cursor?: string | undefined;

@@ -1,3 +1,5 @@
+import type { ConcurrentIndex } from '../../concurrent-index.ts';
+
 /** Facts of deliveries and runs are written by triggers, so that an end and its fact are one transaction. */
 export const ALERTS = `
   create table svc.alert_fact (
@@ -127,3 +129,10 @@ export const MESSAGE_FACTS = `
     when (old.disabled_reason is distinct from new.disabled_reason) execute function svc.note_disabled_endpoint();
   create trigger endpoint_deleted_fact after delete on svc.outgoing_endpoint for each row
     when (old.disabled_reason in ('failures', 'gone')) execute function svc.note_disabled_endpoint();`;
+
+/** Finds the alerts of an object. */
+export const ALERT_OF_OBJECT: ConcurrentIndex = {
+  name: 'alert_of_object',
+  table: 'alert',
+  columns: 'object_key, id',
+};

@@ -5,6 +5,8 @@ import {
   MESSAGE_COLUMNS,
   type MessageRow,
   messagePage,
+  recentAttemptsOf,
+  remainingOf,
   windowOf,
   withCounts,
 } from '../../../message-rows.ts';
@@ -15,6 +17,7 @@ import type {
   MessageFilter,
   MessagePage,
   MessageRecord,
+  RecentAttempts,
   ReplayPage,
   ReplaySelection,
 } from '../../../ports/index.ts';
@@ -32,17 +35,17 @@ export class PostgresMessageLists {
   }
 
   async list(filter: MessageFilter): Promise<MessagePage> {
-    const { namespaceId, type, application, endpointId, status, from = '', before = LAST } = filter;
+    const { namespaceId, type, application, endpointId, status, traceId, from = '', before = LAST } = filter;
     const windows = WINDOWS[endpointId === undefined ? 'namespace' : 'endpoint'];
-    const window = status === undefined || status === 'succeeded' ? windows.all : windows.open(status);
-    const found = await this.#read<{ id: string }>(window, {
-      ...{ namespaceId, endpointId: endpointId ?? null, from, before, limit: windowOf(filter) },
+    const own = status === undefined || status === 'succeeded' ? windows.all : windows.open(status);
+    const found = await this.#read<{ id: string }>(traceId === undefined ? own : WINDOWS.trace, {
+      ...{ namespaceId, endpointId: endpointId ?? null, traceId: traceId ?? null },
+      ...{ from, before, limit: windowOf(filter) },
     });
     const examined = found.map(({ id }) => id);
     const rows = await this.#read<MessageRow>(MESSAGES, {
       ...{ ids: examined, namespaceId, limit: filter.limit + 1 },
-      ...{ type: type ?? null, application: application ?? null, endpointId: endpointId ?? null },
-      succeeded: status === 'succeeded',
+      ...{ type: type ?? null, application: application ?? null, ...remainingOf(filter) },
     });
     return messagePage(filter, examined, rows, await this.#counts(rows));
   }
@@ -91,6 +94,14 @@ export class PostgresMessageLists {
     return rows.map((row) => ({ ...row, succeeded: row.succeeded === 1 }));
   }
 
+  recentAttempts(endpointIds: readonly string[], max: number): Promise<RecentAttempts[]> {
+    return this.#read(
+      `select e.id as "endpointId", ${recentAttemptsOf('svc.message_attempt', 'e.id')}
+       from unnest(:ids::text[]) as e (id)`,
+      { ids: endpointIds, max },
+    );
+  }
+
   async replayable(selection: ReplaySelection): Promise<ReplayPage> {
     const { namespaceId, endpointId, statuses, after, before, endedUntil, limit } = selection;
     const windows = REPLAY_WINDOWS[endpointId === undefined ? 'namespace' : 'endpoint'];
@@ -124,6 +135,9 @@ const REPLAY_RANGE = 'message_id > :after and message_id < :before order by mess
 
 /** The ids to examine, newest first. Literal statuses let PostgreSQL use the partial indexes. */
 const WINDOWS = {
+  trace: `select id from svc.message
+    where namespace_id = :namespaceId and trace_id = :traceId and id >= :from and id < :before
+    order by id desc limit :limit`,
   namespace: {
     all: `select id from svc.message
       where namespace_id = :namespaceId and id >= :from and id < :before order by id desc limit :limit`,
@@ -159,8 +173,8 @@ const MESSAGES = `
   select ${MESSAGE_COLUMNS} from svc.message m
   where m.id = any(:ids::text[]) and m.namespace_id = :namespaceId and (:type::text is null or m.type = :type)
     and (:application::text is null or m.application = :application)
-    and (not :succeeded::boolean or exists (
-      select from svc.message_delivery where message_id = m.id and status = 'succeeded'
+    and (coalesce(:status::text, :endpointId::text) is null or exists (
+      select from svc.message_delivery where message_id = m.id and (:status::text is null or status = :status)
         and (:endpointId::text is null or endpoint_id = :endpointId)))
   order by m.id desc limit :limit`;
 

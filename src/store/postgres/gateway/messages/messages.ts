@@ -108,6 +108,10 @@ export class PostgresMessages implements MessageStore {
     return this.#lists.attempts(filter);
   }
 
+  recentAttempts(endpointIds: readonly string[], max: number) {
+    return this.#lists.recentAttempts(endpointIds, max);
+  }
+
   replayable(selection: ReplaySelection) {
     return this.#lists.replayable(selection);
   }

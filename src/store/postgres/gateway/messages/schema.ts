@@ -1,3 +1,5 @@
+import type { ConcurrentIndex } from '../../concurrent-index.ts';
+
 /**
  * Messages to endpoints, as in `sqlite/svc/messages/schema.ts`. With `collate "C"`, ids are sorted by their bytes. Dead
  * versions of deliveries are removed early: look-ups would have to skip them. @spec docs/decisions/0250
@@ -86,3 +88,9 @@ export const MESSAGES = `
     expires_at bigint not null
   );
   create index message_key_expiry on svc.message_key (expires_at);`;
+
+export const MESSAGE_TRACE: ConcurrentIndex = {
+  name: 'message_trace',
+  table: 'message',
+  columns: 'namespace_id, trace_id, id',
+};

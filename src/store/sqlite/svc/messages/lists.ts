@@ -5,6 +5,8 @@ import {
   MESSAGE_COLUMNS,
   type MessageRow,
   messagePage,
+  recentAttemptsOf,
+  remainingOf,
   windowOf,
   withCounts,
 } from '../../../message-rows.ts';
@@ -15,6 +17,7 @@ import type {
   MessageFilter,
   MessagePage,
   MessageRecord,
+  RecentAttempts,
   ReplayPage,
   ReplaySelection,
 } from '../../../ports/index.ts';
@@ -28,6 +31,7 @@ interface WindowValues {
   namespaceId: string;
   endpointId: string | null;
   status: string | null;
+  traceId: string | null;
   from: string;
   before: string;
   limit: number;
@@ -42,16 +46,14 @@ export class MessageLists {
   }
 
   list(filter: MessageFilter): MessagePage {
-    const { namespaceId, type, application, endpointId, status, from = '', before = LAST } = filter;
-    const examined = this.#window(status, endpointId).all({
-      ...{ namespaceId, endpointId: endpointId ?? null, status: status ?? null, from, before },
-      limit: windowOf(filter),
+    const { namespaceId, type, application, endpointId, status, traceId, from = '', before = LAST } = filter;
+    const examined = this.#window(filter).all({
+      ...{ namespaceId, endpointId: endpointId ?? null, status: status ?? null, traceId: traceId ?? null },
+      ...{ from, before, limit: windowOf(filter) },
     });
     const rows = this.#sql.messages.all({
       ...{ ids: JSON.stringify(examined), namespaceId, limit: filter.limit + 1 },
-      ...{ type: type ?? null, application: application ?? null },
-      succeeded: status === 'succeeded' ? 1 : 0,
-      endpointId: endpointId ?? null,
+      ...{ type: type ?? null, application: application ?? null, ...remainingOf(filter) },
     });
     return messagePage(filter, examined, rows, this.#counts(rows));
   }
@@ -86,6 +88,10 @@ export class MessageLists {
     return rows.map((row) => ({ ...row, succeeded: row.succeeded === 1 }));
   }
 
+  recentAttempts(endpointIds: readonly string[], max: number): RecentAttempts[] {
+    return this.#sql.recentAttempts.all({ ids: JSON.stringify(endpointIds), max });
+  }
+
   replayable(selection: ReplaySelection): ReplayPage {
     const { namespaceId, endpointId, statuses, after, before, endedUntil, limit } = selection;
     const { type = null, application = null } = selection;
@@ -103,7 +109,8 @@ export class MessageLists {
     return { items, next: examined.length < limit ? null : examined.at(-1)! };
   }
 
-  #window(status: string | undefined, endpointId: string | undefined) {
+  #window({ status, endpointId, traceId }: MessageFilter) {
+    if (traceId !== undefined) return this.#sql.windows.trace;
     const windows = this.#sql.windows[endpointId === undefined ? 'namespace' : 'endpoint'];
     return status === undefined || status === 'succeeded' ? windows.all : windows.open;
   }
@@ -147,6 +154,9 @@ function statements(db: Database) {
     'a.endpoint_id = :endpointId and (a.started_at, a.message_id, a.number) < (:startedAt, :afterMessage, :number)';
   return {
     windows: {
+      trace: window(`select id from message
+        where namespace_id = :namespaceId and trace_id = :traceId and id >= :from and id < :before
+        order by id desc limit :limit`),
       namespace: {
         all: window(`select id from message
           where namespace_id = :namespaceId and id >= :from and id < :before order by id desc limit :limit`),
@@ -181,7 +191,7 @@ function statements(db: Database) {
           namespaceId: string;
           type: string | null;
           application: string | null;
-          succeeded: number;
+          status: string | null;
           endpointId: string | null;
           limit: number;
         },
@@ -191,8 +201,8 @@ function statements(db: Database) {
       select ${MESSAGE_COLUMNS} from message m
       where m.id in (select value from json_each(:ids)) and m.namespace_id = :namespaceId
         and (:type is null or m.type = :type) and (:application is null or m.application = :application)
-        and (:succeeded = 0 or exists (
-          select 1 from message_delivery where message_id = m.id and status = 'succeeded'
+        and (coalesce(:status, :endpointId) is null or exists (
+          select 1 from message_delivery where message_id = m.id and (:status is null or status = :status)
             and (:endpointId is null or endpoint_id = :endpointId)))
       order by m.id desc limit :limit`),
     counts: db.prepare<[string], CountRow>(`
@@ -209,6 +219,9 @@ function statements(db: Database) {
       and (a.started_at, a.message_id, a.endpoint_id, a.number) < (:startedAt, :afterMessage, :afterEndpoint, :number)`),
     attemptsOfEndpoint: attempts(ofEndpoint),
     failedOfEndpoint: attempts(`a.succeeded = 0 and ${ofEndpoint}`),
+    recentAttempts: db.prepare<[{ ids: string; max: number }], RecentAttempts>(
+      `select e.value as endpointId, ${recentAttemptsOf('message_attempt', 'e.value')} from json_each(:ids) e`,
+    ),
     replayable: db.prepare<
       [
         {

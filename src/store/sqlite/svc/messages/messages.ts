@@ -110,6 +110,7 @@ export function sqliteMessages(db: Database): MessageStore {
     list: (filter) => db.read(() => lists.list(filter)),
     find: (namespaceId, id) => db.read(() => lists.find(namespaceId, id)),
     attempts: (filter) => db.read(() => lists.attempts(filter)),
+    recentAttempts: (ids, max) => db.read(() => lists.recentAttempts(ids, max)),
     replayable: (selection) => db.read(() => lists.replayable(selection)),
     replay: (namespaceId, deliveries, { endedUntil, add }) =>
       db.write(() => {

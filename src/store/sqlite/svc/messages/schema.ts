@@ -84,3 +84,8 @@ export const MESSAGES = `
     expires_at integer not null
   ) strict, without rowid;
   create index message_key_expiry on message_key (expires_at);`;
+
+/** Find the messages of a trace and the alerts of an object. */
+export const LINK_INDEXES = `
+  create index message_trace on message (namespace_id, trace_id);
+  create index alert_of_object on alert (object_key, id);`;
