@@ -115,8 +115,9 @@ export function describeFeed(
         wasDone = isDone;
         const page = await reader.feed.read(cursor, 7);
         seen.push(...page.changes.map(({ key }) => key));
+        // The last page of a read can be empty although later changes exist. Only the cursor then changes.
+        if (page.cursor !== cursor) wasDone = false;
         ({ cursor } = page);
-        if (page.changes.length > 0) wasDone = false;
         await sleep(1);
       }
       await writing;
