@@ -36,6 +36,11 @@ const IDLE_TRANSACTION_TIMEOUT_MS = 10_000;
 /** The server cancels a statement before this process stops waiting for it, so that no unconfirmed statement commits. */
 const SERVER_TIMEOUT_RATIO = 0.8;
 const MAX_ATTEMPTS = 5;
+/**
+ * Statements look up few rows. Before a table has statistics, PostgreSQL overestimates their cost and compiles them, which
+ * took 50 ms for each poll of the change feed.
+ */
+const SERVER_SETTINGS = '-c jit=off';
 
 const INT8_OID = 20;
 const NUMERIC_OID = 1700;
@@ -85,6 +90,7 @@ export class PostgresDatabase {
       idle_in_transaction_session_timeout: IDLE_TRANSACTION_TIMEOUT_MS,
       statement_timeout: statementTimeoutMs ?? Math.round(queryTimeoutMs * SERVER_TIMEOUT_RATIO),
       keepAlive: true,
+      options: SERVER_SETTINGS,
       types: types as pg.CustomTypesConfig,
     });
     // Without a listener, the loss of an idle connection would end the process. The pool replaces lost connections when

@@ -38,6 +38,12 @@ describe.skipIf(!POSTGRES_PROGRAMS)(
       expect(database.pool.totalCount).toBe(CONNECTIONS);
     }, 60_000);
 
+    test('the server compiles no statements, on any of the pools', async () => {
+      const database = await open(await emptyPostgres());
+      for (const pool of [database, database.reserved, database.lists])
+        expect((await pool.sql('show jit')).rows).toEqual([{ jit: 'off' }]);
+    });
+
     test('callers that wait fail at once when the server is gone, and are served when it is back', async () => {
       const url = new URL(await emptyPostgres());
       const proxy = await TcpProxy.open({ host: url.hostname, port: Number(url.port) });

@@ -184,6 +184,7 @@ async function endAttempts(
   });
 }
 
+/** Unfinished deliveries have no end. A condition on the status would lead to an index with two look-ups per row. */
 const END_ATTEMPTS = `
   with e as materialized (
     select * from unnest(:messageIds::text[], :endpointIds::text[], :numbers::integer[], :triggers::text[],
@@ -204,7 +205,7 @@ const END_ATTEMPTS = `
   update svc.message_delivery d set status = e.status, attempts = e.number, tries = e.tries,
     next_attempt_at = e.next_attempt_at, last_status = e.response_status, last_error = e.error, ended_at = e.ended_at
   from e
-  where d.message_id = e.message_id and d.endpoint_id = e.endpoint_id and d.status in ('waiting', 'retrying')`;
+  where d.message_id = e.message_id and d.endpoint_id = e.endpoint_id and d.ended_at is null`;
 
 /** Endpoints with unfinished deliveries, found by one look-up per endpoint. */
 const WORK = `
