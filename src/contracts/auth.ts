@@ -3,6 +3,10 @@ import type { CallerAccess } from './access.ts';
 import { endpoint } from './endpoint.ts';
 import type { Role } from './role.ts';
 
+/** `agent`: a tool of the MCP endpoint. `elicitation`: an answer of the person at an MCP client. */
+export const CALL_VIA = ['agent', 'elicitation'] as const;
+export type CallVia = (typeof CALL_VIA)[number];
+
 /**
  * Identity of an authenticated request. Upstream services trust the identity that the gateway sends. @spec JWT claims
  */
@@ -13,6 +17,8 @@ export interface Caller {
   access?: CallerAccess | undefined;
   /** Role in the namespace by which a gateway vouches for the caller. Undefined for calls without a gateway. */
   role?: Role | null | undefined;
+  /** How the caller reached the gateway, if by its MCP endpoint. Undefined for other calls. */
+  via?: CallVia | undefined;
   /** The only application whose endpoints and messages the caller may use. Set for calls with a portal link. */
   application?: string | undefined;
 }

@@ -40,6 +40,12 @@ export interface ChildOptions extends Pick<StepOptions, 'retry'> {
   name?: string;
 }
 
+export interface SignalOptions {
+  timeoutMs?: number;
+  /** Whether agents may send the signal while the step waits. By default only persons and plugins may. */
+  agents?: boolean;
+}
+
 export interface ApprovalOptions {
   message?: string;
   timeoutMs?: number;
@@ -47,6 +53,8 @@ export interface ApprovalOptions {
   form?: Record<string, unknown>;
   /** Roles of which an approver needs one, or a higher one. By default any caller that may change runs. */
   approvers?: { roles: Array<'viewer' | 'editor' | 'admin'> };
+  /** Whether agents may answer. By default only persons may. */
+  agents?: boolean;
 }
 
 /** Type of a step's result after a JSON round trip. Dates become strings, even in the first execution. */
@@ -95,11 +103,11 @@ export interface WorkflowContext<Signals extends SignalSchemas = Record<never, n
   /** Waits for a signal. Resolves immediately if the signal has already arrived. Rejects on timeout. */
   waitForSignal<Name extends keyof Signals & string>(
     name: Name,
-    options?: { timeoutMs?: number },
+    options?: SignalOptions,
   ): Promise<{ payload: PayloadOf<Signals[Name]>; receivedAt: number }>;
   waitForSignal<Payload = unknown>(
     name: string,
-    options?: { timeoutMs?: number },
+    options?: SignalOptions,
   ): Promise<{ payload: Payload; receivedAt: number }>;
   /**
    * Waits for an approval, for example by `svc workflows approve`. Rejects if the approval is refused or times out. With

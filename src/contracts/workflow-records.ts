@@ -72,6 +72,7 @@ export const WorkflowRun = z
     ),
     ending: RunEnding.nullable().describe('For `cancelling` runs: the final status'),
     trigger: RunTrigger,
+    startedBy: z.string().optional().describe('Host id of the caller that started it'),
     traceId: z.string().describe('Trace of the request that started it'),
     deliveryId: z
       .string()
@@ -152,6 +153,7 @@ export const StepWait = z
       .object({ roles: z.array(Role) })
       .optional()
       .describe('Roles of which an approver needs one, or a higher one'),
+    agents: z.literal(true).optional().describe('Agents may answer the approval or send the signal'),
     runId: z.string().optional().describe('Id of the child run'),
     timedOut: z
       .literal(true)

@@ -1,5 +1,13 @@
 import type { FastifyRequest } from 'fastify';
-import { ANONYMOUS_HOST, type Caller, HEADERS, NamespaceId, Role } from '../contracts/index.ts';
+import {
+  ANONYMOUS_HOST,
+  CALL_VIA,
+  type Caller,
+  type CallVia,
+  HEADERS,
+  NamespaceId,
+  Role,
+} from '../contracts/index.ts';
 import { isLoopbackHost } from '../kit/config/loopback.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
 import { safeEqual, serviceKey } from '../kit/security/keys.ts';
@@ -49,7 +57,7 @@ export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate
       delete request.headers[HEADERS.deliveryId];
     }
     const caller = { hostId: hostOf(request, trusted), namespaceId: tenantOf(request) };
-    return trusted ? { ...caller, role: roleOf(request) } : caller;
+    return trusted ? { ...caller, role: roleOf(request), via: viaOf(request) } : caller;
   };
 }
 
@@ -117,6 +125,11 @@ function roleOf(request: FastifyRequest): Caller['role'] {
   return sent === undefined ? undefined : (Role.safeParse(sent).data ?? null);
 }
 
+function viaOf(request: FastifyRequest): CallVia | undefined {
+  const sent = request.headers[HEADERS.via];
+  return CALL_VIA.find((via) => via === sent);
+}
+
 function tenantOf(request: FastifyRequest): string {
   const sent = request.headers[HEADERS.tenant];
   if (sent === undefined) return 'default';
@@ -129,12 +142,13 @@ function tenantOf(request: FastifyRequest): string {
 /** Returns the headers that authenticate a service and identify the original caller of the request. */
 export function serviceHeaders(
   internalSecret: string,
-  caller?: { namespaceId?: string; hostId?: string; role?: Caller['role'] },
+  caller?: { namespaceId?: string; hostId?: string; role?: Caller['role']; via?: CallVia },
 ): Record<string, string> {
   return {
     [HEADERS.serviceKey]: serviceKey(internalSecret),
     ...(caller?.namespaceId ? { [HEADERS.tenant]: caller.namespaceId } : {}),
     ...(caller?.hostId ? { [HEADERS.host]: caller.hostId } : {}),
     ...(caller?.role === undefined ? {} : { [HEADERS.role]: caller.role ?? 'none' }),
+    ...(caller?.via ? { [HEADERS.via]: caller.via } : {}),
   };
 }

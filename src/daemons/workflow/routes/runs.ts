@@ -24,6 +24,7 @@ import {
 import { createEventStreams, type Http, mount, type StreamCall } from '../../../http/index.ts';
 import { summaryOf } from '../domain/definition/definitions.ts';
 import type { Page, PageRequest } from '../domain/runs/pages.ts';
+import { requireAgents } from '../domain/runs/required-role.ts';
 import type { WorkflowServices } from '../services.ts';
 import { followRun, type LiveSource, resumeAt, wantsStream } from './live.ts';
 import { idempotencyKeyOf, starterOf } from './starter.ts';
@@ -85,21 +86,23 @@ export function answerRoutes(http: Http, { runs, decisions }: WorkflowServices):
   const accepted = { accepted: true } as const;
   mount(http, decideApproval, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
     const { approved, comment = null, data } = body;
-    const answer = { approved, by: caller.hostId, comment, data };
+    const answer = { approved, by: caller.hostId, comment, data, via: caller.via };
     await runs.approve(caller.namespaceId, runId, stepId, answer, caller.role);
     return accepted;
   });
   mount(http, decideStep, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
+    requireAgents('This decision', undefined, caller.via);
     await runs.decide(caller.namespaceId, runId, stepId, { ...body, by: caller.hostId });
     return accepted;
   });
-  mount(http, decideSteps, { auth }, ({ body: { action, output, ...filter }, caller }) =>
-    decisions.decide(caller.namespaceId, filter, { action, output, by: caller.hostId }),
-  );
+  mount(http, decideSteps, { auth }, ({ body: { action, output, ...filter }, caller }) => {
+    requireAgents('This decision', undefined, caller.via);
+    return decisions.decide(caller.namespaceId, filter, { action, output, by: caller.hostId });
+  });
   mount(http, sendSignal, { auth }, async ({ params: { runId, name }, body, caller, request }) => {
     const key = idempotencyKeyOf(body, request);
-    const { namespaceId, role, hostId: by } = caller;
-    await runs.signal(namespaceId, runId, name, body.payload, { key, role, by });
+    const { namespaceId, role, hostId: by, via } = caller;
+    await runs.signal(namespaceId, runId, name, body.payload, { key, role, by, via });
     return accepted;
   });
 }

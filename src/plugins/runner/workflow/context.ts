@@ -3,6 +3,7 @@ import { CODE_STEP } from '../../../contracts/step-name.ts';
 import type {
   ApprovalOptions,
   ChildOptions,
+  SignalOptions,
   SleepUntil,
   StepInfo,
   StepOptions,
@@ -59,20 +60,20 @@ function localSteps(steps: StepFactory, workflow: WorkflowParts) {
       const [name, until] = args.length === 1 ? ['sleep', args[0]] : args;
       return steps.make('ctx.sleep', name, { uses: 'wait', with: timeOf(until), options: {} });
     },
-    waitForSignal: (name: string, options: { timeoutMs?: number } = {}) => {
+    waitForSignal: (name: string, options: SignalOptions = {}) => {
       const rule = ['form', 'approvers'].find((key) => key in options);
       if (rule) throw new TypeError(`ctx.waitForSignal takes no "${rule}": ${STATIC_RULES}`);
       return steps.make('ctx.waitForSignal', name, {
         uses: 'signal',
-        with: { name, timeoutMs: options.timeoutMs },
+        with: { name, timeoutMs: options.timeoutMs, agents: options.agents },
         options: {},
         decode: payloadReader(workflow, name),
       });
     },
-    approval: (name: string, { message, timeoutMs, form, approvers }: ApprovalOptions = {}) =>
+    approval: (name: string, { message, timeoutMs, form, approvers, agents }: ApprovalOptions = {}) =>
       steps.make('ctx.approval', name, {
         uses: 'approval',
-        with: { message, timeoutMs, form, approvers },
+        with: { message, timeoutMs, form, approvers, agents },
         options: {},
       }),
   };

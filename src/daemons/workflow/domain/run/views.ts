@@ -49,6 +49,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
     waitingReason: waitingReason(run),
     ending: status === 'cancelling' ? ending : null,
     trigger,
+    startedBy: run.hostId,
     traceId: run.traceId,
     deliveryId: run.deliveryId,
     parentRunId: run.parentId,

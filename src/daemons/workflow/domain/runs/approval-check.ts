@@ -1,10 +1,10 @@
-import type { Role, StepWait } from '../../../../contracts/index.ts';
+import type { CallVia, Role, StepWait } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { checkedValue } from '../definition/checked-value.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import { compileInputSchema } from '../definition/input-schema.ts';
-import { requireRole } from './required-role.ts';
+import { requireAgents, requireRole } from './required-role.ts';
 import { requireOutputSize } from './signal-check.ts';
 
 /** Answer to an approval, as the API receives it. */
@@ -13,6 +13,7 @@ export interface ApprovalAnswer {
   by: string;
   comment: string | null;
   data?: JsonValue | undefined;
+  via?: CallVia | undefined;
 }
 
 /** Validates an answer, and returns the output of the step. */
@@ -27,7 +28,9 @@ export type CheckApproval = (
  * FORBIDDEN, VALIDATION_ERROR or PAYLOAD_TOO_LARGE. @spec docs/workflows.md "Forms"
  */
 export function createApprovalCheck(evaluator: Evaluator): CheckApproval {
-  return async ({ form, approvers }, { data, ...answer }, { tenantId, role }) => {
+  return async ({ form, approvers, agents }, { data, via, ...given }, { tenantId, role }) => {
+    requireAgents('This approval', agents, via);
+    const answer = { ...given, ...(via ? { via } : {}) };
     if (approvers) requireRole('This approval', approvers.roles, role);
     if (!form) {
       if (data === undefined) return answer;

@@ -1,4 +1,4 @@
-import { includesRole, type Role } from '../../../../contracts/index.ts';
+import { type CallVia, includesRole, type Role } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 
 /**
@@ -15,4 +15,14 @@ export function requireRole(what: string, roles: readonly Role[], role: Role | n
   throw new PlatformError('FORBIDDEN', `${what} needs the role ${needed}, but ${reason}.`, {
     details: { neededRoles: [...roles], role: role ?? null },
   });
+}
+
+/** Throws FORBIDDEN if an agent makes the call, unless the step allows agents. @spec docs/workflows.md "Agents" */
+export function requireAgents(what: string, agents: true | undefined, via: CallVia | undefined): void {
+  if (via !== 'agent' || agents) return;
+  throw new PlatformError(
+    'FORBIDDEN',
+    `${what} needs a person: agents may not answer it. A person answers in the studio, by svc workflows approve, or when the MCP client asks. To let agents answer, set agents: true in the step.`,
+    { details: { reason: 'agents' } },
+  );
 }

@@ -1,4 +1,4 @@
-import type { Role, RunLabels, RunStatus, WaitReason } from '../../../../contracts/index.ts';
+import type { CallVia, Role, RunLabels, RunStatus, WaitReason } from '../../../../contracts/index.ts';
 import type { JsonValue, RunFilter } from '../../../../store/ports/index.ts';
 import type { PageRequest } from './pages.ts';
 
@@ -37,6 +37,7 @@ export interface SignalSender {
   role?: Role | null | undefined;
   /** Host id of the caller. */
   by?: string | undefined;
+  via?: CallVia | undefined;
 }
 
 /** Returns the filter of the store for workflow runs. */

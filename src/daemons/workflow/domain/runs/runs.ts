@@ -35,7 +35,7 @@ import {
   type SignalSender,
   storeFilter,
 } from './run-requests.ts';
-import { requireOutputSize, type SignalCheck } from './signal-check.ts';
+import { requireOutputSize, requireSignalForAgents, type SignalCheck } from './signal-check.ts';
 
 const MAX_SHOWN_CHILDREN = 300;
 
@@ -157,10 +157,11 @@ export class Runs {
     id: string,
     name: string,
     payload: JsonValue,
-    { key, role, by }: SignalSender = {},
+    { key, role, by, via }: SignalSender = {},
   ): Promise<void> {
     const { store, clock, signalCheck } = this.#deps;
     const run = await this.#find(tenantId, id);
+    if (via === 'agent') requireSignalForAgents(await this.#load(tenantId, id), name);
     await signalCheck.requireSender(run, name, role);
     const repeat = key === undefined ? undefined : { key, digest: hashOf({ name, payload }) };
     const sent = { receivedAt: clock.now(), ...(by ? { by } : {}) };

@@ -1,13 +1,14 @@
 import { LIMITS, type Role } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
-import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
+import type { JsonValue, LoadedRun, RunRecord } from '../../../../store/ports/index.ts';
 import { checkedValue } from '../definition/checked-value.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
+import { type Outline, partsOf, stepsOf } from '../run/parts.ts';
 import type { CheckCodeInput } from '../starts/run-admission.ts';
-import { requireRole } from './required-role.ts';
+import { requireAgents, requireRole } from './required-role.ts';
 
 /** Checks of signals on arrival, also before a step waits for them. */
 export interface SignalCheck {
@@ -69,4 +70,16 @@ export function requireOutputSize(what: string, output: JsonValue): void {
     `${what} takes ${chars} characters as JSON; the limit is ${limit}. Store large data elsewhere and send a reference.`,
     { details: { chars, limit } },
   );
+}
+
+/** Throws FORBIDDEN unless steps wait for the signal and all of them allow agents. */
+export function requireSignalForAgents(
+  { loaded, workflow }: { loaded: LoadedRun; workflow: Outline },
+  name: string,
+): void {
+  const waiting = stepsOf(partsOf(workflow, loaded)).filter(
+    ({ wait, record }) => wait?.for === 'signal' && wait.name === name && record.status === 'waiting',
+  );
+  const isAllowed = waiting.length > 0 && waiting.every(({ wait }) => wait?.agents);
+  requireAgents(`The signal "${name}"`, isAllowed || undefined, 'agent');
 }

@@ -30,9 +30,10 @@ export function approvalStep({ schemaFault, opening }: ApprovalDeps): StepKind {
     name: 'approval',
     mode: 'wait',
     check: (input) => [
-      ...unknownKeys(input, ['message', 'timeoutMs', 'form', 'approvers']),
+      ...unknownKeys(input, ['message', 'timeoutMs', 'form', 'approvers', 'agents']),
       ...issuesOf('form', input.form, formFault),
       ...issuesOf('approvers', input.approvers, approversFault),
+      ...issuesOf('agents', input.agents, agentsFault),
     ],
     run: ({ input, now }) => ({
       wait: {
@@ -40,6 +41,7 @@ export function approvalStep({ schemaFault, opening }: ApprovalDeps): StepKind {
         ...(input.message == null ? {} : { message: textOf(input.message) }),
         ...checked('form', input.form, formFault),
         ...checked('approvers', input.approvers, approversFault),
+        ...agentsOf(input.agents),
       },
       until: timeLimit(input.timeoutMs, now),
     }),
@@ -66,6 +68,18 @@ export function formShapeFault(value: JsonValue): string | undefined {
   return chars > MAX_FORM_CHARS
     ? `takes ${chars} characters as JSON; the limit is ${MAX_FORM_CHARS}`
     : undefined;
+}
+
+function agentsFault(value: JsonValue): string | undefined {
+  return typeof value === 'boolean' ? undefined : 'must be true or false';
+}
+
+/** Returns whether agents may end the wait, as the field of the wait. */
+export function agentsOf(value: JsonValue | undefined): Pick<StepWait, 'agents'> {
+  if (value == null) return {};
+  const fault = agentsFault(value);
+  if (fault !== undefined) throw invalid(`"agents" ${fault}.`);
+  return value === true ? { agents: true } : {};
 }
 
 export function approversFault(value: JsonValue): string | undefined {

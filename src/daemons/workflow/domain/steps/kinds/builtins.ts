@@ -2,6 +2,7 @@ import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
 import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import type { StepKind } from '../step-kind.ts';
+import { agentsOf } from './approval.ts';
 import {
   END_OF_TIME,
   invalid,
@@ -48,11 +49,11 @@ export const signalStep: StepKind = {
   name: 'signal',
   mode: 'wait',
   check: (input) => [
-    ...unknownKeys(input, ['name', 'timeoutMs', 'form', 'approvers']),
+    ...unknownKeys(input, ['name', 'timeoutMs', 'form', 'approvers', 'agents']),
     ...('name' in input ? [] : [{ path: ['name'], message: 'is required: the signal to wait for' }]),
   ],
   run: ({ input, now }) => ({
-    wait: { for: 'signal', name: textOf(input.name) },
+    wait: { for: 'signal', name: textOf(input.name), ...agentsOf(input.agents) },
     until: timeLimit(input.timeoutMs, now),
   }),
 };
