@@ -1,6 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import {
+  type CallToolResult,
+  Client,
+  type ClientOptions,
+  StreamableHTTPClientTransport,
+} from '@modelcontextprotocol/client';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
 import { startWorkflow, type TestWorkflow } from '../daemons/workflow/support/workflow.ts';
@@ -35,7 +40,7 @@ const WORKFLOWS = {
     id: 'ask',
     jobs: {
       main: {
-        steps: [{ id: 'agree', uses: 'approval', with: { message: 'Release?' } }],
+        steps: [{ id: 'agree', uses: 'approval', with: { message: 'Release?', agents: true } }],
       },
     },
   },
@@ -46,7 +51,13 @@ export interface McpPlatform {
   workflow: TestWorkflow;
   projectDir: string;
   /** Connects the official client. */
-  connect(token?: string, era?: Era): Promise<Client>;
+  connect(token?: string, era?: Era, options?: ConnectOptions): Promise<Client>;
+}
+
+export interface ConnectOptions {
+  capabilities?: ClientOptions['capabilities'];
+  /** Adds handlers before the client connects. */
+  prepare?(client: Client): void;
 }
 
 export interface McpProject {
@@ -95,12 +106,21 @@ export async function startMcp(
   const api = await startTestDaemon(rest, { projectDir, config });
   const peers = createPeers({ workflow: workflow.url, rest: api.url });
   const gateway = await startGateway({ ...daemon, projectDir, config, peers });
-  return { gateway, workflow, projectDir, connect: (token, era) => connectTo(gateway.url, token, era) };
+  return { gateway, workflow, projectDir, connect: (...options) => connectTo(gateway.url, ...options) };
 }
 
 /** Connects the official client to the MCP endpoint of a gateway. */
-export async function connectTo(url: string, token = ADMIN_TOKEN, mode: Era = 'legacy'): Promise<Client> {
-  const client = new Client({ name: 'test', version: '1.0.0' }, { versionNegotiation: { mode } });
+export async function connectTo(
+  url: string,
+  token = ADMIN_TOKEN,
+  mode: Era = 'legacy',
+  { capabilities = {}, prepare }: ConnectOptions = {},
+): Promise<Client> {
+  const client = new Client(
+    { name: 'test', version: '1.0.0' },
+    { versionNegotiation: { mode }, capabilities },
+  );
+  prepare?.(client);
   const headers = { authorization: `Bearer ${token}` };
   await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', url), { requestInit: { headers } }));
   atEnd(() => client.close());

@@ -1,6 +1,6 @@
 import { getCommand, listWorkflows } from '../../contracts/index.ts';
 import { createClient, serviceHeaders } from '../../http/index.ts';
-import { minutes } from '../../kit/time/duration.ts';
+import { days, minutes } from '../../kit/time/duration.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { FindTools } from './mcp/catalog.ts';
@@ -12,12 +12,13 @@ const TIMEOUT_MS = 5000;
 
 /** Builds what the MCP endpoint needs besides the other services of the gateway. */
 export function mcpServices(resources: Resources, plugins: PluginRuntime) {
-  const { config, createLimiter, logger, keys } = resources;
+  const { config, createLimiter, logger, keys, clock, random } = resources;
   const { oauth, mcp, cors } = config.gateway;
   return {
     mcp: {
       ...{ logger, limits: mcp, isEnabled: mcp.enabled, origins: cors.origins },
-      findTools: toolFinder(resources, plugins),
+      ...toolFinder(resources, plugins),
+      ...{ clock, random, maxTtlMs: days(config.retention.runsDays) },
       onToolsChanged: (listener: () => void) => void plugins.onReload(listener),
       internalSecret: keys.internalSecret,
       limiter: createLimiter('mcp calls', { windowMs: minutes(1) }),
@@ -28,7 +29,7 @@ export function mcpServices(resources: Resources, plugins: PluginRuntime) {
 }
 
 /** Returns a function that finds the tools of plugins and workflows. Tools of plugins win over those of workflows. */
-function toolFinder({ config, peers, keys, clock, logger }: Resources, plugins: PluginRuntime): FindTools {
+function toolFinder({ config, peers, keys, clock, logger }: Resources, plugins: PluginRuntime) {
   const headers = (): Record<string, string> => serviceHeaders(keys.internalSecret, { hostId: 'mcp' });
   const clientOf = (name: 'rest' | 'workflow') =>
     createClient({
@@ -46,7 +47,7 @@ function toolFinder({ config, peers, keys, clock, logger }: Resources, plugins: 
     workflows: async () => (await workflow.call(listWorkflows)).items,
     clock,
   });
-  return async (call) => {
+  const findTools: FindTools = async (call) => {
     const [own, others] = await Promise.all([ofPlugins.list(call), ofWorkflows.list()]);
     const names = new Set(own.map(({ name }) => name));
     const refused = others.filter(({ name }) => names.has(name));
@@ -56,4 +57,5 @@ function toolFinder({ config, peers, keys, clock, logger }: Resources, plugins: 
       );
     return [...own, ...others.filter(({ name }) => !names.has(name))];
   };
+  return { findTools, workflowTools: () => ofWorkflows.list() };
 }

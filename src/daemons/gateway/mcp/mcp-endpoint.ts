@@ -1,7 +1,10 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { McpHttpHandler } from '@modelcontextprotocol/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Http } from '../../../http/index.ts';
+import { isRecord } from '../../../kit/data/is-record.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { Random } from '../../../kit/security/random.ts';
 import type { Resources } from '../../define-daemon.ts';
 import type { AuditLog } from '../domain/audit/audit-log.ts';
 import type { Admins } from '../domain/identity/admins.ts';
@@ -9,18 +12,28 @@ import type { Principal } from '../domain/identity/authenticator.ts';
 import type { InnerCalls } from '../inner-calls.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
 import { type FindTools, ToolCatalog } from './catalog.ts';
-import { PlatformCalls } from './platform-calls.ts';
+import { type McpCall, PlatformCalls } from './platform-calls.ts';
+import { showsForms } from './tasks/forms.ts';
+import { answerIn, QuestionIds } from './tasks/question-ids.ts';
+import { RunAnswers } from './tasks/run-answers.ts';
+import { Tasks, type TasksDeps } from './tasks/tasks.ts';
 import { ToolAccess } from './tool-access.ts';
 import { ToolCalls, type ToolCallsDeps } from './tool-calls.ts';
+import { ToolChanges } from './tool-changes.ts';
 
 /** Dependencies of the endpoint, from the services of the gateway. */
-export interface McpParts extends Pick<ToolCallsDeps, 'limiter' | 'limits'> {
+export interface McpParts
+  extends Pick<ToolCallsDeps, 'limiter' | 'limits'>,
+    Pick<TasksDeps, 'clock' | 'maxTtlMs'> {
   admins: Admins;
   audit: AuditLog;
   upstreams: readonly Upstream[];
   innerCalls: InnerCalls;
   internalSecret: string;
   findTools: FindTools;
+  /** Returns the tools of workflows, to notice changes. */
+  workflowTools(): Promise<unknown>;
+  random: Random;
   logger: Resources['logger'];
 }
 
@@ -28,17 +41,19 @@ export interface McpParts extends Pick<ToolCallsDeps, 'limiter' | 'limits'> {
 export class McpEndpoint {
   readonly #http: Http;
   readonly #parts: McpParts;
-  #loading: Promise<McpHttpHandler> | undefined;
+  readonly #changes: ToolChanges;
+  #loading: Promise<Loaded> | undefined;
 
   constructor(http: Http, parts: McpParts) {
     this.#http = http;
     this.#parts = parts;
+    this.#changes = new ToolChanges(parts.workflowTools, () => void this.toolsChanged());
   }
 
   /** Returns the answer of the MCP library to a request of `caller`. */
   async answer(request: FastifyRequest, caller: Principal, signal: AbortSignal): Promise<Response> {
     this.#loading ??= this.#load();
-    const handler = await this.#loading;
+    const { handler, answers } = await this.#loading;
     const { id: requestId, traceId, method, headers, body: parsedBody } = request;
     if (parsedBody === undefined || parsedBody === null)
       throw new PlatformError('VALIDATION_ERROR', 'The body must be a JSON-RPC message.');
@@ -48,32 +63,71 @@ export class McpEndpoint {
     const sent = new Request(new URL(request.url, 'http://localhost'), {
       ...{ method, signal, headers: shown as [string, string][] },
     });
-    const extra = { call: { caller, requestId, traceId, signal } };
-    const authInfo = { token: '', clientId: caller.hostId, scopes: [], extra };
-    return handler.fetch(sent, { parsedBody, authInfo });
+    const session = sessionOf(headers);
+    const call: McpCall = { caller, requestId, traceId, signal, session, elicits: session !== null };
+    const answered = answerIn(parsedBody);
+    if (answered) {
+      await answers.take(answered, call);
+      return new Response(null, { status: 202 });
+    }
+    this.#watchFor(parsedBody, signal);
+    const authInfo = { token: '', clientId: caller.hostId, scopes: [], extra: { call } };
+    const response = await handler.fetch(sent, { parsedBody, authInfo });
+    // The id of a session tells later requests that the client shows forms. There is no other state.
+    if (response.ok && declaresForms(parsedBody))
+      response.headers.set(SESSION_HEADER, SESSION_PREFIX + this.#parts.random.secret(16));
+    return response;
   }
 
   /** Tells clients that listen for changes that the list of tools has changed. */
   async toolsChanged(): Promise<void> {
-    (await this.#loading)?.notify.toolsChanged();
+    (await this.#loading)?.handler.notify.toolsChanged();
   }
 
   /** Ends open streams. */
   async close(): Promise<void> {
-    await (await this.#loading)?.close();
+    this.#changes.close();
+    await (await this.#loading)?.handler.close();
   }
 
-  async #load(): Promise<McpHttpHandler> {
-    const { admins, audit, limiter, limits, findTools, logger } = this.#parts;
+  /** Watches the tools of workflows while clients listen for changes. */
+  #watchFor(body: unknown, signal: AbortSignal): void {
+    if (isRecord(body) && body.method === 'subscriptions/listen') this.#changes.watchUntil(signal);
+  }
+
+  async #load(): Promise<Loaded> {
+    const { admins, audit, limiter, limits, findTools, logger, clock, random } = this.#parts;
     const { createHandler } = await import('./mcp-handler.ts');
     const access = new ToolAccess(admins, logger);
-    return createHandler({
-      ...{ access, logger },
-      catalog: new ToolCatalog(access, findTools),
-      toolCalls: new ToolCalls({ access, audit, limiter, limits, logger }),
-      platform: new PlatformCalls(this.#http, this.#parts),
-    });
+    const toolCalls = new ToolCalls({ access, audit, limiter, limits, logger });
+    const platform = new PlatformCalls(this.#http, this.#parts);
+    const ids = new QuestionIds(this.#parts.internalSecret, random);
+    const answers = new RunAnswers({ platform, access, toolCalls, ids, logger });
+    const { maxTtlMs } = this.#parts;
+    const tasks = new Tasks({ platform, access, toolCalls, answers, clock, maxTtlMs });
+    const catalog = new ToolCatalog(access, findTools);
+    const parts = { access, logger, catalog, toolCalls, platform, tasks, answers, ids };
+    return { answers, handler: createHandler(parts) };
   }
+}
+
+interface Loaded {
+  handler: McpHttpHandler;
+  answers: RunAnswers;
+}
+
+const SESSION_HEADER = 'mcp-session-id';
+const SESSION_PREFIX = 'forms-';
+
+function sessionOf({ [SESSION_HEADER]: session }: IncomingHttpHeaders): string | null {
+  return typeof session === 'string' && session.startsWith(SESSION_PREFIX) ? session.slice(0, 64) : null;
+}
+
+/** Returns whether the message begins a connection of a client that shows forms. */
+function declaresForms(body: unknown): boolean {
+  if (!isRecord(body) || body.method !== 'initialize' || !isRecord(body.params)) return false;
+  const { capabilities } = body.params;
+  return isRecord(capabilities) && showsForms(capabilities.elicitation);
 }
 
 /** Sends a fetch response, which can be a stream. */

@@ -1,4 +1,4 @@
-import type { CallInput, Endpoint, ReplyOf, Role } from '../../../contracts/index.ts';
+import type { CallInput, CallVia, Endpoint, ReplyOf, Role } from '../../../contracts/index.ts';
 import { HEADERS } from '../../../contracts/index.ts';
 import {
   type CallOptions,
@@ -25,6 +25,12 @@ export interface McpCall {
   requestId: string;
   traceId: string;
   signal: AbortSignal;
+  /** Whether the client can show forms to a person. */
+  elicits: boolean;
+  /** Id of a session of the revision 2025-11-25, or null. Sessions hold no state but what the client can do. */
+  session: string | null;
+  /** How the call is marked for services. By default, it is one of an agent. */
+  via?: CallVia;
 }
 
 export interface PlatformCallsDeps {
@@ -77,7 +83,8 @@ export class PlatformCalls {
     // The audit hook of the gateway records changes by its own endpoints.
     if (this.#isNative(endpoint))
       return this.#native.call(endpoint, input, options(this.#deps.innerCalls.headersFor(call.caller)));
-    const headers = serviceHeaders(this.#deps.internalSecret, { ...caller, role: shownRole(caller) });
+    const { via = 'agent' } = call;
+    const headers = serviceHeaders(this.#deps.internalSecret, { ...caller, role: shownRole(caller), via });
     const sent = () => this.#clientOf(path).call(endpoint, input, options(headers));
     if (rule.audit === undefined) return sent();
     const open = { caller: call.caller, rule, params, query, path, requestId, traceId };
@@ -127,7 +134,7 @@ function withoutToolScopes(caller: Principal, method: string, path: string): Pri
 }
 
 /** Returns the role that services see, as for proxied calls. */
-function shownRole({ access, namespaceId }: Principal): Role | null {
+export function shownRole({ access, namespaceId }: Principal): Role | null {
   return access?.roles ? roleIn(access.roles, namespaceId) : 'admin';
 }
 

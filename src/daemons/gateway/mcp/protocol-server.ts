@@ -1,23 +1,33 @@
 import {
-  type CallToolResult,
+  inputRequired,
   ProtocolError,
   ProtocolErrorCode,
-  Server,
+  type Server,
   type ServerContext,
   type ServerOptions,
 } from '@modelcontextprotocol/server';
-import { toRemoteError } from '../../../kit/errors/errors.ts';
 import { version } from '../../../kit/files/paths.ts';
 import type { ToolCatalog } from './catalog.ts';
 import type { McpCall, PlatformCalls } from './platform-calls.ts';
 import { PROMPTS } from './prompts.ts';
+import { protocolError } from './protocol-error.ts';
 import { findResource, listDocs, RESOURCE_TEMPLATES } from './resources.ts';
 import { MAX_RESULT_CHARS } from './results.ts';
+import { RepeatedCallQuestions, StreamedQuestions } from './tasks/elicitations.ts';
+import {
+  askedTask,
+  modernCall,
+  serveTasks,
+  startTask,
+  type TaskMethodsDeps,
+  taskCapabilities,
+} from './tasks/task-methods.ts';
+import { TaskServer } from './tasks/task-server.ts';
 import type { Tool } from './tool.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
-export interface ProtocolServerDeps {
+export interface ProtocolServerDeps extends TaskMethodsDeps {
   catalog: ToolCatalog;
   access: ToolAccess;
   toolCalls: ToolCalls;
@@ -38,40 +48,54 @@ export function createProtocolServer(deps: ProtocolServerDeps, call: McpCall, is
   const listChanged = isModern ? { listChanged: true } : {};
   const options: ServerOptions = {
     instructions: INSTRUCTIONS,
-    capabilities: { tools: listChanged, resources: {}, prompts: {} },
+    capabilities: { tools: listChanged, resources: {}, prompts: {}, ...taskCapabilities(isModern) },
   };
-  const server = new Server({ name: 'svc', title: 'svc platform', version }, options);
-  serveTools(server, deps, call);
+  const server = new TaskServer({ name: 'svc', title: 'svc platform', version }, options);
+  serveTools(server, deps, { call, isModern });
+  serveTasks(server, deps, call, isModern);
   serveResources(server, deps, call);
   servePrompts(server);
   return server;
 }
 
 function serveTools(
-  server: Server,
-  { catalog, toolCalls, platform }: ProtocolServerDeps,
-  call: McpCall,
+  server: TaskServer,
+  deps: ProtocolServerDeps,
+  { call, isModern }: { call: McpCall; isModern: boolean },
 ): void {
+  const { catalog, toolCalls, platform, tasks, answers, ids } = deps;
   server.setRequestHandler('tools/list', async ({ params }) => {
     const tools = await catalog.list(call);
     const { items, nextCursor } = pageOf(tools, params?.cursor, ({ name }) => name);
-    return { tools: items.map(shownTool), ...nextCursor };
+    return { tools: items.map((tool) => shownTool(tool, isModern)), ...nextCursor };
   });
-  server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
+  server.onToolCall(async ({ params }, context) => {
+    const asked = askedTask(params, context, isModern);
+    const tool = asked && (await catalog.find(call, asked.name));
+    return tool && startTask(tasks, tool, asked, { call, isModern });
+  });
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
     const tool = await catalog.find(call, params.name);
     if (!tool) throw invalid(`There is no tool "${params.name.slice(0, 100)}".`);
     const signal = AbortSignal.any([call.signal, context.mcpReq.signal]);
-    const result = await toolCalls.run(
-      tool,
-      params.arguments,
-      { ...call, signal },
-      { platform, progress: progressOf(context) },
-    );
+    const from = { ...(isModern ? modernCall(call, context) : call), signal };
+    const repeated = new RepeatedCallQuestions(answers, from, context.mcpReq.inputResponses);
+    const questions = isModern
+      ? repeated
+      : new StreamedQuestions({ answers, ids, server }, from, context.mcpReq.id);
+    const progress = progressOf(context);
+    const result = await toolCalls.run(tool, params.arguments, from, { platform, progress, questions });
+    const requests = repeated.requests;
+    if (!result.isError && Object.keys(requests).length > 0)
+      return inputRequired({ inputRequests: requests });
     return server.projectCallToolResult(result, tool.outputSchema);
   });
 }
 
-function shownTool({ name, title, description, inputSchema, outputSchema, ...tool }: Tool) {
+function shownTool(
+  { name, title, description, inputSchema, outputSchema, ...tool }: Tool,
+  isModern: boolean,
+) {
   const annotations = {
     ...{ title, readOnlyHint: tool.readOnly, destructiveHint: tool.destructive },
     openWorldHint: tool.hasOutsideData,
@@ -79,6 +103,7 @@ function shownTool({ name, title, description, inputSchema, outputSchema, ...too
   return {
     ...{ name, title, description, inputSchema, annotations },
     ...(outputSchema ? { outputSchema } : {}),
+    ...(tool.startRun && !isModern ? { execution: { taskSupport: 'optional' as const } } : {}),
   };
 }
 
@@ -147,10 +172,3 @@ const decodedCursor = (cursor: string): string => Buffer.from(cursor, 'base64url
 
 const invalid = (message: string): ProtocolError =>
   new ProtocolError(ProtocolErrorCode.InvalidParams, message);
-
-/** Returns the JSON-RPC error of a platform error, with its code and details as data. */
-function protocolError(thrown: unknown): ProtocolError {
-  const { status, code, message, details } = toRemoteError(thrown);
-  const kind = status < 500 ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
-  return new ProtocolError(kind, message, { code, details });
-}

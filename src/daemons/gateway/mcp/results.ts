@@ -12,7 +12,10 @@ const NOTICE =
 const META = 'svc-platform/untrusted';
 
 /** Returns the result of a tool. Throws PAYLOAD_TOO_LARGE if it is too large even with shortened texts. */
-export function resultOf(tool: Tool, value: unknown): CallToolResult {
+export function resultOf(
+  tool: Pick<Tool, 'outputSchema' | 'hasOutsideData'>,
+  value: unknown,
+): CallToolResult {
   const isAsDeclared = tool.outputSchema !== undefined;
   const shown = isAsDeclared ? value : shortened(value);
   const text = JSON.stringify(shown ?? null);

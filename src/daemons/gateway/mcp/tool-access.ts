@@ -1,4 +1,4 @@
-import type { AccessRule } from '../../../contracts/index.ts';
+import type { AccessRule, Role } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import { allowsAccess, requireAccess } from '../domain/access/require-access.ts';
@@ -6,6 +6,9 @@ import type { Admins } from '../domain/identity/admins.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
 import type { McpCall } from './platform-calls.ts';
 import type { Tool } from './tool.ts';
+
+/** Access of answers of the person at a client, named like a tool. */
+export const ANSWER = { name: 'elicitation', needs: 'editor' } as const;
 
 /** Decides which tools a caller sees and may call. @spec docs/mcp.md "What a client may do" */
 export class ToolAccess {
@@ -33,14 +36,48 @@ export class ToolAccess {
     );
   }
 
-  /** Callers without any role have all rights elsewhere. Agents should not have them by accident. */
+  /** Returns whether the caller sees the tasks of a tool, which need not exist any more. */
+  allowsTask(caller: Principal, toolName: string, needs: Role): boolean {
+    return allowsAccess(caller, ruleOf({ name: toolName, needs }));
+  }
+
+  /** Throws FORBIDDEN unless the caller may see or change tasks of the tool. */
+  requireTask({ caller, requestId, traceId }: McpCall, toolName: string, needs: Role): void {
+    const call = { method: 'tasks', route: toolName, requestId, traceId };
+    requireAccess(caller, ruleOf({ name: toolName, needs }), call, this.#logger);
+  }
+
+  /**
+   * Returns whether an answer of the person at the client counts. The role must be given explicitly, and a token with
+   * scopes needs the scope `mcp:elicitation`, so that agents with an allow-list cannot answer in place of a person.
+   */
+  mayAnswer(caller: Principal): boolean {
+    return allowsAccess(caller, ruleOf(ANSWER)) && this.#hasOwnRights(caller);
+  }
+
+  /** Throws FORBIDDEN unless `mayAnswer`, and logs the refusal. */
+  requireAnswer({ caller, requestId, traceId }: McpCall): void {
+    const call = { method: 'elicitation/create', route: ANSWER.name, requestId, traceId };
+    requireAccess(caller, ruleOf(ANSWER), call, this.#logger);
+    if (this.#hasOwnRights(caller)) return;
+    throw new PlatformError(
+      'FORBIDDEN',
+      `Answers of the person at an MCP client need the role ${ANSWER.needs}, given explicitly: \`svc roles grant <subject> ${ANSWER.needs}\`.`,
+      { details: { neededRole: ANSWER.needs } },
+    );
+  }
+
   #mayDestroy(caller: Principal, { destructive }: Tool): boolean {
-    if (!destructive) return true;
+    return !destructive || this.#hasOwnRights(caller);
+  }
+
+  /** Callers without any role have all rights elsewhere. Agents should not have them by accident. */
+  #hasOwnRights(caller: Principal): boolean {
     return caller.access?.roles != null || this.#admins.is(caller);
   }
 }
 
-function ruleOf({ name, needs }: Tool): AccessRule {
+function ruleOf({ name, needs }: Pick<Tool, 'name' | 'needs'>): AccessRule {
   return { needs, scope: `mcp:${name}`, audit: 'mcp.call', object: `tool:${name}` };
 }
 

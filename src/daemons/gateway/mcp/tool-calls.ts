@@ -34,7 +34,7 @@ export class ToolCalls {
     tool: Tool,
     input: unknown,
     call: McpCall,
-    { platform, progress }: { platform: PlatformCalls; progress: ToolRun['progress'] },
+    { platform, ...rest }: { platform: PlatformCalls } & Pick<ToolRun, 'progress' | 'questions'>,
   ): Promise<CallToolResult> {
     const key = call.caller.hostId;
     let status = 200;
@@ -45,7 +45,7 @@ export class ToolCalls {
         this.#deps.access.require(call, tool);
         const run: ToolRun = {
           call: (endpoint, parts) => platform.call(endpoint, parts, call),
-          progress,
+          ...rest,
           signal: call.signal,
         };
         result = resultOf(tool, await tool.run(input ?? {}, run));
@@ -61,8 +61,35 @@ export class ToolCalls {
     return this.#recorded(tool, input, call, { status, result });
   }
 
+  /** Runs work that is no tool under the limits of the caller. Waits for tasks have permits of their own. */
+  async limited<Result>(
+    { caller: { hostId } }: McpCall,
+    work: () => Promise<Result>,
+    { isWait = false } = {},
+  ): Promise<Result> {
+    const release = await this.#enter(hostId, isWait ? `${hostId} waits` : hostId);
+    try {
+      return await work();
+    } finally {
+      release();
+    }
+  }
+
+  /** Runs work and records it in the audit log like the call of a tool with this name. */
+  async recorded(name: string, input: unknown, call: McpCall, work: () => Promise<void>): Promise<void> {
+    const record = (status: number): Promise<void> =>
+      this.#record({ name, needs: 'editor' }, input, call, status);
+    try {
+      await work();
+    } catch (thrown) {
+      await record(toPlatformError(thrown).status);
+      throw thrown;
+    }
+    await record(200);
+  }
+
   /** Takes a permit of the caller, and counts the call. */
-  async #enter(key: string): Promise<() => void> {
+  async #enter(hostId: string, key = hostId): Promise<() => void> {
     const { limiter, limits } = this.#deps;
     const inFlight = this.#inFlight.get(key) ?? 0;
     if (inFlight >= limits.concurrentCalls)
@@ -78,7 +105,7 @@ export class ToolCalls {
       else this.#inFlight.set(key, left);
     };
     try {
-      const { allowed, resetMs } = await limiter.take(key, limits.callsPerMinute);
+      const { allowed, resetMs } = await limiter.take(hostId, limits.callsPerMinute);
       if (!allowed) throw rateLimited(limits.callsPerMinute, resetMs);
     } catch (error) {
       release();
@@ -91,21 +118,16 @@ export class ToolCalls {
   async #recorded(
     tool: Tool,
     input: unknown,
-    { caller, requestId, traceId }: McpCall,
+    call: McpCall,
     { status, result }: { status: number; result: CallToolResult },
   ): Promise<CallToolResult> {
     // Floods must not fill the audit log.
     if (status === PLATFORM_CODES.RATE_LIMIT_EXCEEDED) return result;
     try {
-      await this.#deps.audit.record({
-        ...{ caller, requestId, traceId, status },
-        rule: auditRuleOf(tool),
-        path: `/mcp/${tool.name}`,
-        parts: { params: {}, body: input },
-        outcome: status < 400 ? 'succeeded' : 'failed',
-      });
+      await this.#record(tool, input, call, status);
       return result;
     } catch (error) {
+      const { requestId, traceId } = call;
       this.#deps.logger.error(`The call of the tool ${tool.name} could not be recorded in the audit log`, {
         ...{ requestId, traceId, error },
       });
@@ -117,6 +139,21 @@ export class ToolCalls {
         ),
       );
     }
+  }
+
+  async #record(
+    tool: Pick<Tool, 'name' | 'needs'>,
+    input: unknown,
+    { caller, requestId, traceId }: McpCall,
+    status: number,
+  ): Promise<void> {
+    await this.#deps.audit.record({
+      ...{ caller, requestId, traceId, status },
+      rule: auditRuleOf(tool),
+      path: `/mcp/${tool.name}`,
+      parts: { params: {}, body: input },
+      outcome: status < 400 ? 'succeeded' : 'failed',
+    });
   }
 
   #report({ name }: Tool, { requestId, traceId }: McpCall, error: PlatformError): void {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { CallInput, Endpoint, ReplyOf, Role } from '../../../contracts/index.ts';
+import type { CallInput, Endpoint, ReplyOf, Role, RunLabels, WorkflowRun } from '../../../contracts/index.ts';
 
 /** JSON Schema of an object, as MCP clients expect for inputs. */
 export type ObjectSchema = { type: 'object'; [key: string]: unknown };
@@ -11,6 +11,21 @@ export interface ToolRun {
   /** Reports progress to clients that asked for it. `done` and `total` have the same unit. */
   progress(done: number, total: number, message: string): Promise<void>;
   signal: AbortSignal;
+  /** Asks the person at the client about a waiting run. Undefined where the client cannot ask. */
+  questions?: RunQuestions | undefined;
+}
+
+export interface RunQuestions {
+  /** Applies the answers that came with the call. */
+  take(runId: string): Promise<void>;
+  /** Asks what the run waits for. Returns whether an answer can come during the call. */
+  ask(run: WorkflowRun): Promise<boolean>;
+}
+
+/** Options of a run that a client starts as a task. */
+export interface TaskStart {
+  labels: RunLabels;
+  idempotencyKey: string | undefined;
 }
 
 export interface Tool {
@@ -29,6 +44,8 @@ export interface Tool {
   hasOutsideData: boolean;
   /** Runs the tool. Throws VALIDATION_ERROR for an invalid input. */
   run(input: unknown, run: ToolRun): Promise<unknown>;
+  /** Starts the run of a task. Only tools whose work is a run have it. */
+  startRun?(input: unknown, run: ToolRun, start: TaskStart): Promise<WorkflowRun>;
 }
 
 export interface PlatformToolOptions<Input extends z.ZodObject>

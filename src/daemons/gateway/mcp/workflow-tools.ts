@@ -2,6 +2,7 @@ import { startRun, type WorkflowSummary, workflowToolName } from '../../../contr
 import type { Clock } from '../../../kit/time/clock.ts';
 import { seconds } from '../../../kit/time/duration.ts';
 import { objectSchema } from './plugin-tools.ts';
+import { RUN_RESULT } from './tasks/task.ts';
 import type { Tool } from './tool.ts';
 
 export interface WorkflowToolsDeps {
@@ -41,23 +42,24 @@ export class WorkflowTools {
 
 function toolOf(workflow: WorkflowSummary, mcp: NonNullable<WorkflowSummary['mcp']>): Tool {
   const about = mcp.description ?? workflow.description ?? `Starts the workflow ${workflow.id}.`;
+  const start: Tool['startRun'] = async (input, { call }, options) => {
+    const body = { workflowId: workflow.id, input: input as never, ...options };
+    return (await call(startRun, { body })).run;
+  };
   return {
     name: workflowToolName(workflow.id, mcp),
     title: mcp.title ?? workflow.name ?? workflow.id,
-    description: `${about} Returns {runId} at once; use run_wait for the result.`,
+    description: `${about} As a task it returns the result of the run; otherwise {runId} at once: then use run_wait.`,
     inputSchema: objectSchema(workflow.inputs),
-    outputSchema: {
-      type: 'object',
-      properties: { runId: { type: 'string' }, status: { type: 'string' } },
-      required: ['runId', 'status'],
-    },
+    outputSchema: RUN_RESULT,
     needs: mcp.destructive ? 'admin' : 'editor',
     readOnly: mcp.readOnly,
     destructive: mcp.destructive,
     hasOutsideData: false,
-    run: async (input, { call }) => {
-      const { run } = await call(startRun, { body: { workflowId: workflow.id, input: input as never } });
-      return { runId: run.id, status: run.status };
+    run: async (input, run) => {
+      const { id, status } = await start(input, run, { labels: {}, idempotencyKey: undefined });
+      return { runId: id, status };
     },
+    startRun: start,
   };
 }

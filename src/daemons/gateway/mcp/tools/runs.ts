@@ -10,9 +10,11 @@ import {
   RunId,
   RunStatus,
   rerunRun,
+  sendSignal,
   startRun,
   type WorkflowRun,
 } from '../../../../contracts/index.ts';
+import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { platformTool } from '../platform-tool.ts';
 import type { Tool, ToolRun } from '../tool.ts';
 import { Cursor, Limit, Time } from './deliveries.ts';
@@ -30,7 +32,6 @@ const SETTLED: ReadonlySet<WorkflowRun['status']> = new Set([
   'failed',
   'timed_out',
   'cancelled',
-  'interrupted',
 ]);
 const NEEDS_ANSWER: ReadonlySet<WorkflowRun['waitingReason']> = new Set(['approval', 'signal', 'decision']);
 
@@ -118,31 +119,52 @@ export const runTools: readonly Tool[] = [
     name: 'approval_answer',
     title: 'Answer an approval',
     description:
-      'Approves or refuses a step that waits for an approval. The step may require a higher role of the approver. Ask the person you work for before you approve.',
+      'Answers a step that waits for an approval or a signal, if the step allows agents to. Other steps need a person. The step may require a higher role.',
     needs: 'editor',
     input: z.strictObject({
       ...run,
       stepId: z.string().min(1).max(256).describe('`<job>.<step>`, from run_show or run_wait'),
       approved: z.boolean(),
       comment: z.string().max(4096).optional(),
-      data: anyJson.describe('Data that the form of the step asks for'),
+      data: anyJson.describe('Data that the form of the step asks for, or the payload of the signal'),
     }),
-    run: ({ runId, stepId, ...body }, { call }) =>
-      call(decideApproval, { params: { runId, stepId }, body: body as never }),
+    run: answerStep,
   }),
 ];
+
+interface StepAnswer {
+  runId: RunId;
+  stepId: string;
+  approved: boolean;
+  comment?: string | undefined;
+  data?: unknown;
+}
+
+/** The workflow service refuses the answer unless the step allows agents. */
+async function answerStep({ runId, stepId, ...body }: StepAnswer, { call }: ToolRun) {
+  const { items } = await call(listRunSteps, { params: { runId } });
+  const wait = items.find(({ id }) => id === stepId)?.waitingFor;
+  if (wait?.for !== 'signal' || wait.name === undefined)
+    return call(decideApproval, { params: { runId, stepId }, body: body as never });
+  if (!body.approved)
+    throw new PlatformError('VALIDATION_ERROR', 'approved: a signal can be sent, but not refused.');
+  const payload = (body.data ?? null) as never;
+  return call(sendSignal, { params: { runId, name: wait.name }, body: { payload } });
+}
 
 /** Polls the run. Time is counted in polls, so that a frozen clock cannot extend the wait. */
 async function waitForRun(
   { runId, timeoutMs }: { runId: RunId; timeoutMs: number },
-  { call, progress, signal }: ToolRun,
+  { call, progress, signal, questions }: ToolRun,
 ) {
+  await questions?.take(runId);
   const polls = Math.ceil(timeoutMs / POLL_MS);
   for (let poll = 0; ; poll++) {
     const found = await call(getRun, { params: { runId } });
     const needsAnswer = NEEDS_ANSWER.has(found.waitingReason);
     const done = SETTLED.has(found.status);
-    if (done || needsAnswer || poll >= polls) {
+    const isAsked = needsAnswer && (await questions?.ask(found)) === true;
+    if (done || (needsAnswer && !isAsked) || poll >= polls) {
       const waitingSteps = needsAnswer ? await waitingStepsOf(runId, call) : [];
       return { done, needsAnswer, waitingSteps, run: found };
     }
