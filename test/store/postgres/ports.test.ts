@@ -34,6 +34,7 @@ import { describeQueues } from '../suites/queues.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeRefusedReplays, describeRefusedRequests } from '../suites/refused-requests.ts';
 import { describeRunSearch } from '../suites/run-search.ts';
+import { describeSecretApprovals } from '../suites/secret-approvals.ts';
 import { describeSharedRuns } from '../suites/shared-runs.ts';
 import { describeVault } from '../suites/vault.ts';
 import { describeVectors } from '../suites/vectors.ts';
@@ -108,6 +109,10 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeWebhookInbox('postgres', gatewayPart('inbox'), { shared: true });
   describeDeliveryHours('postgres', gatewayPart('inbox'));
   describeWorkflow('postgres', opened(postgresWorkflowStore));
+  describeSecretApprovals(
+    'postgres',
+    opened((database) => postgresWorkflowStore(database).approvals),
+  );
   describeRunSearch('postgres', opened(postgresWorkflowStore));
   describeSharedRuns('postgres', opened(postgresWorkflowStore));
   describeClients('postgres', gatewayPart('clients'));

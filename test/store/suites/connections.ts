@@ -64,6 +64,24 @@ export function describeConnections(name: string, open: OpenDriver<ConnectionSto
       expect(await port.settle(NEW, STATE)).toBe(false);
     });
 
+    test('a configuration is replaced only by the caller that read the present one, and keeps state and lease', async () => {
+      const { port, second } = await openFresh(open);
+      const other = await second();
+      await port.create({ ...NEW, ...STATE });
+      await port.lease(NEW, 'refresh', LEASE_MS);
+      const from = { settings: NEW.settings, sealedSecret: NEW.sealedSecret };
+      const changed = await times(6, (n) =>
+        [port, other][n % 2]!.configure(NEW, { settings: `{"n":${n}}`, sealedSecret: null }, from),
+      );
+      expect(changed.filter(Boolean)).toHaveLength(1);
+      const now = { settings: `{"n":${changed.indexOf(true)}}`, sealedSecret: null };
+      expect(await port.find(NEW)).toEqual({ ...NEW, ...STATE, ...now });
+      expect(await port.configure({ ...NEW, id: 'former' }, from, now)).toBe(false);
+      expect(await port.configure(NEW, { ...now, sealedSecret: 'v1.k.new' }, now)).toBe(true);
+      expect((await port.find(NEW))!.sealedSecret).toBe('v1.k.new');
+      expect(await port.settle(NEW, STATE, 'refresh')).toBe(true);
+    });
+
     test('one of many callers of two processes gets the lease, until it is settled', async () => {
       const { port, second } = await openFresh(open);
       const other = await second();
