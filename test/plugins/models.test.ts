@@ -2,6 +2,7 @@ import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { AdaptersConfig } from '../../src/contracts/index.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
+import { keepSecret, keepTenantSecret, maskedError } from '../../src/kit/telemetry/redact.ts';
 import { type ManualClock, manualClock, systemClock } from '../../src/kit/time/clock.ts';
 import { openAiEmbedder, openAiModel } from '../../src/plugins/models/openai.ts';
 import { completion, type ModelServer, startModelServer, streamOf } from '../support/openai-server.ts';
@@ -260,6 +261,25 @@ test.each([
   if (errorClass === 'auth') {
     expect(failure.message).toContain('adapters.llm.apiKey');
     expect(failure.message).not.toContain(KEY);
+  }
+});
+
+test('texts of an endpoint are masked with secrets of the platform, and never with those of tenants', async () => {
+  const [platform, mine, other] = ['platform', 'mine', 'other'].map((name) => `the-value-of-${name}-7f3k`);
+  keepSecret([platform]);
+  keepTenantSecret({ namespaceId: 'models-mine', name: 'A' }, mine!);
+  keepTenantSecret({ namespaceId: 'models-other', name: 'A' }, other!);
+  const message = `no model ${platform} or ${other} or ${mine}`;
+  const server = await startModelServer();
+  const model = modelOf(server, { maxAttempts: 1 });
+  server.next({ status: 400, json: { error: { message } } });
+  const whole = await failureOf(model.chat(ask(), never));
+  server.next({ pieces: [{ error: { message } }] });
+  const streamed = await failureOf(collect(model.stream(ask(), never)));
+  for (const failure of [whole, streamed]) {
+    // A tenant that guesses a value of another tenant must not see whether it was right.
+    expect(failure.message).toContain(`no model [redacted] or ${other} or ${mine}`);
+    expect((maskedError(failure, 'models-mine') as Error).message).toContain(`or ${other} or [redacted]`);
   }
 });
 

@@ -1,5 +1,5 @@
 import { codeOf, messageOf, PlatformError } from '../../kit/errors/errors.ts';
-import { redactText } from '../../kit/telemetry/redact.ts';
+import { NO_TENANT, redactText } from '../../kit/telemetry/redact.ts';
 import type { ErrorClass } from './language-model.ts';
 
 /** A failed request to a model endpoint. The request is retried if `errorClass` is transient, such as `network`. */
@@ -38,9 +38,17 @@ export function statusFailure(
   retryAfter: string | null,
   now: number,
 ): RemoteFailure {
-  const shown = redactText(said).slice(0, MAX_MESSAGE_CHARS);
+  const shown = shownText(said);
   const message = `it answered ${status}${shown ? `: ${shown}` : ''}`;
   return new RemoteFailure(classOf(status), message, { status, retryAfterMs: waitOf(retryAfter, now) });
+}
+
+/**
+ * Returns a text of the endpoint as plugins may see it. Secrets of the platform are masked. Secrets of the calling tenant
+ * are masked where its execution ends, and those of other tenants are not: the tenant could find them by trying.
+ */
+export function shownText(said: string): string {
+  return redactText(said, NO_TENANT).slice(0, MAX_MESSAGE_CHARS);
 }
 
 function classOf(status: number): ErrorClass {
