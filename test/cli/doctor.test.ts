@@ -172,6 +172,12 @@ test('invalid workflow files, unset model keys and missing plugins are faults', 
     adapters: {
       // biome-ignore lint/suspicious/noTemplateCurlyInString: the form in which the config names a variable.
       llm: { baseUrl: 'https://models.example.com', apiKey: '${NO_SUCH_KEY}', models: { default: 'm' } },
+      embeddings: {
+        baseUrl: 'https://models.example.com',
+        // biome-ignore lint/suspicious/noTemplateCurlyInString: as above.
+        apiKey: '${secret:NO_SUCH_SECRET}',
+        model: 'm',
+      },
     },
   });
   await mkdir(join(folder, 'workflows'));
@@ -186,7 +192,9 @@ test('invalid workflow files, unset model keys and missing plugins are faults', 
     /fail: workflows\/bad\.yaml:2:24 on\.schedule\[0\]\.cron: [\s\S]*fail: workflows\/lost\.yaml:2:\d+ jobs\.a\.steps\[0\]\.uses: there is no plugin "nobody" that runs/,
   );
   // biome-ignore lint/suspicious/noTemplateCurlyInString: as above.
-  expect(only('adapters')).toBe('fail: adapters.llm.apiKey is ${NO_SUCH_KEY}, but NO_SUCH_KEY is not set.');
+  const unset = 'fail: adapters.llm.apiKey is ${NO_SUCH_KEY}, but NO_SUCH_KEY is not set.';
+  expect(only('adapters')).toContain(unset);
+  expect(only('adapters')).toContain('the namespace default has no secret NO_SUCH_SECRET');
 });
 
 describe('of one platform, in this order', () => {

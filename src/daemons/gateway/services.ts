@@ -26,6 +26,7 @@ import { keyFingerprints, requireSharedKeys } from './domain/identity/shared-key
 import { signingKeys } from './domain/identity/signing-secrets.ts';
 import { staticTokensRevision } from './domain/identity/static-tokens.ts';
 import { createPluginRouteLookup } from './domain/plugin-route-lookup.ts';
+import { reportMissingSecrets } from './domain/vault/config-secrets.ts';
 import { Vault } from './domain/vault/vault.ts';
 import { inboxDegradations } from './domain/webhooks/dispatch/inbox-degradations.ts';
 import { identityServices } from './identity-services.ts';
@@ -65,6 +66,7 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     stack,
   );
   const vault = openVault(resources, store);
+  await reportMissingSecrets(config, { vault, logger });
   const connections = connectionServices(resources, { store, vault, audit: identity.audit }, stack);
   const shared = await openSharedPlugins('gateway', resources, stack);
   const plugins = stack.adopt(

@@ -54,6 +54,16 @@ export function resolveSecret(ref: string | null, env: Environment, at: string):
   );
 }
 
+/** Returns the stored secrets that a section of the config references, with the config keys. */
+export function storedSecretsIn(config: unknown, at: string): Array<{ key: string; name: string }> {
+  if (typeof config === 'string') {
+    const name = storedSecretOf(config);
+    return name === undefined ? [] : [{ key: at, name }];
+  }
+  if (typeof config !== 'object' || config === null) return [];
+  return Object.entries(config).flatMap(([name, inner]) => storedSecretsIn(inner, `${at}.${name}`));
+}
+
 interface NamedSecret {
   /** Path of the config key that contains the reference, such as `adapters.llm.apiKey`. */
   key: string;

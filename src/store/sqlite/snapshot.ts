@@ -85,6 +85,26 @@ export function countSealedByKey(file: string): Map<string, number> {
   }
 }
 
+/** Returns the names of a namespace's secrets in a `svc.db` file. Throws STORE_ERROR if the file cannot be read. */
+export function secretNames(file: string, namespaceId: string): Set<string> {
+  const sqlite = openForReading(file);
+  try {
+    const hasTable = sqlite
+      .prepare("select 1 from sqlite_schema where type = 'table' and name = 'secret'")
+      .get();
+    if (!hasTable) return new Set();
+    const names = sqlite
+      .prepare<[string], string>('select distinct name from secret where namespace_id = ?')
+      .pluck()
+      .all(namespaceId);
+    return new Set(names);
+  } catch (error) {
+    throw storeError(file, error);
+  } finally {
+    sqlite.close();
+  }
+}
+
 function openForReading(file: string): Sqlite.Database {
   try {
     // better-sqlite3 reports a missing file without an error code.
