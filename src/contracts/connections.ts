@@ -111,6 +111,18 @@ export const ConnectionSettings = z.strictObject({
 });
 export type ConnectionSettings = z.infer<typeof ConnectionSettings>;
 
+/** What can change while a connection exists. Its client and its endpoints belong to its tokens, and cannot. */
+export const ConnectionChange = ConnectionSettings.pick({
+  clientAuth: true,
+  scopes: true,
+  authorizationParams: true,
+}).extend({
+  clientSecret: ClientSecret.nullable()
+    .optional()
+    .describe('Replaces the client secret from the next request on; null makes the client public'),
+});
+export type ConnectionChange = z.infer<typeof ConnectionChange>;
+
 /**
  * `pending`: not authorized yet. `expired`: the access token has expired and was not refreshed. `failed`: the
  * authorization must be repeated. `revoked`: the tokens were revoked with `POST …/revoke`.
@@ -200,6 +212,20 @@ export const getConnection = endpoint({
   params,
   reply: Connection,
   errors: [...readErrors, 'NOT_FOUND'],
+});
+
+export const updateConnection = endpoint({
+  method: 'PATCH',
+  path: '/api/v1/connections/:name',
+  summary: 'Replace the client secret of a connection, or what its next authorization asks for',
+  tags,
+  params,
+  body: ConnectionChange.refine(
+    (change) => Object.keys(change).length > 0,
+    'must name clientSecret, clientAuth, scopes or authorizationParams',
+  ),
+  reply: Connection,
+  errors: [...changeErrors, 'CONFLICT'],
 });
 
 export const authorizeConnection = endpoint({

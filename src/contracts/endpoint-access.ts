@@ -128,6 +128,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'GET /api/v1/connections': VIEWER,
   'GET /api/v1/connections/:name': VIEWER,
   'POST /api/v1/connections': administers('connection.create', CONNECTION),
+  'PATCH /api/v1/connections/:name': administers('connection.update', CONNECTION),
   'POST /api/v1/connections/:name/authorize': administers('connection.authorize', CONNECTION),
   'POST /api/v1/connections/:name/refresh': administers('connection.refresh', CONNECTION),
   'POST /api/v1/connections/:name/revoke': administers('connection.revoke', CONNECTION),

@@ -206,6 +206,10 @@ export const STEPS: Record<string, Step[]> = {
   ],
   'connections list': [step('connections', 'list')],
   'connections show': [step('connections', 'show', 'crm'), fails(1, 'connections', 'show', 'nothing')],
+  'connections update': [
+    step('connections', 'update', 'crm', '--scopes', 'repo'),
+    fails(2, 'connections', 'update', 'crm'),
+  ],
   'connections authorize': [step('connections', 'authorize', 'crm', '--no-wait')],
   'connections refresh': [fails(1, 'connections', 'refresh', 'crm')],
   'connections revoke': [step('connections', 'revoke', 'crm', '--yes')],

@@ -29,7 +29,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   ],
   audit: ['list', 'verify'],
   clients: ['create', 'list', 'scopes', 'revoke'],
-  connections: ['create', 'list', 'show', 'authorize', 'refresh', 'revoke', 'delete'],
+  connections: ['create', 'list', 'show', 'update', 'authorize', 'refresh', 'revoke', 'delete'],
   config: ['show', 'get', 'validate', 'schema'],
   endpoints: [
     ...['create', 'list', 'show', 'update', 'enable', 'disable', 'delete'],

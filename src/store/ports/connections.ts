@@ -36,6 +36,9 @@ export interface ConnectionRecord extends ConnectionId, ConnectionState {
   createdAt: number;
 }
 
+/** The part of a connection that an administrator sets. */
+export type ConnectionConfig = Pick<ConnectionRecord, 'settings' | 'sealedSecret'>;
+
 export interface LeasedConnection extends ConnectionRecord {
   /** Whether the holder of the previous lease did not settle it, because it was killed or lost the store. */
   wasInterrupted: boolean;
@@ -46,6 +49,8 @@ export interface ConnectionStore {
   /** Stores a new connection. Returns false if the name is taken. */
   create(record: ConnectionRecord): Promise<boolean>;
   find(key: ConnectionKey): Promise<ConnectionRecord | undefined>;
+  /** Replaces the configuration if it is still `from`. The state and a lease stay. Returns whether it was replaced. */
+  configure(id: ConnectionId, next: ConnectionConfig, from: ConnectionConfig): Promise<boolean>;
   /** Returns the connections of a namespace, ordered by name. */
   list(namespaceId: string): Promise<ConnectionRecord[]>;
   /** Returns connections of all namespaces that failed, or whose access token expires before `expiresBefore`. */

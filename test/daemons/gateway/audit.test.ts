@@ -226,6 +226,7 @@ async function inputsOfConnections(gateway: TestGateway): Promise<Record<string,
   const params = { name: 'made' };
   return {
     'POST /api/v1/connections': { body: named('new') },
+    'PATCH /api/v1/connections/:name': { params, body: { clientSecret: 'new-client-secret' } },
     'POST /api/v1/connections/:name/authorize': { params, body: {} },
     'POST /api/v1/connections/:name/revoke': { params, body: {} },
     'DELETE /api/v1/connections/:name': { params },

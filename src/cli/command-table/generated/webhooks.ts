@@ -304,6 +304,13 @@ export const WEBHOOKS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/connections/show.ts')).show,
   },
   {
+    name: 'connections update',
+    summary: 'Replace the client secret of a connection, or its scopes',
+    group: 'Webhooks',
+    example: 'svc connections update crm --secret CRM_CLIENT',
+    load: async () => (await import('../../commands/connections/update.ts')).update,
+  },
+  {
     name: 'connections authorize',
     summary: 'Make a new link to authorize a connection, and wait until a person opens it',
     group: 'Webhooks',

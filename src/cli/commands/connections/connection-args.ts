@@ -10,6 +10,16 @@ export const noWaitFlag = z
   .default(false)
   .describe('print the link without waiting; --json never waits');
 
+export const scopesFlag = z
+  .string()
+  .optional()
+  .describe('scopes, separated by spaces')
+  .meta({ placeholder: 'list' });
+
+export function scopesOf(scopes: string | undefined): { scopes?: string[] } {
+  return scopes === undefined ? {} : { scopes: scopes.split(/\s+/).filter(Boolean) };
+}
+
 /** Returns the client secret: a stored secret, or stdin without the newline that shells append. */
 export async function readClientSecret(
   isStdin: boolean,

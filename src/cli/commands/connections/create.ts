@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import {
+  ClientAuthMethod,
   CONNECTION_PROVIDER_IDS,
   type Connection,
   createConnection,
@@ -9,7 +10,7 @@ import { defineCommand, ok } from '../../define-command.ts';
 import { readJson } from '../../json-flag.ts';
 import { UsageError } from '../../parse-args.ts';
 import { awaitAuthorization } from './await-authorization.ts';
-import { nameArg, noWaitFlag, readClientSecret } from './connection-args.ts';
+import { nameArg, noWaitFlag, readClientSecret, scopesFlag, scopesOf } from './connection-args.ts';
 import { authorizingText } from './connection-text.ts';
 
 const url = (what: string) => z.string().optional().describe(what).meta({ placeholder: 'url' });
@@ -35,7 +36,10 @@ export const create = defineCommand({
     secret: SecretName.optional()
       .describe('stored secret with the client secret')
       .meta({ placeholder: 'name' }),
-    scopes: z.string().optional().describe('scopes, separated by spaces').meta({ placeholder: 'list' }),
+    clientAuth: ClientAuthMethod.optional().describe(
+      'how the client sends its secret; default: by the provider',
+    ),
+    scopes: scopesFlag,
     variables: z
       .string()
       .optional()
@@ -48,7 +52,10 @@ export const create = defineCommand({
       .meta({ placeholder: 'json' }),
     noWait: noWaitFlag,
   }),
-  async run({ name, clientId, provider, scopes, secretStdin, secret, noWait, ...flags }, context) {
+  async run(
+    { name, clientId, provider, clientAuth, scopes, secretStdin, secret, noWait, ...flags },
+    context,
+  ) {
     if (clientId === undefined)
       throw new UsageError('Pass --client-id, the id of the OAuth client at the provider.', {
         hint: `svc connections create ${name} --provider github --client-id <id>`,
@@ -62,7 +69,8 @@ export const create = defineCommand({
     const body = {
       ...{ name, clientId },
       ...(provider ? { provider } : { endpoints }),
-      ...(scopes === undefined ? {} : { scopes: scopes.split(/\s+/).filter(Boolean) }),
+      ...(clientAuth === undefined ? {} : { clientAuth }),
+      ...scopesOf(scopes),
       ...(flags.variables === undefined
         ? {}
         : { variables: (await readJson('--variables', flags.variables, cwd)) as never }),

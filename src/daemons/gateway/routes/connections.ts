@@ -9,6 +9,7 @@ import {
   listConnections,
   refreshConnection,
   revokeConnection,
+  updateConnection,
 } from '../../../contracts/index.ts';
 import { type Http, mount, upstreamIdentity } from '../../../http/index.ts';
 import { minutes } from '../../../kit/time/duration.ts';
@@ -50,6 +51,7 @@ export function connectionRoutes(http: Http, services: ConnectionRoutesServices)
     nextCursor: null,
   }));
   mount(http, getConnection, reading, (call) => admin.get(keyOf(call)));
+  mount(http, updateConnection, changing, (call) => admin.update(keyOf(call), call.body));
   mount(http, authorizeConnection, changing, (call) => {
     call.reply.header('cache-control', 'no-store');
     return admin.authorize(keyOf(call), call.caller.hostId);

@@ -63,6 +63,11 @@ const SETTLE = `
   where ${SAME} and (:lease::text is null or lease = :lease::text)
   returning name`;
 
+const CONFIGURE = `
+  update svc.connection set settings = :settings, sealed_secret = :sealedSecret
+  where ${SAME} and settings = :fromSettings and sealed_secret is not distinct from :fromSealedSecret::text
+  returning name`;
+
 const idOf = ({ namespaceId, name, id }: ConnectionId): ConnectionId => ({ namespaceId, name, id });
 
 /** OAuth 2 connections. @spec docs/connections.md */
@@ -84,6 +89,11 @@ export function postgresConnections(
       );
       return found;
     },
+    configure: (id, { settings, sealedSecret }, from) =>
+      wrote(CONFIGURE, {
+        ...{ ...idOf(id), settings, sealedSecret },
+        ...{ fromSettings: from.settings, fromSealedSecret: from.sealedSecret },
+      }),
     list: (namespaceId) =>
       database.read((sql) =>
         sql<ConnectionRecord>(

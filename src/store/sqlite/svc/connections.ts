@@ -1,5 +1,6 @@
 import type { Clock } from '../../../kit/time/clock.ts';
 import type {
+  ConnectionConfig,
   ConnectionId,
   ConnectionKey,
   ConnectionRecord,
@@ -43,6 +44,11 @@ export function sqliteConnections(db: Database, clock: Clock): ConnectionStore {
   return {
     create: (record) => db.write(() => sql.create.run(record).changes === 1),
     find: (key) => db.read(() => sql.find.get(keyOf(key))),
+    configure: (id, { settings, sealedSecret }, from) =>
+      db.write(() => {
+        const former = { fromSettings: from.settings, fromSealedSecret: from.sealedSecret };
+        return sql.configure.run({ ...idOf(id), settings, sealedSecret, ...former }).changes === 1;
+      }),
     list: (namespaceId) => db.read(() => sql.list.all({ namespaceId })),
     troubled: (expiresBefore) => db.read(() => sql.troubled.all({ expiresBefore })),
     due: (now, limit) => db.read(() => sql.due.all({ now, limit })),
@@ -67,6 +73,7 @@ const keyOf = ({ namespaceId, name }: ConnectionKey): ConnectionKey => ({ namesp
 const idOf = ({ namespaceId, name, id }: ConnectionId): ConnectionId => ({ namespaceId, name, id });
 
 function statements(db: Database) {
+  type Former = { fromSettings: string; fromSealedSecret: string | null };
   type Lease = { lease: string; leaseUntil: number };
   return {
     create: db.prepare<[ConnectionRecord]>(`
@@ -78,6 +85,9 @@ function statements(db: Database) {
     find: db.prepare<[ConnectionKey], ConnectionRecord>(
       `select ${COLUMNS} from connection where namespace_id = :namespaceId and name = :name`,
     ),
+    configure: db.prepare<[ConnectionId & ConnectionConfig & Former]>(`
+      update connection set settings = :settings, sealed_secret = :sealedSecret
+      where ${SAME} and settings = :fromSettings and sealed_secret is :fromSealedSecret`),
     list: db.prepare<[{ namespaceId: string }], ConnectionRecord>(
       `select ${COLUMNS} from connection where namespace_id = :namespaceId order by name`,
     ),

@@ -1,6 +1,7 @@
 import {
   type ClientSecret,
   type Connection,
+  type ConnectionChange,
   type ConnectionSettings,
   OAUTH_CALLBACK,
   OAUTH_START,
@@ -12,13 +13,13 @@ import type { ConnectionKey, ConnectionRecord, ConnectionStore } from '../../../
 import type { PendingAuthorizations } from './authorization/pending-authorizations.ts';
 import { beingRefreshed, connectionNotFound, notAuthorized, unavailable } from './connection-errors.ts';
 import { maskClientSecret } from './connection-masks.ts';
-import { idOf } from './connection-records.ts';
+import { idOf, settingsOf } from './connection-records.ts';
 import type { ConnectionSeal } from './connection-seal.ts';
 import { endedState, PENDING } from './connection-states.ts';
 import { type ConnectionTokens, isNewer } from './connection-tokens.ts';
 import { connectionView } from './connection-views.ts';
 import type { ProviderClient } from './provider/provider-client.ts';
-import { resolveSettings } from './provider/resolve-settings.ts';
+import { changedSettings, resolveSettings } from './provider/resolve-settings.ts';
 import { type ReadStoredSecret, secretNotFound } from './read-client-secret.ts';
 
 export interface ConnectionAdminDeps {
@@ -40,6 +41,8 @@ type NewConnection = ConnectionSettings & { name: string };
 type Authorizing = Connection & { authorizeUrl: string; authorizeUrlExpiresAt: number };
 
 const MAX_CONNECTIONS = 500;
+/** Attempts to change a connection while other callers change it. */
+const MAX_ATTEMPTS = 5;
 
 /** Connections as administrators manage them. @spec docs/connections.md */
 export class ConnectionAdmin {
@@ -87,6 +90,35 @@ export class ConnectionAdmin {
 
   async get(key: ConnectionKey): Promise<Connection> {
     return this.#view(await this.#find(key));
+  }
+
+  /**
+   * Changes settings. The next request to the provider uses a new client secret; scopes and parameters take effect with
+   * the next authorization. Throws CONFLICT if other callers change the connection meanwhile.
+   */
+  async update(key: ConnectionKey, change: ConnectionChange): Promise<Connection> {
+    const { store, seal } = this.#deps;
+    const { clientSecret } = change;
+    const secret =
+      clientSecret === undefined
+        ? undefined
+        : await this.#secretOf(key.namespaceId, clientSecret ?? undefined);
+    if (secret) maskClientSecret(key, secret.text);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const record = await this.#find(key);
+      const { settings, sealedSecret } = record;
+      const former = settingsOf(record);
+      const hadSecret = sealedSecret !== null || former.secretName !== null;
+      const changed = changedSettings(former, change, secret && changedSecret(secret), hadSecret);
+      const sealed = secret?.text == null ? null : seal.secret(key, secret.text);
+      const next = { settings: JSON.stringify(changed), sealedSecret: secret ? sealed : sealedSecret };
+      if (await store.configure(idOf(record), next, { settings, sealedSecret }))
+        return this.#view({ ...record, ...next });
+    }
+    throw new PlatformError(
+      'CONFLICT',
+      `The connection "${key.name}" is changed by others at the same time.`,
+    );
   }
 
   /** Makes a link with which a person authorizes the connection, for the first time or again. */
@@ -167,6 +199,11 @@ export class ConnectionAdmin {
     return connectionView(record, { redirectUri: `${baseUrl()}${OAUTH_CALLBACK}`, now: clock.now() });
   }
 }
+
+const changedSecret = ({ text, name }: { text: string | null; name: string | null }) => ({
+  secretName: name,
+  hasSecret: text !== null || name !== null,
+});
 
 function taken(name: string): PlatformError {
   return new PlatformError(

@@ -25,6 +25,17 @@ export const PENDING: ConnectionState = {
   failures: 0,
 };
 
+const MAX_GRANTED_SCOPES = 200;
+
+/** Returns the scopes of a provider's text, without what no scope can be (RFC 6749, 3.3). GitHub separates by commas. */
+function scopesOf(text: string): string[] {
+  const isScope = (scope: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(scope);
+  return text
+    .split(/[\s,]+/)
+    .filter(isScope)
+    .slice(0, MAX_GRANTED_SCOPES);
+}
+
 /** Returns the state after the provider has given tokens. */
 export function activeState(
   granted: Granted,
@@ -35,8 +46,7 @@ export function activeState(
   const lifetimeMs = lifetime === null ? null : Math.floor(seconds(lifetime));
   return {
     status: 'active',
-    grantedScopes:
-      granted.scope === null ? null : JSON.stringify(granted.scope.split(/[\s,]+/).filter(Boolean)),
+    grantedScopes: granted.scope === null ? null : JSON.stringify(scopesOf(granted.scope)),
     account: granted.account,
     expiresAt: lifetimeMs === null ? null : now + lifetimeMs,
     refreshAt:

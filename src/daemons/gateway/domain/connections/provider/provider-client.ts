@@ -1,4 +1,4 @@
-import type { Configuration } from 'openid-client';
+import type { ClientAuth, Configuration } from 'openid-client';
 import type { ClientAuthMethod } from '../../../../../contracts/index.ts';
 import type { OutgoingReply } from '../../../../outgoing/outgoing-client.ts';
 import type { StoredSettings, Tokens } from '../connection-records.ts';
@@ -161,14 +161,18 @@ export class ProviderClient {
       },
       clientId,
       undefined,
-      authentication(client, clientAuth, clientSecret),
+      authentication(client, clientAuth, clientSecret, settings.provider !== null),
     );
     configuration.timeout = CLIENT_TIMEOUT_SECONDS;
     client.allowInsecureRequests(configuration);
     const convert = (url: string, reply: OutgoingReply): Response => {
       if (url !== new URL(tokenUrl).href) return plainResponse(url, reply);
-      const answer = standardAnswer(reply.status, reply.excerpt, clientId);
-      if (!answer) throw unusable(tokenUrl, reply.status);
+      const { status, headers, excerpt: text } = reply;
+      const answer = standardAnswer(
+        { status, contentType: [headers['content-type']].flat()[0], text },
+        clientId,
+      );
+      if (!answer) throw unusable(tokenUrl, status);
       if (answer.status >= 500) throw refusedWith(answer.fields.error, tokenUrl);
       account = answer.account;
       return Response.json(answer.fields, { status: answer.status });
@@ -178,10 +182,34 @@ export class ProviderClient {
   }
 }
 
-function authentication(client: Client, method: ClientAuthMethod, secret: string | null) {
+/** Adds the credentials of the client to a request. */
+function authentication(
+  client: Client,
+  method: ClientAuthMethod,
+  secret: string | null,
+  isCatalogued: boolean,
+): ClientAuth {
   if (method === 'none' || secret === null) return client.None();
-  return method === 'basic' ? client.ClientSecretBasic(secret) : client.ClientSecretPost(secret);
+  return method === 'basic' ? basicAuthentication(secret, isCatalogued) : client.ClientSecretPost(secret);
 }
+
+/**
+ * HTTP Basic authentication. RFC 6749, 2.3.1 encodes both parts as in forms, but providers of the catalogue decode
+ * nothing: their own clients send them as they are. Other servers get them encoded without the characters that a form
+ * may contain, so that most secrets are the same text in both ways. `openid-client` would encode those, too.
+ */
+function basicAuthentication(secret: string, isCatalogued: boolean): ClientAuth {
+  const encode = isCatalogued ? (text: string) => text : formEncoded;
+  return (_server, { client_id }, _body, headers) => {
+    const credentials = Buffer.from(`${encode(client_id)}:${encode(secret)}`).toString('base64');
+    headers.set('authorization', `Basic ${credentials}`);
+  };
+}
+
+const formEncoded = (text: string): string =>
+  encodeURIComponent(text)
+    .replaceAll('%20', '+')
+    .replace(/[!'()]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /** Prefers the header, in which proxies and servers log a secret less often than in a body. */
 function authMethodOf(supported: readonly string[] | undefined): ClientAuthMethod | null {
@@ -217,7 +245,7 @@ function unusable(url: string, status: number): ProviderError {
   const isRefusal = status >= 400 && status < 500 && status !== 408 && status !== 429;
   return new ProviderError(
     'invalid_answer',
-    `${hostOf(url)} answered with status ${status} and without a JSON object.`,
+    `${hostOf(url)} answered with status ${status} and with neither a JSON object nor a form.`,
     { isFinal: isRefusal && status !== 404 && status !== 403 },
   );
 }

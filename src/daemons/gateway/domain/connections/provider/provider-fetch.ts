@@ -64,10 +64,18 @@ export function plainResponse(_url: string, { status, headers, excerpt }: Outgoi
   });
 }
 
-/** The messages of the causes are not repeated, because they can contain a URL with parameters. */
+/**
+ * The messages of the causes are not repeated: they can contain a URL with parameters, or the private address of a name,
+ * which the tenant must not learn.
+ */
 function networkError(url: string, error: unknown): ProviderError {
   const refusal = causesOf(error).find((one) => one instanceof PlatformError);
-  if (refusal) return new ProviderError('address_refused', refusal.message, { cause: error });
+  if (refusal)
+    return new ProviderError(
+      'address_refused',
+      `${hostOf(url)} has a private address. An operator can list it under outgoing.allow.`,
+      { cause: error },
+    );
   const isTimeout = causesOf(error).some((one) => one instanceof Error && /Timeout/.test(one.name));
   return isTimeout
     ? new ProviderError('timeout', `${hostOf(url)} did not answer in time.`, { cause: error })

@@ -1,4 +1,8 @@
-import type { ConnectionEndpoints, ConnectionSettings } from '../../../../../contracts/index.ts';
+import type {
+  ConnectionChange,
+  ConnectionEndpoints,
+  ConnectionSettings,
+} from '../../../../../contracts/index.ts';
 import { ConnectionEndpoints as EndpointsSchema } from '../../../../../contracts/index.ts';
 import { PlatformError } from '../../../../../kit/errors/errors.ts';
 import type { StoredSettings } from '../connection-records.ts';
@@ -35,6 +39,36 @@ export async function resolveSettings(
     tokenLifetimeSeconds: provider?.tokenLifetimeSeconds ?? null,
   };
 }
+
+/** Client secret after a change: the name of a stored secret, if it is one, and whether there is a secret at all. */
+export interface ChangedSecret {
+  secretName: string | null;
+  hasSecret: boolean;
+}
+
+/** Returns the settings after a change. Undefined leaves the client secret as it is. */
+export function changedSettings(
+  settings: StoredSettings,
+  { clientAuth, scopes, authorizationParams }: ConnectionChange,
+  secret: ChangedSecret | undefined,
+  hadSecret: boolean,
+): StoredSettings {
+  const provider = isCatalogued(settings.provider) ? CATALOGUE[settings.provider] : undefined;
+  const isConfidential = secret?.hasSecret ?? hadSecret;
+  const former = settings.clientAuth === 'none' ? (provider?.clientAuth ?? 'basic') : settings.clientAuth;
+  return {
+    ...settings,
+    secretName: secret ? secret.secretName : settings.secretName,
+    clientAuth: isConfidential ? (clientAuth ?? former) : 'none',
+    scopes: scopes ? [...scopes] : settings.scopes,
+    authorizationParams: authorizationParams
+      ? { ...provider?.authorizationParams, ...authorizationParams }
+      : settings.authorizationParams,
+  };
+}
+
+const isCatalogued = (id: string | null): id is keyof typeof CATALOGUE =>
+  id !== null && Object.hasOwn(CATALOGUE, id);
 
 function catalogueEndpoints(
   provider: CatalogueProvider,

@@ -9,17 +9,24 @@ export interface AccountHint {
 
 const MAX_ACCOUNT_CHARS = 200;
 
+/** Answer of a token endpoint as it came. */
+export interface RawAnswer {
+  status: number;
+  contentType: string | undefined;
+  text: string;
+}
+
 /**
  * Converts the answer of a token endpoint to the form of RFC 6749. GitHub and Slack answer errors with status 200, Slack
- * nests user tokens, and some providers send `expires_in` as text or other token types. The ID token is removed, because
- * it is used only for the name of the account. Returns null if the answer is no JSON object.
+ * nests user tokens, servers that ignore `Accept` answer with a form, and some providers send `expires_in` as text or
+ * other token types. The ID token is removed, because it is used only for the name of the account. Returns null if the
+ * answer is neither a JSON object nor a form.
  */
 export function standardAnswer(
-  status: number,
-  text: string,
+  { status, contentType, text }: RawAnswer,
   clientId: string,
 ): { status: number; fields: Fields; account: string | null } | null {
-  const found = objectOf(text);
+  const found = isForm(contentType) ? Object.fromEntries(new URLSearchParams(text)) : objectOf(text);
   if (!found) return null;
   const answer = found.ok === true ? slackAnswer(found) : found;
   const isError = found.ok === false || (answer.error !== undefined && answer.error !== null);
@@ -37,6 +44,9 @@ export function standardAnswer(
   };
   return { status: 200, fields, account: accountOf(answer, clientId) };
 }
+
+const isForm = (contentType: string | undefined): boolean =>
+  contentType !== undefined && /^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType);
 
 function objectOf(text: string): Fields | null {
   try {
