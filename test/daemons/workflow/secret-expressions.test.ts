@@ -89,7 +89,10 @@ describe('a secret as the whole text of a value', () => {
     const { with: template, secrets } = jobs[0]!.steps[0]!;
     const sources = template.expressions.map(({ path }) => path.at(-1));
     expect(sources).toEqual(['other', 0]);
-    const input = template.evaluate({ ...scope, state } as never, new Budget(10_000, false)) as Record<string, JsonValue>;
+    const input = template.evaluate({ ...scope, state } as never, new Budget(10_000, false)) as Record<
+      string,
+      JsonValue
+    >;
     // The text of an input that looks like a reference to a secret is an ordinary text.
     const body = { token: '[secret A]', other: SECRET, list: [2, '[secret A]'] };
     expect(input).toMatchObject({ body });
