@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ALERT_KIND_FIELDS, AlertKind, AlertMatch, AlertSeverity, AlertThreshold } from './alert-kinds.ts';
 import { ALL_NAMESPACES, RoleNamespace } from './role.ts';
+import { SECRET_NAME } from './secrets.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const AlertName = z
@@ -116,7 +117,7 @@ export const NewAlertRule = z
 
 /** Reference of the config to an environment variable, or to a secret of `svc secrets`. */
 export const AlertSecretRef = z.string().regex(
-  /^\$\{(?:[A-Za-z_]\w*|secret:[A-Za-z_][\w.-]*)\}$/,
+  new RegExp(`^\\$\\{(?:[A-Za-z_]\\w*|secret:${SECRET_NAME})\\}$`),
   // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
   'must be "${VARIABLE}" or "${secret:NAME}": the config must not contain the secret itself',
 );
@@ -163,6 +164,16 @@ const emailChannel = {
     .enum(['starttls', 'tls', 'none'])
     .default('starttls')
     .describe('starttls: required; tls: from the first byte; none: not encrypted'),
+  ca: z
+    .string()
+    .max(64 * 1024)
+    .regex(
+      /^\s*(?:-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----\s*)+$/,
+      'must be certificates in PEM form',
+    )
+    .nullable()
+    .default(null)
+    .describe('Certificates of the authorities to trust instead of the public ones, in PEM form'),
   user: z.string().min(1).max(320).nullable().default(null),
   from: MailAddress,
   to: z.array(MailAddress).min(1).max(50),
@@ -216,6 +227,7 @@ export const AlertChannelChange = z
     host: emailChannel.host,
     port: emailChannel.port.unwrap(),
     security: emailChannel.security.unwrap(),
+    ca: emailChannel.ca.unwrap(),
     user: emailChannel.user.unwrap(),
     password: SecretText,
     from: MailAddress,

@@ -2,10 +2,13 @@ import { z } from 'zod';
 import { NoFilters, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
 
+/** Characters of a secret's name, as a regular expression without anchors. */
+export const SECRET_NAME = '[A-Z][A-Z0-9_]{0,63}';
+
 /** Name of a secret within its namespace. */
 export const SecretName = z
   .string()
-  .regex(/^[A-Z][A-Z0-9_]{0,63}$/, 'must start with A-Z and contain at most 64 of A-Z, 0-9 and _');
+  .regex(new RegExp(`^${SECRET_NAME}$`), 'must start with A-Z and contain at most 64 of A-Z, 0-9 and _');
 export type SecretName = z.infer<typeof SecretName>;
 
 /** Shorter values cannot be masked in logs and records without masking ordinary words. */

@@ -19,6 +19,7 @@ export const readRunFacts = endpoint({
         objectId: z.string(),
         body: z.string(),
         at: z.number(),
+        origins: z.array(z.string()).default([]).describe('Runs that the object repeats'),
       }),
     ),
   }),

@@ -1,7 +1,12 @@
-import type { AlertFilter } from './ports/alerts.ts';
+import type { AlertFact, AlertFilter } from './ports/alerts.ts';
 
 /** SQL of alerts that both databases understand. `t` returns the name of a table. */
-export function alertSql(t: (table: string) => string, quoted: (column: string) => string) {
+export function alertSql(
+  t: (table: string) => string,
+  quoted: (column: string) => string,
+  /** Expression with the origins of a fact as a JSON array, or null. */
+  origins: string,
+) {
   const as = (column: string, name: string) => `${column} as ${quoted(name)}`;
   const alerts = `select id, version, ${as('namespace_id', 'namespaceId')}, rule, kind, ${as('object_key', 'objectKey')},
     ${as('group_key', 'groupKey')}, state, ${as('first_at', 'firstAt')}, ${as('last_at', 'lastAt')},
@@ -25,8 +30,9 @@ export function alertSql(t: (table: string) => string, quoted: (column: string) 
 
     addFact: `insert into ${t('alert_fact')} (kind, namespace_id, object_id, body, at)
       values (:kind, :namespaceId, :objectId, :body, :at)`,
-    facts: `select seq, kind, ${as('namespace_id', 'namespaceId')}, ${as('object_id', 'objectId')}, body, at
-      from ${t('alert_fact')} order by seq limit :limit`,
+    addFactKey: `insert into ${t('alert_cursor')} (name, value) values ('fact ' || :key, :at) on conflict do nothing`,
+    facts: `select seq, kind, ${as('namespace_id', 'namespaceId')}, ${as('object_id', 'objectId')}, body, at,
+      ${origins} as origins from ${t('alert_fact')} order by seq limit :limit`,
     cursor: `select value from ${t('alert_cursor')} where name = :name`,
     addCursor: `insert into ${t('alert_cursor')} (name, value) values (:name, 0) on conflict do nothing`,
     moveCursor: `update ${t('alert_cursor')} set value = :to where name = :name and value = :from`,
@@ -82,9 +88,19 @@ export function alertSql(t: (table: string) => string, quoted: (column: string) 
       select id from ${t('alert_notification')} where status <> 'pending' and created_at < :before limit :limit)`,
     pruneGroups: `delete from ${t('alert_group')} where key in (
       select key from ${t('alert_group')} where idle_at < :before limit :limit)`,
+    pruneFactKeys: `delete from ${t('alert_cursor')} where name in (
+      select name from ${t('alert_cursor')} where name >= 'fact ' and name < 'fact!' and value < :before limit :limit)`,
     pruneSilences: `delete from ${t('alert_setting')} where kind = 'silence' and updated_at < :before`,
   };
 }
+
+/** A fact as it is read from a database. */
+export type AlertFactRow = Omit<AlertFact, 'origins'> & { origins: string | null };
+
+export const factOf = ({ origins, ...fact }: AlertFactRow): AlertFact => ({
+  ...fact,
+  origins: origins === null ? [] : (JSON.parse(origins) as string[]),
+});
 
 /** Higher than every id. */
 export const AFTER_ALL_IDS = '~';

@@ -42,6 +42,7 @@ export const ALERTS_DESCRIPTIONS: Descriptions = {
   'channels.*.routingKey': 'pagerduty: reference to the integration key.',
   'channels.*.host': 'email: SMTP server.',
   'channels.*.port': 'email: port of the SMTP server.',
+  'channels.*.ca': 'email: certificates in PEM form of the authorities to trust instead of the public ones.',
   'channels.*.security': 'email: "starttls", "tls" from the first byte, or "none".',
   'channels.*.user': 'email: user of the SMTP server; null: no authentication.',
   'channels.*.password': 'email: reference to the password.',

@@ -29,6 +29,7 @@ import { RuleBook } from './domain/alerts/rule-book.ts';
 import { Sender } from './domain/alerts/sender.ts';
 import { SettingScope } from './domain/alerts/setting-scope.ts';
 import { SilenceAdmin } from './domain/alerts/silence-admin.ts';
+import type { ConnectionHealth, TroubledConnection } from './domain/connections/connection-health.ts';
 import type { Admins } from './domain/identity/admins.ts';
 import type { Vault } from './domain/vault/vault.ts';
 
@@ -37,6 +38,7 @@ export interface AlertServicesDeps {
   membership: Membership;
   admins: Admins;
   vault: Pick<Vault, 'read'>;
+  health: Pick<ConnectionHealth, 'troubled'>;
   /** Deliveries that wait for their handlers. */
   backlog(): number;
 }
@@ -169,25 +171,26 @@ function workflowReader({ peers, keys }: Resources) {
   };
 }
 
+const expiringConnection = ({ namespaceId, name, problem, at }: TroubledConnection): ExpiringSecret => ({
+  ...{ namespaceId, name, isConnection: true, expiresAt: problem === 'failed' ? null : at },
+  failure: problem === 'failed' ? 'Its tokens can no longer be refreshed. Authorize it again.' : null,
+});
+
 function conditionsOf(
   { dataDir, env, random, clock }: Resources,
-  { store, backlog }: AlertServicesDeps,
+  { store, health, backlog }: AlertServicesDeps,
   approvals: ReturnType<typeof workflowReader>['approvals'],
 ): Condition[] {
   const secrets = async (before: number, limit: number): Promise<ExpiringSecret[]> => {
-    const now = clock.now();
     const [expiring, troubled] = await Promise.all([
       store.vault.expiring(before, limit),
-      store.connections.troubled(now),
+      health.troubled(before - clock.now()),
     ]);
     return [
       ...expiring.map(({ namespaceId, name, expiresAt }) => ({
         ...{ namespaceId, name, expiresAt, isConnection: false, failure: null },
       })),
-      ...troubled.slice(0, limit).map(({ namespaceId, name, expiresAt, status }) => ({
-        ...{ namespaceId, name, expiresAt, isConnection: true },
-        failure: status === 'failed' ? 'Its tokens can no longer be refreshed. Authorize it again.' : null,
-      })),
+      ...troubled.slice(0, limit).map(expiringConnection),
     ];
   };
   return [

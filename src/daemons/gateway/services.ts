@@ -111,7 +111,10 @@ export async function gatewayServices(resources: Resources, stack: AsyncDisposab
     ...outgoing,
     ...alertServices(
       resources,
-      { store, membership, vault, admins: identity.admins, backlog: () => webhooks.dispatcher.load.waiting },
+      {
+        ...{ store, membership, vault, admins: identity.admins, health: connections.connectionHealth },
+        backlog: () => webhooks.dispatcher.load.waiting,
+      },
       stack,
     ),
     ...connections,

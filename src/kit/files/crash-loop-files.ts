@@ -42,8 +42,8 @@ export async function readCrashLoops(dataDir: string): Promise<FoundCrashLoop[]>
   return found;
 }
 
-export async function removeCrashLoops(files: readonly string[]): Promise<void> {
-  for (const file of files) await rm(file, { force: true });
+export async function removeCrashLoop(file: string): Promise<void> {
+  await rm(file, { force: true });
 }
 
 function jsonOf(text: string): unknown {

@@ -2,7 +2,7 @@ import type { AlertKind, AlertState } from '../../contracts/index.ts';
 
 /** Something that happened, written in the transaction that made it happen. @spec docs/decisions/0258 */
 export interface NewAlertFact {
-  /** An alert kind, or `endpoint.enabled`. */
+  /** An alert kind, or a kind that ends alerts, such as `endpoint.enabled`. */
   kind: string;
   /** Namespace of the object, or null for the platform. */
   namespaceId: string | null;
@@ -16,6 +16,8 @@ export interface NewAlertFact {
 export interface AlertFact extends NewAlertFact {
   /** Number of the fact. Later facts of one object have higher numbers. */
   seq: number;
+  /** Ids of the deliveries or runs that the object repeats, nearest first. */
+  origins: string[];
 }
 
 export type AlertSettingKind = 'rule' | 'channel' | 'silence';
@@ -125,7 +127,8 @@ export interface AlertStore {
   /** Deletes silences whose `updatedAt` is earlier. That of a silence is its end. */
   pruneSilences(before: number): Promise<void>;
 
-  addFacts(facts: readonly NewAlertFact[]): Promise<void>;
+  /** Adds a fact unless one was added with the same key within the retention. `at` is the current time. */
+  addFactOnce(key: string, fact: NewAlertFact, at: number): Promise<boolean>;
   /** Returns the oldest facts. */
   facts(limit: number): Promise<AlertFact[]>;
   cursor(name: string): Promise<number>;
@@ -156,6 +159,6 @@ export interface AlertStore {
   /** Returns the newest notifications of a channel. */
   notificationsTo(namespaceId: string, channel: string, limit: number): Promise<AlertNotificationRecord[]>;
   pending(): Promise<Array<{ namespaceId: string; channel: string; pending: number; oldestAt: number }>>;
-  /** Deletes resolved alerts, ended notifications and idle groups. Returns the number of deleted rows. */
+  /** Deletes resolved alerts, ended notifications, idle groups and keys of facts. Returns the number of deleted rows. */
   prune(before: number, limit: number): Promise<number>;
 }

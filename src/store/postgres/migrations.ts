@@ -1,6 +1,6 @@
 import type { ConcurrentIndex } from './concurrent-index.ts';
 import { ACCESS } from './gateway/access.ts';
-import { ALERT_OF_OBJECT, ALERTS, MESSAGE_FACTS } from './gateway/alerts/schema.ts';
+import { ALERT_OF_OBJECT, ALERTS, MESSAGE_FACTS, RECOVERY_FACTS } from './gateway/alerts/schema.ts';
 import { AUDIT } from './gateway/audit.ts';
 import { CONNECTIONS } from './gateway/connections.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
@@ -90,6 +90,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: SECRET_APPROVALS, minVersion: 1 },
   { index: MESSAGE_TRACE, minVersion: 1 },
   { index: ALERT_OF_OBJECT, minVersion: 1 },
+  { sql: RECOVERY_FACTS, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

@@ -104,7 +104,7 @@ async function mailServer(options: SMTPServerOptions = {}): Promise<{ port: numb
 }
 
 const mail = (port: number, change: object = {}): AlertChannelSettings => ({
-  ...{ type: 'email', host: '127.0.0.1', port, security: 'none', user: null },
+  ...{ type: 'email', host: '127.0.0.1', port, security: 'none', ca: null, user: null },
   ...{ from: 'svc@example.com', to: ['ops@example.com', 'dev@example.com'] },
   ...change,
 });

@@ -27,7 +27,7 @@ const ruleOf = (change: object = {}): Rule => ({
   }),
 });
 const occurrence = (id: string, at: number): Occurrence => ({
-  ...{ kind: 'queue.depth', title: id, message: '', path: null, at, fact: null },
+  ...{ kind: 'queue.depth', title: id, message: '', path: null, at, fact: null, origins: [] },
   object: { type: 'queue', id, namespaceId: 'default', labels: {} },
 });
 

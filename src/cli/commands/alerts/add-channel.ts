@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import {
   AlertChannelName,
@@ -6,6 +8,7 @@ import {
   createAlertChannel,
   type ReplyOf,
 } from '../../../contracts/index.ts';
+import { messageOf } from '../../../kit/errors/errors.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { readJson } from '../../json-flag.ts';
 import { UsageError } from '../../parse-args.ts';
@@ -30,11 +33,16 @@ export const addChannel = defineCommand({
       .optional()
       .describe('further settings as JSON, such as host, from and to of a mail channel')
       .meta({ placeholder: 'json' }),
+    caFile: z
+      .string()
+      .optional()
+      .describe('email: PEM file of the authority that signed the certificate of the server')
+      .meta({ placeholder: 'file' }),
     secretStdin: secretFlag,
     all: everywhere,
   }),
   positionals: ['name'],
-  async run({ name, type, target, settings, secretStdin, all }, { client, cwd, ui }) {
+  async run({ name, type, target, settings, caFile, secretStdin, all }, { client, cwd, ui }) {
     if (type === undefined)
       throw new UsageError('Pass --type.', {
         hint: `svc alerts add-channel ${name} --type slack --secret-stdin`,
@@ -44,6 +52,7 @@ export const addChannel = defineCommand({
     const body = {
       ...{ ...given, name, type },
       ...(target === undefined ? {} : { url: target }),
+      ...(caFile === undefined ? {} : { ca: await readPem(caFile, cwd) }),
       ...(secret === undefined ? {} : { [CHANNEL_SECRETS[type]]: secret }),
     };
     const reply = await client.call(createAlertChannel, { query: scopeOf(all), body: body as never });
@@ -53,3 +62,11 @@ export const addChannel = defineCommand({
   text: ({ name, secret }: ReplyOf<typeof createAlertChannel>) =>
     `Added. Try it: svc alerts test --channel ${name}${secret === null ? '' : `\nsecret: ${secret}`}`,
 });
+
+async function readPem(file: string, cwd: string): Promise<string> {
+  try {
+    return await readFile(resolve(cwd, file), 'utf8');
+  } catch (error) {
+    throw new UsageError(`--ca-file cannot be read: ${messageOf(error)}`);
+  }
+}

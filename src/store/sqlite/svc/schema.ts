@@ -2,7 +2,7 @@ import { DRAINING_MEMBERS, MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
 import { KEY_VALUE } from '../state/schema.ts';
 import { ACCESS } from './access.ts';
-import { ALERTS, MESSAGE_FACTS } from './alerts/schema.ts';
+import { ALERTS, MESSAGE_FACTS, RECOVERY_FACTS } from './alerts/schema.ts';
 import { AUDIT } from './audit.ts';
 import { CONNECTIONS } from './connections.ts';
 import { DELIVERY_HOURS } from './deliveries/hour-schema.ts';
@@ -248,4 +248,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   VAULT,
   MESSAGE_FACTS,
   LINK_INDEXES,
+  RECOVERY_FACTS,
 ];

@@ -1,4 +1,5 @@
-import type { AlertFact, NewAlertFact, RunFactStore, WaitingApproval } from '../../ports/index.ts';
+import { type AlertFactRow, factOf } from '../../alert-sql.ts';
+import type { NewAlertFact, RunFactStore, WaitingApproval } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { ALERT_FACTS } from '../svc/alerts/schema.ts';
 
@@ -14,17 +15,35 @@ export const FAILED_RUN_FACTS = `
   end;
   create index run_approval on run (seq) where status = 'waiting' and reason = 'approval';`;
 
+/** Facts about runs whose rerun has succeeded. */
+export const RECOVERED_RUN_FACTS = `
+  create trigger run_recovered_fact after update of status on run
+  when new.status = 'succeeded' and old.status <> 'succeeded' and new.rerun_of is not null begin
+    insert into alert_fact (kind, namespace_id, object_id, body, at)
+    select 'run.recovered', new.tenant_id, new.rerun_of, '{}',
+      coalesce(new.finished_at, cast(unixepoch('subsec') * 1000 as integer))
+    where exists (select 1 from run where id = new.rerun_of and status in ('failed', 'timed_out'));
+  end;`;
+
+/** The runs that the object of a fact repeats, nearest first. */
+const RUN_ORIGINS = `case when kind in ('run.failed', 'run.recovered') then (
+    with recursive origin (id) as (
+      select rerun_of from run where id = object_id and rerun_of is not null
+      union
+      select r.rerun_of from run r join origin o on r.id = o.id where r.rerun_of is not null)
+    select json_group_array(id) from origin) end`;
+
 /** The number of a fact is a cursor, because a file has one writer at a time. */
 export function sqliteRunFacts(db: Database): RunFactStore {
-  const read = db.prepare<[object], AlertFact>(
-    `select seq, kind, namespace_id as namespaceId, object_id as objectId, body, at from alert_fact
+  const read = db.prepare<[object], AlertFactRow>(
+    `select seq, kind, namespace_id as namespaceId, object_id as objectId, body, at, ${RUN_ORIGINS} as origins from alert_fact
      where seq > :after order by seq limit :limit`,
   );
   const remove = db.prepare<[object]>('delete from alert_fact where seq <= :after');
   return {
     read: async (after, limit) => {
       if (after > 0) await db.write(() => remove.run({ after }));
-      return db.read(() => read.all({ after, limit }));
+      return (await db.read(() => read.all({ after, limit }))).map(factOf);
     },
   };
 }

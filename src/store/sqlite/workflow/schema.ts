@@ -1,6 +1,6 @@
 import { DRAINING_MEMBERS, MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
-import { FAILED_RUN_FACTS } from './alert-facts.ts';
+import { FAILED_RUN_FACTS, RECOVERED_RUN_FACTS } from './alert-facts.ts';
 import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 import { LIST_INDEXES } from './list-indexes.ts';
@@ -194,4 +194,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   SIGNAL_SENDERS,
   FAILED_RUN_FACTS,
   SECRET_APPROVALS,
+  RECOVERED_RUN_FACTS,
 ];

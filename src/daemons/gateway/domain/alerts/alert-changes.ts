@@ -51,9 +51,10 @@ export class AlertChanges {
   }
 
   async raise(set: WorkSet, rule: Rule, occurrence: Occurrence, now: number): Promise<void> {
-    const newest = await set.newestOf(rule, occurrence.object.id);
-    if (hasCounted(newest, occurrence.fact)) return;
-    if (newest && newest.state !== 'resolved') {
+    for (const id of [occurrence.object.id, ...occurrence.origins]) {
+      const newest = await set.newestOf(rule, id);
+      if (hasCounted(newest, occurrence.fact)) return;
+      if (!newest || newest.state === 'resolved') continue;
       repeatAlert(newest, occurrence, now);
       set.changeAlert(newest);
       return;
@@ -97,11 +98,13 @@ export class AlertChanges {
     set.changeGroup(group);
   }
 
-  async #end(set: WorkSet, rule: Rule, { kind, objectId, fact }: Ending, now: number): Promise<void> {
+  async #end(set: WorkSet, rule: Rule, { kind, objectIds, fact }: Ending, now: number): Promise<void> {
     if (rule.settings.kind !== kind) return;
-    const newest = await set.newestOf(rule, objectId);
-    if (!newest || newest.state === 'resolved' || hasCounted(newest, fact)) return;
-    newest.fact = fact;
-    await this.resolve(set, newest, { now });
+    for (const id of objectIds) {
+      const newest = await set.newestOf(rule, id);
+      if (!newest || newest.state === 'resolved' || hasCounted(newest, fact)) continue;
+      newest.fact = fact;
+      await this.resolve(set, newest, { now });
+    }
   }
 }

@@ -1,7 +1,8 @@
+import { basename } from 'node:path';
 import {
   type FoundCrashLoop,
   readCrashLoops,
-  removeCrashLoops,
+  removeCrashLoop,
 } from '../../../../kit/files/crash-loop-files.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
@@ -84,12 +85,13 @@ export class AlertLoop {
     await this.#part('notifications', () => sender.start());
   }
 
-  /** The files are deleted after their facts are stored. A kill in between makes a crash loop count twice. */
+  /** A file is deleted after its fact is stored. Its name is the key of the fact, so that a kill in between adds no second fact. */
   async #readCrashLoops(): Promise<void> {
-    const found = await readCrashLoops(this.#deps.dataDir);
-    if (found.length === 0) return;
-    await this.#deps.store.addFacts(found.map(factOf));
-    await removeCrashLoops(found.map(({ file }) => file));
+    const { store, clock, dataDir } = this.#deps;
+    for (const found of await readCrashLoops(dataDir)) {
+      await store.addFactOnce(`${found.node}/${basename(found.file)}`, factOf(found), clock.now());
+      await removeCrashLoop(found.file);
+    }
   }
 
   async #measure(leads: boolean): Promise<void> {

@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import {
   type AlertChannel,
   type AlertChannelChange,
@@ -27,7 +28,7 @@ const RECENT = 20;
 const RECEIVER_FIELDS: Readonly<Record<AlertChannelSettings['type'], readonly string[]>> = {
   webhook: [],
   slack: [],
-  email: ['host', 'port', 'security', 'user'],
+  email: ['host', 'port', 'security', 'ca', 'user'],
   pagerduty: ['url'],
 };
 
@@ -58,6 +59,7 @@ export class ChannelAdmin {
     requireRoom(book.channels, 'channel', namespaceId);
     if (book.channel(namespaceId, name)?.declared) throw declaredError('channel', name);
     const { settings, secret } = split(given);
+    requireCertificates(settings);
     requirePassword(settings, secret !== undefined);
     const generated = settings.type === 'webhook' && secret === undefined ? newWebhookSecret(random) : null;
     const record = this.#record({ namespaceId, name, description, settings }, secret ?? generated);
@@ -76,6 +78,7 @@ export class ChannelAdmin {
     const channel = await this.#changeable(scoped, name);
     const { namespaceId } = channel;
     const { settings, secret } = changed(channel, given);
+    requireCertificates(settings);
     requirePassword(settings, secret !== undefined || channel.secret !== null);
     const text = description === undefined ? channel.description : description;
     const record = this.#record({ namespaceId, name, description: text, settings }, secret ?? null);
@@ -173,7 +176,9 @@ function changed({ name, settings, secret: known }: Channel, given: Omit<AlertCh
   const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const { settings: next, secret } = split({ ...settings, ...fields } as Given);
   const moved = RECEIVER_FIELDS[settings.type].filter(
-    (field) => (settings as Record<string, unknown>)[field] !== (next as Record<string, unknown>)[field],
+    (field) =>
+      ((settings as Record<string, unknown>)[field] ?? null) !==
+      ((next as Record<string, unknown>)[field] ?? null),
   );
   if (moved.length > 0 && known !== null && secret === undefined) {
     const field = CHANNEL_SECRETS[settings.type];
@@ -184,6 +189,19 @@ function changed({ name, settings, secret: known }: Channel, given: Omit<AlertCh
     );
   }
   return { settings: next, secret };
+}
+
+/** Reads the authorities now, because a faulty one would only fail when an alert is sent. */
+function requireCertificates(settings: AlertChannelSettings): void {
+  if (settings.type !== 'email' || !settings.ca) return;
+  try {
+    for (const pem of settings.ca.split(/(?<=-----END CERTIFICATE-----)/))
+      if (pem.trim() !== '') new X509Certificate(pem);
+  } catch {
+    throw new PlatformError('VALIDATION_ERROR', 'The certificates of the mail server cannot be read.', {
+      details: { issues: [{ path: 'body.ca', message: 'must be certificates in PEM form' }] },
+    });
+  }
 }
 
 function requirePassword(settings: AlertChannelSettings, hasSecret: boolean): void {

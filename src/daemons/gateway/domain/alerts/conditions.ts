@@ -26,7 +26,7 @@ export interface Condition {
   find(rule: Rule, now: number): Promise<Occurrence[] | undefined>;
 }
 
-const base = (now: number) => ({ at: now, fact: null });
+const base = (now: number) => ({ at: now, fact: null, origins: [] });
 const days = (ms: number): string => `${Math.max(0, Math.floor(ms / DAY_MS))} days`;
 
 export function queueDepth(queues: Pick<QueueStore, 'counts'>, backlog: () => number): Condition {

@@ -138,9 +138,12 @@ export function resolveAlert(
   if (!group || !wasFiring) return;
   group.open = Math.max(0, group.open - 1);
   if (group.open === 0) group.idleAt = now;
-  if (isQuiet || !rule?.settings.sendResolved || alert.n > group.notified) return;
-  if (group.resolved.length < MAX_OPEN_ALERTS) group.resolved.push(alert.id);
-  schedule(group, rule, now);
+  if (!isQuiet && rule?.settings.sendResolved && alert.n <= group.notified) {
+    if (group.resolved.length < MAX_OPEN_ALERTS) group.resolved.push(alert.id);
+    schedule(group, rule, now);
+  }
+  // Nothing more is sent about the incident. A later alert must not be hidden in it.
+  if (group.open === 0 && group.resolved.length === 0) group.incident = null;
 }
 
 export interface Flush {

@@ -13,12 +13,14 @@ export interface Occurrence {
   at: number;
   /** Number and source of the fact, so that a fact that is read twice counts once. Null for conditions. */
   fact: { source: string; seq: number } | null;
+  /** Objects that this one repeats. While the alert of one is open, it counts this failure. */
+  origins: readonly string[];
 }
 
-/** The end of a condition. */
+/** The end of a condition, or a success that makes failures good. */
 export interface Ending {
   kind: AlertKind;
-  objectId: string;
+  objectIds: readonly string[];
   fact: Occurrence['fact'];
 }
 
@@ -40,6 +42,9 @@ export const EVENT_KINDS: readonly AlertKind[] = ['delivery.failed', 'run.failed
 /** Fact kinds that end the alerts of another kind. */
 const ENDINGS: Readonly<Record<string, AlertKind>> = {
   'endpoint.enabled': 'endpoint.disabled',
+  'delivery.recovered': 'delivery.failed',
+  'message.recovered': 'delivery.failed',
+  'run.recovered': 'run.failed',
 };
 
 const MAX_TEXT = 300;
@@ -88,14 +93,14 @@ const FACTS: Readonly<Partial<Record<AlertKind, (id: string, body: Body) => Text
 
 /** Returns what a fact reports, or undefined for a kind that this version does not know. */
 export function readFact(fact: AlertFact, source: string): Occurrence | Ending | undefined {
-  const { kind, objectId, namespaceId, seq, at } = fact;
+  const { kind, objectId, namespaceId, seq, at, origins } = fact;
   const ends = ENDINGS[kind];
-  if (ends) return { kind: ends, objectId, fact: { source, seq } };
+  if (ends) return { kind: ends, objectIds: [objectId, ...origins], fact: { source, seq } };
   const describe = FACTS[kind as AlertKind];
   if (!describe) return undefined;
   const { type, labels, ...text } = describe(objectId, JSON.parse(fact.body) as Body);
   const object = { type, id: objectId, namespaceId, labels: labelsOf(labels, namespaceId) };
-  return { kind: kind as AlertKind, object, ...text, at, fact: { source, seq } };
+  return { kind: kind as AlertKind, object, ...text, at, fact: { source, seq }, origins };
 }
 
 export const isEnding = (found: Occurrence | Ending): found is Ending => !('object' in found);
@@ -114,7 +119,8 @@ export function labelsOf(
 /** A delivery from a sender, or a message that an endpoint did not take. */
 function deliveryText(id: string, body: Body): Text {
   const { plugin, event, attempts, endpoint, application, message } = body;
-  const times = `${textOf(attempts)} ${attempts === 1 ? 'attempt' : 'attempts'}`;
+  const count = Math.max(1, Number(attempts) || 0);
+  const times = `${count} ${count === 1 ? 'attempt' : 'attempts'}`;
   if (endpoint !== undefined) {
     return {
       type: 'message',

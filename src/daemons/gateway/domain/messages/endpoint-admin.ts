@@ -9,6 +9,7 @@ import {
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Seal } from '../../../../kit/security/keys.ts';
 import type { Random } from '../../../../kit/security/random.ts';
+import { newWebhookSecret } from '../../../../kit/security/standard-webhooks.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type {
   EndpointChanges,
@@ -20,7 +21,6 @@ import type { MessageClient } from '../../../outgoing/message-client.ts';
 import { pageOf } from '../page.ts';
 import { type EndpointRegistry, endpointContext } from './endpoint-registry.ts';
 import { endpointView } from './endpoint-views.ts';
-import { newSecret } from './signatures.ts';
 import type { SortableIds } from './sortable-ids.ts';
 
 /** The endpoints that a caller may see: those of its namespace, or only those of one application. */
@@ -58,7 +58,7 @@ export class EndpointAdmin {
     client.requireAllowed(new URL(body.url));
     const id = ids.next('ep');
     const now = clock.now();
-    const secret = body.secret ?? newSecret(random);
+    const secret = body.secret ?? newWebhookSecret(random);
     const isDisabled = body.disabled === true;
     const endpoint: StoredEndpoint = {
       ...{ id, namespaceId, application: scope.application ?? body.application ?? null },
@@ -132,7 +132,7 @@ export class EndpointAdmin {
   ): Promise<{ secret: string; previousExpiresAt: number }> {
     const { store, registry, seal, random, clock } = this.#deps;
     await this.require(scope, id);
-    const secret = given ?? newSecret(random);
+    const secret = given ?? newWebhookSecret(random);
     const now = clock.now();
     const previousExpiresAt = now + LIMITS.secretGraceMs;
     const sealed = seal.seal(secret, endpointContext(id, 'secret'));

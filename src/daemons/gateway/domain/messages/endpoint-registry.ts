@@ -1,9 +1,9 @@
 import type { Seal } from '../../../../kit/security/keys.ts';
+import { webhookKeyOf } from '../../../../kit/security/standard-webhooks.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { OutgoingEndpointStore, StoredEndpoint } from '../../../../store/ports/index.ts';
 import { sealedColumns } from '../../../../store/ports/sealed-columns.ts';
 import type { ChangeFeed } from '../../../membership/change-feed.ts';
-import { keyOfSecret } from './signatures.ts';
 
 export interface EndpointRegistryDeps {
   store: OutgoingEndpointStore;
@@ -121,7 +121,8 @@ export class EndpointRegistry {
     const { seal, logger } = this.#deps;
     const { id, secret, previousSecret, headers } = record;
     try {
-      const keyOf = (sealed: string): Buffer => keyOfSecret(seal.open(sealed, endpointContext(id, 'secret')));
+      const keyOf = (sealed: string): Buffer =>
+        webhookKeyOf(seal.open(sealed, endpointContext(id, 'secret')));
       const custom = headers === null ? {} : JSON.parse(seal.open(headers, endpointContext(id, 'headers')));
       return {
         record,

@@ -1,10 +1,10 @@
 import { DEFAULT_MESSAGE_TIMEOUT_MS } from '../../../../contracts/index.ts';
+import { signedHeaders } from '../../../../kit/security/standard-webhooks.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type { MessageContent } from '../../../../store/ports/index.ts';
 import type { MessageClient } from '../../../outgoing/message-client.ts';
 import { errorOf, errorOfStatus, excerptOf } from './attempt-text.ts';
 import type { KnownEndpoint } from './endpoint-registry.ts';
-import { signatureOf } from './signatures.ts';
 
 export interface SentAttempt {
   startedAt: number;
@@ -63,7 +63,6 @@ export class MessageSender {
     { keys, record, headers }: KnownEndpoint,
     { id, body, startedAt }: { id: string; body: Uint8Array; startedAt: number },
   ): string[] {
-    const timestamp = String(Math.floor(startedAt / 1000));
     const usesPrevious =
       keys.previous !== null &&
       record.previousSecretExpiresAt !== null &&
@@ -72,8 +71,7 @@ export class MessageSender {
     return [
       ...headers,
       ...['content-type', 'application/json', 'user-agent', this.#deps.userAgent],
-      ...['webhook-id', id, 'webhook-timestamp', timestamp],
-      ...['webhook-signature', signatureOf(used, id, timestamp, body)],
+      ...signedHeaders(used, { id, at: startedAt, body }),
     ];
   }
 }

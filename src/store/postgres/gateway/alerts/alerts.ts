@@ -1,7 +1,6 @@
-import { AFTER_ALL_IDS, alertSql } from '../../../alert-sql.ts';
+import { AFTER_ALL_IDS, type AlertFactRow, alertSql, factOf } from '../../../alert-sql.ts';
 import type {
   AlertCommit,
-  AlertFact,
   AlertGroupRecord,
   AlertNotificationRecord,
   AlertRecord,
@@ -10,10 +9,12 @@ import type {
 } from '../../../ports/index.ts';
 import type { PostgresDatabase } from '../../database.ts';
 import type { Sql } from '../../named-sql.ts';
+import { ORIGINS } from './schema.ts';
 
 const SQL = alertSql(
   (table) => `svc.${table}`,
   (column) => `"${column}"`,
+  ORIGINS,
 );
 
 /** Thrown in a transaction to roll it back. */
@@ -35,11 +36,13 @@ export function postgresAlerts(database: PostgresDatabase): AlertStore {
     pruneSilences: async (before) => {
       await database.write((sql) => sql(SQL.pruneSilences, { before }));
     },
-    addFacts: (facts) =>
+    addFactOnce: (key, fact, at) =>
       database.transact(async (sql) => {
-        for (const fact of facts) await sql(SQL.addFact, fact);
+        const isNew = (await changed(sql, SQL.addFactKey, { key, at })) === 1;
+        if (isNew) await sql(SQL.addFact, fact);
+        return isNew;
       }),
-    facts: (limit) => rows<AlertFact>(SQL.facts, { limit }),
+    facts: async (limit) => (await rows<AlertFactRow>(SQL.facts, { limit })).map(factOf),
     cursor: async (name) => (await one<{ value: number }>(SQL.cursor, { name }))?.value ?? 0,
     commit: async (changes) => {
       try {
@@ -72,7 +75,7 @@ export function postgresAlerts(database: PostgresDatabase): AlertStore {
     prune: (before, limit) =>
       database.transact(async (sql) => {
         let pruned = 0;
-        for (const text of [SQL.pruneAlerts, SQL.pruneNotifications, SQL.pruneGroups])
+        for (const text of [SQL.pruneAlerts, SQL.pruneNotifications, SQL.pruneGroups, SQL.pruneFactKeys])
           pruned += await changed(sql, text, { before, limit });
         return pruned;
       }),

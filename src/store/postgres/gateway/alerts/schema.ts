@@ -136,3 +136,61 @@ export const ALERT_OF_OBJECT: ConcurrentIndex = {
   table: 'alert',
   columns: 'object_key, id',
 };
+
+/** The deliveries or runs that the object of a fact repeats, nearest first. Ids of messages are no UUIDs. */
+export const ORIGINS = `case
+  when kind in ('delivery.failed', 'delivery.recovered') and object_id ~ '^[0-9a-f-]{36}$' then (
+    with recursive origin (id) as (
+      select replay_of from svc.delivery
+      where webhook_id = (case when object_id ~ '^[0-9a-f-]{36}$' then object_id::uuid end) and replay_of is not null
+      union
+      select d.replay_of from svc.delivery d join origin o on d.webhook_id = o.id where d.replay_of is not null)
+    select coalesce(json_agg(id), '[]')::text from origin)
+  when kind in ('run.failed', 'run.recovered') then (
+    with recursive origin (id) as (
+      select rerun_of from svc.run where id = object_id and rerun_of is not null
+      union
+      select r.rerun_of from svc.run r join origin o on r.id = o.id where r.rerun_of is not null)
+    select coalesce(json_agg(id), '[]')::text from origin)
+  end`;
+
+const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
+
+/**
+ * Facts about failures that were made good by a replay or rerun, and about deliveries that are stored as failed at once.
+ * Copies of ended deliveries from SQLite have attempts.
+ */
+export const RECOVERY_FACTS = `
+  create function svc.note_recovered_delivery() returns trigger language plpgsql as $$
+  begin
+    insert into svc.alert_fact (kind, namespace_id, object_id, body, at)
+    select 'delivery.recovered', new.namespace_id, new.replay_of::text, '{}', ${NOW}
+    where exists (select from svc.delivery where webhook_id = new.replay_of and status in ('failed', 'dead'));
+    return null;
+  end $$;
+  create trigger delivery_recovered_fact after update of status on svc.delivery for each row
+    when (new.status = 'succeeded' and old.status is distinct from 'succeeded' and new.replay_of is not null)
+    execute function svc.note_recovered_delivery();
+  create trigger delivery_stored_failed_fact after insert on svc.delivery for each row
+    when (new.status in ('failed', 'dead') and new.attempts = 0) execute function svc.note_failed_delivery();
+  create function svc.note_recovered_message() returns trigger language plpgsql as $$
+  begin
+    insert into svc.alert_fact (kind, namespace_id, object_id, body, at)
+    values ('message.recovered', new.namespace_id, new.message_id || '/' || new.endpoint_id, '{}',
+      coalesce(new.ended_at, ${NOW}));
+    return null;
+  end $$;
+  create trigger message_recovered_fact after update of status on svc.message_delivery for each row
+    when (new.status = 'succeeded' and old.status is distinct from 'succeeded' and old.is_replay = 1
+      and (old.last_error is not null or coalesce(old.last_status, 200) not between 200 and 299))
+    execute function svc.note_recovered_message();
+  create function svc.note_recovered_run() returns trigger language plpgsql as $$
+  begin
+    insert into svc.alert_fact (kind, namespace_id, object_id, body, at)
+    select 'run.recovered', new.tenant_id, new.rerun_of, '{}', coalesce(new.finished_at, ${NOW})
+    where exists (select from svc.run where id = new.rerun_of and status in ('failed', 'timed_out'));
+    return null;
+  end $$;
+  create trigger run_recovered_fact after update of status on svc.run for each row
+    when (new.status = 'succeeded' and old.status is distinct from 'succeeded' and new.rerun_of is not null)
+    execute function svc.note_recovered_run();`;

@@ -1,7 +1,6 @@
-import { AFTER_ALL_IDS, alertSql } from '../../../alert-sql.ts';
+import { AFTER_ALL_IDS, type AlertFactRow, alertSql, factOf } from '../../../alert-sql.ts';
 import type {
   AlertCommit,
-  AlertFact,
   AlertGroupRecord,
   AlertNotificationRecord,
   AlertRecord,
@@ -9,10 +8,12 @@ import type {
   AlertStore,
 } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
+import { DELIVERY_ORIGINS } from './schema.ts';
 
 const SQL = alertSql(
   (table) => table,
   (column) => column,
+  DELIVERY_ORIGINS,
 );
 const MISSING = 'select count(*) from json_each(:facts) where value not in (select seq from alert_fact)';
 const DELETE_FACTS = 'delete from alert_fact where seq in (select value from json_each(:facts))';
@@ -40,10 +41,11 @@ export function sqliteAlerts(db: Database): AlertStore {
     run(SQL.changeSetting),
     run(SQL.removeSetting),
   ];
-  const [revised, addFact, pruneSilences] = [run(SQL.revised), run(SQL.addFact), run(SQL.pruneSilences)];
-  const prunes = [run(SQL.pruneAlerts), run(SQL.pruneNotifications), run(SQL.pruneGroups)];
+  const [revised, pruneSilences] = [run(SQL.revised), run(SQL.pruneSilences)];
+  const [addFact, addFactKey] = [run(SQL.addFact), run(SQL.addFactKey)];
+  const prunes = [SQL.pruneAlerts, SQL.pruneNotifications, SQL.pruneGroups, SQL.pruneFactKeys].map(run);
   const cursor = one<{ value: number }>(SQL.cursor);
-  const facts = rows<AlertFact>(SQL.facts);
+  const facts = rows<AlertFactRow>(SQL.facts);
   const openBefore = rows<AlertRecord>(SQL.openBefore);
   const [alert, newestOf] = [one<AlertRecord>(SQL.alert), one<AlertRecord>(SQL.newestOf)];
   const [openOf, openIn, inState] = [
@@ -75,11 +77,13 @@ export function sqliteAlerts(db: Database): AlertStore {
         return isDone;
       }),
     pruneSilences: (before) => db.write(() => void pruneSilences({ before })),
-    addFacts: (added) =>
+    addFactOnce: (key, fact, at) =>
       db.write(() => {
-        for (const fact of added) addFact(fact);
+        const isNew = addFactKey({ key, at }) === 1;
+        if (isNew) addFact(fact);
+        return isNew;
       }),
-    facts: (limit) => facts({ limit }),
+    facts: async (limit) => (await facts({ limit })).map(factOf),
     cursor: async (name) => (await cursor({ name }))?.value ?? 0,
     commit: async (changes) => {
       try {

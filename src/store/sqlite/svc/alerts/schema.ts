@@ -2,6 +2,14 @@
 const uuid = (hex: string) =>
   `lower(substr(${hex}, 1, 8) || '-' || substr(${hex}, 9, 4) || '-' || substr(${hex}, 13, 4) || '-' || substr(${hex}, 17, 4) || '-' || substr(${hex}, 21))`;
 
+/** The deliveries that the object of a fact replays, nearest first. Ids of messages are no hexadecimal numbers. */
+export const DELIVERY_ORIGINS = `case when kind in ('delivery.failed', 'delivery.recovered') then (
+    with recursive origin (id) as (
+      select replay_of from delivery where webhook_id = unhex(object_id, '-') and replay_of is not null
+      union
+      select d.replay_of from delivery d join origin o on d.webhook_id = o.id where d.replay_of is not null)
+    select json_group_array(${uuid('hex(id)')}) from origin) end`;
+
 /** `autoincrement` ensures that no number is reused after the handled facts are deleted. */
 export const ALERT_FACTS = `
   create table alert_fact (
@@ -115,4 +123,37 @@ export const MESSAGE_FACTS = `
   when old.disabled_reason in ('failures', 'gone') begin
     insert into alert_fact (kind, namespace_id, object_id, body, at)
     values ('endpoint.enabled', old.namespace_id, old.id, '{}', old.updated_at);
+  end;`;
+
+const NOW = `cast(unixepoch('subsec') * 1000 as integer)`;
+/** Name of the newest position at which a delivery was stored as failed. Retention replaces rows, which must not count. */
+const POSITION = `'failed position'`;
+
+/**
+ * Facts about failures that were made good by a replay, and about deliveries that are stored as failed at once. Only the
+ * success of a replay is recorded, so that ordinary deliveries cost nothing.
+ */
+export const RECOVERY_FACTS = `
+  create trigger delivery_recovered_fact after update of status on delivery
+  when new.status = 'succeeded' and old.status <> 'succeeded' and new.replay_of is not null begin
+    insert into alert_fact (kind, namespace_id, object_id, body, at)
+    select 'delivery.recovered', new.namespace_id, ${uuid('hex(new.replay_of)')}, '{}', ${NOW}
+    where exists (select 1 from delivery where webhook_id = new.replay_of and status in ('failed', 'dead'));
+  end;
+  insert into alert_cursor (name, value) select ${POSITION}, coalesce(max(position), 0) from delivery;
+  create trigger delivery_stored_failed_fact after insert on delivery
+  when new.status in ('failed', 'dead') and new.attempts = 0
+    and new.position > (select value from alert_cursor where name = ${POSITION}) begin
+    update alert_cursor set value = new.position where name = ${POSITION};
+    insert into alert_fact (kind, namespace_id, object_id, body, at)
+    values ('delivery.failed', new.namespace_id, ${uuid('hex(new.webhook_id)')},
+      json_object('plugin', new.plugin_id, 'event', new.event, 'instance', new.instance_id, 'attempts', 1,
+        'status', new.status, 'httpStatus', new.http_status), ${NOW});
+  end;
+  create trigger message_recovered_fact after update of status on message_delivery
+  when new.status = 'succeeded' and old.status <> 'succeeded' and old.is_replay = 1
+    and (old.last_error is not null or coalesce(old.last_status, 200) not between 200 and 299) begin
+    insert into alert_fact (kind, namespace_id, object_id, body, at)
+    values ('message.recovered', new.namespace_id, new.message_id || '/' || new.endpoint_id, '{}',
+      coalesce(new.ended_at, ${NOW}));
   end;`;

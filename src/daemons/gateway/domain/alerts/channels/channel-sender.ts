@@ -37,13 +37,13 @@ export async function post(
   {
     url,
     body,
-    headers = {},
+    headers = [],
     mayBePrivate,
-  }: { url: string; body: string; headers?: Record<string, string>; mayBePrivate: boolean },
+  }: { url: string; body: string; headers?: readonly string[]; mayBePrivate: boolean },
 ): Promise<SendResult & { excerpt: string }> {
-  const all = { 'content-type': 'application/json', 'user-agent': 'svc-platform', ...headers };
+  const all = ['content-type', 'application/json', 'user-agent', 'svc-platform', ...headers];
   const reply = await client.send({
-    ...{ url, method: 'POST', headers: Object.entries(all).flat(), body: Buffer.from(body) },
+    ...{ url, method: 'POST', headers: all, body: Buffer.from(body) },
     ...{ timeoutMs, mayBePrivate },
   });
   const { status, excerpt } = reply;

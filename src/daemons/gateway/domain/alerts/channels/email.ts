@@ -30,7 +30,7 @@ export function mailText(notification: Notification, publicUrl: string): string 
 /** Sends a notification by SMTP. nodemailer is loaded with the first mail, because most platforms send none. */
 export async function sendEmail(call: ChannelCall<Settings>, tools: MailTools): Promise<SendResult> {
   const { settings, secret, notification, publicUrl, now } = call;
-  const { host, port, security, user, from, to } = settings;
+  const { host, port, security, ca, user, from, to } = settings;
   const address = await tools.resolve(host, call.mayBePrivate);
   const { createTransport } = await import('nodemailer');
   const transport = createTransport({
@@ -38,7 +38,11 @@ export async function sendEmail(call: ChannelCall<Settings>, tools: MailTools): 
     ...{ requireTLS: security === 'starttls', ignoreTLS: security === 'none' },
     ...(user === null ? {} : { auth: { user, pass: secret ?? '' } }),
     // TLS allows no address as server name. The certificate is then compared with the address.
-    tls: { ...(isIP(host) === 0 ? { servername: host } : {}), minVersion: 'TLSv1.2' },
+    tls: {
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ...(ca ? { ca } : {}),
+      minVersion: 'TLSv1.2',
+    },
     ...{
       connectionTimeout: tools.timeoutMs,
       greetingTimeout: tools.timeoutMs,

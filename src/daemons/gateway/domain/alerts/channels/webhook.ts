@@ -1,5 +1,5 @@
 import type { AlertChannelSettings } from '../../../../../contracts/index.ts';
-import { standardWebhookHeaders } from '../../../../../kit/security/standard-webhooks.ts';
+import { signedHeaders, webhookKeyOf } from '../../../../../kit/security/standard-webhooks.ts';
 import { type ChannelCall, type ChannelTools, post, type SendResult } from './channel-sender.ts';
 import { linkOf } from './notification-text.ts';
 
@@ -21,7 +21,7 @@ export async function sendWebhook(call: ChannelCall<Settings>, tools: ChannelToo
       }),
     },
   });
-  const headers = standardWebhookHeaders([secret], { id, at: now, body });
+  const headers = signedHeaders([webhookKeyOf(secret)], { id, at: now, body });
   const result = await post(tools, { url: settings.url, body, headers, mayBePrivate });
   // Standard Webhooks: 410 Gone means that the receiver wants no more messages.
   return { ok: result.ok, status: result.status, error: result.error, isFinal: result.status === 410 };
