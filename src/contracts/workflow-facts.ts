@@ -30,7 +30,7 @@ export const readWaitingApprovals = endpoint({
   method: 'POST',
   path: '/internal/workflows/approvals',
   summary: 'Read runs that wait for an approval since a time',
-  body: z.object({ before: z.number().int(), limit }),
+  body: z.object({ before: z.number().int(), limit, tenantId: z.string().optional() }),
   reply: z.object({
     approvals: z.array(
       z.object({

@@ -158,16 +158,11 @@ function workflowReader({ peers, keys }: Resources) {
   return {
     facts: async (after: number, limit: number) =>
       isKnown() ? (await client.call(readRunFacts, { body: { after, limit } }, options())).facts : undefined,
-    approvals: async (before: number, limit: number) =>
-      isKnown()
-        ? (
-            await client.call(
-              readWaitingApprovals,
-              { body: { before: Math.max(0, before), limit } },
-              options(),
-            )
-          ).approvals
-        : undefined,
+    async approvals(before: number, limit: number, tenantId?: string) {
+      if (!isKnown()) return undefined;
+      const body = { before: Math.max(0, before), limit, ...(tenantId === undefined ? {} : { tenantId }) };
+      return (await client.call(readWaitingApprovals, { body }, options())).approvals;
+    },
   };
 }
 
@@ -181,16 +176,16 @@ function conditionsOf(
   { store, health, backlog }: AlertServicesDeps,
   approvals: ReturnType<typeof workflowReader>['approvals'],
 ): Condition[] {
-  const secrets = async (before: number, limit: number): Promise<ExpiringSecret[]> => {
+  const secrets = async (before: number, limit: number, of?: string): Promise<ExpiringSecret[]> => {
     const [expiring, troubled] = await Promise.all([
-      store.vault.expiring(before, limit),
+      store.vault.expiring(before, limit, of),
       health.troubled(before - clock.now()),
     ]);
     return [
       ...expiring.map(({ namespaceId, name, expiresAt }) => ({
         ...{ namespaceId, name, expiresAt, isConnection: false, failure: null },
       })),
-      ...troubled.slice(0, limit).map(expiringConnection),
+      ...troubled.filter(({ namespaceId }) => (of ?? namespaceId) === namespaceId).map(expiringConnection),
     ];
   };
   return [

@@ -42,6 +42,9 @@ export interface VaultStore {
   revoke(key: VaultKey): Promise<boolean>;
   /** Records a use of a version. */
   used(key: VaultKey & { version: number }, at: number): Promise<void>;
-  /** Returns the newest versions of all namespaces that expire before the time, soonest first, at most `limit`. */
-  expiring(before: number, limit: number): Promise<VaultVersion[]>;
+  /**
+   * Returns the newest versions that expire before the time, soonest first, at most `limit`. Without a namespace, those
+   * of all namespaces.
+   */
+  expiring(before: number, limit: number, namespaceId?: string): Promise<VaultVersion[]>;
 }

@@ -192,7 +192,7 @@ export interface WorkflowStore {
   /** Undefined on PostgreSQL. */
   facts?: RunFactStore;
   /** Returns at most `limit` top-level waits for an approval that began at `before` or earlier. */
-  waitingApprovals(before: number, limit: number): Promise<WaitingApproval[]>;
+  waitingApprovals(before: number, limit: number, tenantId?: string): Promise<WaitingApproval[]>;
   members: MemberStore;
   /** Undefined if only one process executes the runs of the store. */
   shared?: SharedRunStore | undefined;

@@ -31,6 +31,7 @@ import { describeMembers } from '../suites/members.ts';
 import { describeMessages } from '../suites/messages.ts';
 import { describeObjects } from '../suites/objects.ts';
 import { describeQueues } from '../suites/queues.ts';
+import { describeRecoveryFacts } from '../suites/recovery-facts.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeRefusedReplays, describeRefusedRequests } from '../suites/refused-requests.ts';
 import { describeRunSearch } from '../suites/run-search.ts';
@@ -102,6 +103,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   );
   describeAccessAndAudit('postgres', opened(gateway));
   describeMessages('postgres', opened(gateway));
+  describeRecoveryFacts('postgres', opened(gateway));
   describeWebhookSecrets('postgres', gatewayPart('secrets'));
   describeVault('postgres', gatewayPart('vault'));
   describeRefusedRequests('postgres', gatewayPart('refusedRequests'));

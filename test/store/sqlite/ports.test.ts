@@ -20,6 +20,7 @@ import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
 import { describeMessages } from '../suites/messages.ts';
 import { describeQueues } from '../suites/queues.ts';
+import { describeRecoveryFacts } from '../suites/recovery-facts.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
 import { describeRefusedReplays, describeRefusedRequests } from '../suites/refused-requests.ts';
 import { describeVault } from '../suites/vault.ts';
@@ -71,6 +72,7 @@ const wholeStore: OpenDriver<GatewayStore> = async ({ dataDir, clock }) => {
 describeHosts('sqlite', wholeStore);
 describeAccessAndAudit('sqlite', wholeStore);
 describeMessages('sqlite', wholeStore);
+describeRecoveryFacts('sqlite', wholeStore);
 
 /** In another process: POSIX locks do not exclude connections of one process through two SQLite libraries. */
 const addUncommitted: AddUncommitted = async ({ dataDir, clock }, { topic, key }) => {

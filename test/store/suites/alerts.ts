@@ -99,6 +99,23 @@ export function describeAlerts(name: string, open: OpenDriver<AlertStore>): void
       expect(await again.group('g1')).toEqual(GROUP);
     });
 
+    test('a fact is added once for each key, until the key is pruned', async () => {
+      const { port, second, reopen } = await openFresh(open);
+      const other = await second();
+      const added = await times(4, (i) => (i % 2 ? port : other).addFactOnce('n1/1-rest.json', FACT, 5));
+      expect(added.filter(Boolean)).toHaveLength(1);
+      const again = await reopen();
+      const [fact] = await again.facts(10);
+      await again.commit({ facts: [fact!.seq] });
+      expect(await again.addFactOnce('n1/1-rest.json', FACT, 6)).toBe(false);
+      expect(await again.addFactOnce('n1/2-rest.json', FACT, 6)).toBe(true);
+      const revision = await again.revision();
+      expect(await again.prune(6, 10)).toBe(1);
+      expect(await again.addFactOnce('n1/2-rest.json', FACT, 7)).toBe(false);
+      expect(await again.addFactOnce('n1/1-rest.json', FACT, 7)).toBe(true);
+      expect(await again.revision()).toBe(revision);
+    });
+
     test('of concurrent commits of the same facts, one succeeds, and the others change nothing', async () => {
       const { port, second } = await openFresh(open);
       const other = await second();

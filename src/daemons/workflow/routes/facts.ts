@@ -19,8 +19,8 @@ export function factRoutes(
     mount(own, readRunFacts, { auth: 'open' }, async ({ body: { after, limit } }) => ({
       facts: (await facts?.read(after, limit)) ?? [],
     }));
-    mount(own, readWaitingApprovals, { auth: 'open' }, async ({ body: { before, limit } }) => ({
-      approvals: await waitingApprovals(before, limit),
+    mount(own, readWaitingApprovals, { auth: 'open' }, async ({ body: { before, limit, tenantId } }) => ({
+      approvals: await waitingApprovals(before, limit, tenantId),
     }));
     done();
   });

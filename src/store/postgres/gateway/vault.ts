@@ -78,12 +78,13 @@ export function postgresVault(database: PostgresDatabase): VaultStore {
         ),
       );
     },
-    expiring: (before, limit) =>
+    expiring: (before, limit, namespaceId) =>
       database.read((sql) =>
         sql<VaultVersion>(
           `select ${COLUMNS} from svc.secret where sealed is not null and expires_at is not null and expires_at < :before
+             and (:namespaceId::text is null or namespace_id = :namespaceId)
            order by expires_at, namespace_id, name limit :limit`,
-          { before, limit },
+          { before, limit, namespaceId: namespaceId ?? null },
         ),
       ),
   };

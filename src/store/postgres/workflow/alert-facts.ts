@@ -1,4 +1,4 @@
-import type { WaitingApproval } from '../../ports/index.ts';
+import type { WaitingApproval, WorkflowStore } from '../../ports/index.ts';
 import type { ConcurrentIndex } from '../concurrent-index.ts';
 import type { PostgresDatabase } from '../database.ts';
 
@@ -10,10 +10,9 @@ export const RUN_APPROVAL: ConcurrentIndex = {
   where: "status = 'waiting' and reason = 'approval'",
 };
 
-export function postgresWaitingApprovals(
-  database: PostgresDatabase,
-): (before: number, limit: number) => Promise<WaitingApproval[]> {
-  return (before, limit) => database.read((sql) => sql<WaitingApproval>(WAITING, { before, limit }));
+export function postgresWaitingApprovals(database: PostgresDatabase): WorkflowStore['waitingApprovals'] {
+  return (before, limit, tenantId) =>
+    database.read((sql) => sql<WaitingApproval>(WAITING, { before, limit, tenantId: tenantId ?? null }));
 }
 
 const WAITING = `
@@ -21,4 +20,5 @@ const WAITING = `
     select min(coalesce(s.waiting_at, s.attempt_at, s.started_at)) as since from svc.step s
     where s.run_seq = r.seq and s.status = 'waiting' and s.wait::json ->> 'for' = 'approval'
   ) as w
-  where r.status = 'waiting' and r.reason = 'approval' and w.since <= :before order by r.seq limit :limit`;
+  where r.status = 'waiting' and r.reason = 'approval' and w.since <= :before
+    and (:tenantId::text is null or r.tenant_id = :tenantId) order by r.seq limit :limit`;

@@ -37,7 +37,8 @@ export function sqliteVault(db: Database): VaultStore {
     list: (namespaceId) => db.read(() => sql.list.all({ namespaceId })),
     revoke: (key) => db.write(() => sql.revoke.run(keyOf(key)).changes > 0),
     used: (key, at) => db.write(() => void sql.used.run({ ...keyOf(key), version: key.version, at })),
-    expiring: (before, limit) => db.read(() => sql.expiring.all({ before, limit })),
+    expiring: (before, limit, namespaceId) =>
+      db.read(() => sql.expiring.all({ before, limit, namespaceId: namespaceId ?? null })),
   };
 }
 
@@ -69,8 +70,9 @@ function statements(db: Database) {
     used: db.prepare<[Versioned & { at: number }]>(
       `update secret set last_used_at = max(coalesce(last_used_at, 0), :at) where ${isKey} and version = :version`,
     ),
-    expiring: db.prepare<[{ before: number; limit: number }], VaultVersion>(`
+    expiring: db.prepare<[{ before: number; limit: number; namespaceId: string | null }], VaultVersion>(`
       select ${columns} from secret where sealed is not null and expires_at is not null and expires_at < :before
+        and (:namespaceId is null or namespace_id = :namespaceId)
       order by expires_at, namespace_id, name limit :limit`),
   };
 }

@@ -1,5 +1,5 @@
 import { type AlertFactRow, factOf } from '../../alert-sql.ts';
-import type { NewAlertFact, RunFactStore, WaitingApproval } from '../../ports/index.ts';
+import type { NewAlertFact, RunFactStore, WaitingApproval, WorkflowStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { ALERT_FACTS } from '../svc/alerts/schema.ts';
 
@@ -57,15 +57,14 @@ export function factWriter(db: Database): (fact: NewAlertFact) => void {
   return (fact) => void add.run(fact);
 }
 
-export function sqliteWaitingApprovals(
-  db: Database,
-): (before: number, limit: number) => Promise<WaitingApproval[]> {
+export function sqliteWaitingApprovals(db: Database): WorkflowStore['waitingApprovals'] {
   const find = db.prepare<[object], WaitingApproval>(`
     select tenant_id as tenantId, id as runId, workflow_id as workflowId, since from (
       select r.tenant_id, r.id, r.workflow_id, (
         select min(coalesce(s.waiting_at, s.attempt_at, s.started_at)) from step s
         where s.run_seq = r.seq and s.status = 'waiting' and json_extract(s.wait, '$.for') = 'approval') as since
-      from run r where r.status = 'waiting' and r.reason = 'approval' order by r.seq
+      from run r where r.status = 'waiting' and r.reason = 'approval' and (:tenantId is null or r.tenant_id = :tenantId)
+      order by r.seq
     ) where since <= :before limit :limit`);
-  return (before, limit) => db.read(() => find.all({ before, limit }));
+  return (before, limit, tenantId) => db.read(() => find.all({ before, limit, tenantId: tenantId ?? null }));
 }

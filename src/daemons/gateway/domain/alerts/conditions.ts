@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile, statfs } from 'node:fs/promises';
 import { connect } from 'node:tls';
-import type { AlertThreshold } from '../../../../contracts/index.ts';
+import { ALL_NAMESPACES, type AlertThreshold } from '../../../../contracts/index.ts';
 import { messageOf } from '../../../../kit/errors/errors.ts';
 import { formatDuration, hours, minutes, seconds } from '../../../../kit/time/duration.ts';
 import type { QueueStore, WaitingApproval } from '../../../../store/ports/index.ts';
@@ -25,6 +25,10 @@ export interface Condition {
   /** Returns the objects for which the condition holds, or undefined if it cannot be measured now. */
   find(rule: Rule, now: number): Promise<Occurrence[] | undefined>;
 }
+
+/** Returns the only namespace whose objects the rule observes, or undefined for all. */
+const onlyOf = ({ namespaceId }: Rule): string | undefined =>
+  namespaceId === ALL_NAMESPACES ? undefined : namespaceId;
 
 const base = (now: number) => ({ at: now, fact: null, origins: [] });
 const days = (ms: number): string => `${Math.max(0, Math.floor(ms / DAY_MS))} days`;
@@ -54,8 +58,7 @@ export function queueDepth(queues: Pick<QueueStore, 'counts'>, backlog: () => nu
         });
       };
       add(DELIVERIES_QUEUE, null, backlog(), null);
-      const namespaceId = rule.namespaceId === '*' ? undefined : rule.namespaceId;
-      for (const { namespaceId: of, queue, waiting, oldestReceivedAt } of await queues.counts(namespaceId))
+      for (const { namespaceId: of, queue, waiting, oldestReceivedAt } of await queues.counts(onlyOf(rule)))
         add(queue, of, waiting, oldestReceivedAt === null ? null : now - oldestReceivedAt);
       return found.slice(0, MAX_FOUND);
     },
@@ -102,13 +105,14 @@ export function lowDisk(dataDir: string, node: string): Condition {
 }
 
 export function waitingApprovals(
-  read: (before: number, limit: number) => Promise<WaitingApproval[] | undefined>,
+  read: (before: number, limit: number, tenantId?: string) => Promise<WaitingApproval[] | undefined>,
 ): Condition {
   return {
     kind: 'approval.waiting',
     everyMs: seconds(10),
-    async find({ settings: { threshold } }, now) {
-      const waiting = await read(now - (threshold.waitingMs ?? DEFAULT_WAITING_MS), MAX_FOUND);
+    async find(rule, now) {
+      const { waitingMs = DEFAULT_WAITING_MS } = rule.settings.threshold;
+      const waiting = await read(now - waitingMs, MAX_FOUND, onlyOf(rule));
       return waiting?.map(({ tenantId, runId, workflowId, since }) => ({
         ...{ kind: 'approval.waiting', ...base(now) },
         object: {
@@ -135,14 +139,14 @@ export interface ExpiringSecret {
 }
 
 export function expiringSecrets(
-  read: (before: number, limit: number) => Promise<ExpiringSecret[]>,
+  read: (before: number, limit: number, namespaceId?: string) => Promise<ExpiringSecret[]>,
 ): Condition {
   return {
     kind: 'secret.expiring',
     everyMs: minutes(1),
-    async find({ settings: { threshold } }, now) {
-      const before = now + (threshold.expiresWithinDays ?? DEFAULT_EXPIRES_DAYS) * DAY_MS;
-      const found = await read(before, MAX_FOUND);
+    async find(rule, now) {
+      const { expiresWithinDays = DEFAULT_EXPIRES_DAYS } = rule.settings.threshold;
+      const found = await read(now + expiresWithinDays * DAY_MS, MAX_FOUND, onlyOf(rule));
       return found.map((secret) => {
         const { namespaceId, name, isConnection, expiresAt, failure } = secret;
         const type = isConnection ? 'connection' : 'secret';

@@ -3,6 +3,7 @@ import { days, hours, minutes } from '../../../../kit/time/duration.ts';
 import type { AlertFact, AlertNotificationRecord } from '../../../../store/ports/index.ts';
 import { AlertChanges, type AlertChangesDeps } from './alert-changes.ts';
 import { type Flush, flushGroup, type GroupState } from './grouping.ts';
+import { appliesTo } from './matching.ts';
 import type { NotificationBody } from './notification.ts';
 import { EVENT_KINDS, type Occurrence, RUN_FACTS, readFact } from './occurrence.ts';
 import type { Rule } from './rule-book.ts';
@@ -76,7 +77,10 @@ export class Evaluator {
     }
   }
 
-  /** Makes the open alerts of a rule those of its condition. `isOwn` limits the change to objects of this node. */
+  /**
+   * Makes the open alerts of a rule those of its condition that the rule matches. `isOwn` limits the change to objects of
+   * this node.
+   */
   async reconcile(
     rule: Rule,
     found: readonly Occurrence[],
@@ -84,7 +88,8 @@ export class Evaluator {
   ): Promise<void> {
     const { store, clock } = this.#deps;
     const { namespaceId, name } = rule;
-    const present = new Set(found.map(({ object }) => object.id));
+    const matching = found.filter((occurrence) => appliesTo(rule, occurrence));
+    const present = new Set(matching.map(({ object }) => object.id));
     await this.changes.run(async (set) => {
       const now = clock.now();
       const open = (await store.openOf({ namespaceId, rule: name }, MAX_OPEN)).map((row) =>
@@ -94,7 +99,7 @@ export class Evaluator {
       for (const alert of open)
         if (!present.has(alert.objectKey) && (isOwn?.(alert.objectKey) ?? true))
           await this.changes.resolve(set, alert, { now });
-      for (const occurrence of found) {
+      for (const occurrence of matching) {
         const alert = known.get(occurrence.object.id);
         if (!alert) await this.changes.raise(set, rule, occurrence, now);
       }
