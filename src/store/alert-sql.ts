@@ -5,7 +5,7 @@ export function alertSql(
   t: (table: string) => string,
   quoted: (column: string) => string,
   /** Expression with the origins of a fact as a JSON array, or null. */
-  origins: string,
+  origins = 'null',
 ) {
   const as = (column: string, name: string) => `${column} as ${quoted(name)}`;
   const alerts = `select id, version, ${as('namespace_id', 'namespaceId')}, rule, kind, ${as('object_key', 'objectKey')},
