@@ -84,17 +84,15 @@ export function remainingOf({ status, endpointId, traceId }: MessageFilter): {
   };
 }
 
-/**
- * Counts the newest attempts of an endpoint and the failed ones among them. Both counts read an index alone, because the
- * index of failed attempts is partial.
- */
+/** Counts the newest attempts of an endpoint and the failed ones among them. Both counts read an index alone. */
 export const recentAttemptsOf = (table: string, endpoint: string): string => {
   const key = 'started_at, message_id, number';
-  const newest = `select ${key} from ${table} where endpoint_id = ${endpoint}
-    order by started_at desc, message_id desc, number desc limit :max`;
-  return `(select count(*) from (${newest}) as newest) as attempts,
-    (select count(*) from ${table} where endpoint_id = ${endpoint} and succeeded = 0 and (${key}) >= (
-      select ${key} from (${newest}) as oldest order by started_at, message_id, number limit 1)) as failed`;
+  const order = 'order by started_at desc, message_id desc, number desc limit :max';
+  const ended = (succeeded: number) => `select * from (select succeeded, ${key} from ${table}
+    where endpoint_id = ${endpoint} and succeeded = ${succeeded} ${order}) as ended_${succeeded}`;
+  const newest = `(select succeeded from (${ended(0)} union all ${ended(1)}) as ended ${order}) as newest`;
+  return `(select count(*) from ${newest}) as attempts,
+    (select count(*) from ${newest} where succeeded = 0) as failed`;
 };
 
 /** Makes a page from the examined ids and the messages among them that match, both newest first. */

@@ -104,8 +104,11 @@ export function postgresConnections(
     troubled: (expiresBefore) =>
       database.read((sql) =>
         sql<ConnectionRecord>(
-          `select ${COLUMNS} from svc.connection
-           where status = 'failed' or (status = 'active' and expires_at < :expiresBefore) order by namespace_id, name`,
+          `select ${COLUMNS} from svc.connection where (namespace_id, name) in (
+             select namespace_id, name from svc.connection where status = 'failed'
+             union all
+             select namespace_id, name from svc.connection where status = 'active' and expires_at < :expiresBefore)
+           order by namespace_id, name`,
           { expiresBefore },
         ),
       ),

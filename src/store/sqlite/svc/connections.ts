@@ -92,8 +92,12 @@ function statements(db: Database) {
       `select ${COLUMNS} from connection where namespace_id = :namespaceId order by name`,
     ),
     troubled: db.prepare<[{ expiresBefore: number }], ConnectionRecord>(`
-      select ${COLUMNS} from connection
-      where status = 'failed' or (status = 'active' and expires_at < :expiresBefore) order by namespace_id, name`),
+      with troubled as materialized (
+        select ${COLUMNS} from connection where status = 'failed'
+        union all
+        select ${COLUMNS} from connection where status = 'active' and expires_at < :expiresBefore
+      )
+      select * from troubled order by namespaceId, name`),
     due: db.prepare<[{ now: number; limit: number }], ConnectionId>(`
       select namespace_id as namespaceId, name, id from connection
       where refresh_at is not null and refresh_at <= :now and (lease_until is null or lease_until <= :now)

@@ -8,6 +8,7 @@ import { CONNECTIONS } from './connections.ts';
 import { DELIVERY_HOURS } from './deliveries/hour-schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
+import { LIST_INDEXES } from './list-indexes.ts';
 import { LINK_INDEXES, MESSAGES } from './messages/schema.ts';
 import { QUEUES } from './queues/schema.ts';
 import { REFUSED_REQUESTS } from './refused-requests.ts';
@@ -249,4 +250,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   MESSAGE_FACTS,
   LINK_INDEXES,
   RECOVERY_FACTS,
+  LIST_INDEXES,
 ];

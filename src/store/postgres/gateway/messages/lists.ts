@@ -72,25 +72,19 @@ export class PostgresMessageLists {
 
   async attempts(filter: AttemptFilter): Promise<MessageAttemptRecord[]> {
     const { namespaceId, messageId, endpointId, succeeded, after, limit } = filter;
-    const where =
+    const outcomes = succeeded === undefined ? [0, 1] : [Number(succeeded)];
+    const text =
       messageId === undefined
-        ? `a.endpoint_id = :endpointId ${succeeded === false ? 'and a.succeeded = 0' : ''}
-           and (a.started_at, a.message_id, a.number) < (:startedAt, :afterMessage, :number)`
-        : `a.message_id = :messageId and (:endpointId::text is null or a.endpoint_id = :endpointId)
-           and (a.started_at, a.message_id, a.endpoint_id, a.number) < (:startedAt, :afterMessage, :afterEndpoint, :number)`;
-    const rows = await this.#read<Omit<MessageAttemptRecord, 'succeeded'> & { succeeded: number }>(
-      `select ${ATTEMPT_COLUMNS} from svc.message_attempt a join svc.message m on m.id = a.message_id
-       where ${where} and m.namespace_id = :namespaceId and (:succeeded::smallint is null or a.succeeded = :succeeded)
-       order by a.started_at desc, a.message_id desc, a.endpoint_id desc, a.number desc limit :limit`,
-      {
-        ...{ namespaceId, messageId: messageId ?? null, endpointId: endpointId ?? null, limit },
-        succeeded: succeeded === undefined ? null : Number(succeeded),
-        startedAt: after?.startedAt ?? Number.MAX_SAFE_INTEGER,
-        afterMessage: after?.messageId ?? LAST,
-        afterEndpoint: after?.endpointId ?? LAST,
-        number: after?.number ?? 0,
-      },
-    );
+        ? `select * from (${outcomes.map(ofEndpoint).join(' union all ')}) as found ${NEWEST} limit :limit`
+        : OF_MESSAGE;
+    const rows = await this.#read<Omit<MessageAttemptRecord, 'succeeded'> & { succeeded: number }>(text, {
+      ...{ namespaceId, messageId: messageId ?? null, endpointId: endpointId ?? null, limit },
+      succeeded: succeeded === undefined ? null : Number(succeeded),
+      startedAt: after?.startedAt ?? Number.MAX_SAFE_INTEGER,
+      afterMessage: after?.messageId ?? LAST,
+      afterEndpoint: after?.endpointId ?? LAST,
+      number: after?.number ?? 0,
+    });
     return rows.map((row) => ({ ...row, succeeded: row.succeeded === 1 }));
   }
 
@@ -168,6 +162,22 @@ const REPLAY_WINDOWS = {
       where endpoint_id = :endpointId and namespace_id = :namespaceId and status = 'dead' and ${REPLAY_RANGE}`,
   },
 };
+
+const NEWEST = 'order by "startedAt" desc, "messageId" desc, "endpointId" desc, number desc';
+const ATTEMPTS = `select ${ATTEMPT_COLUMNS} from svc.message_attempt a join svc.message m on m.id = a.message_id
+  where m.namespace_id = :namespaceId`;
+
+/** The newest attempts with an outcome. Lists of both outcomes merge two of these. */
+const ofEndpoint = (succeeded: number) => `(${ATTEMPTS}
+  and a.endpoint_id = :endpointId and a.succeeded = ${succeeded}
+  and (a.started_at, a.message_id, a.number) < (:startedAt, :afterMessage, :number)
+  order by a.started_at desc, a.message_id desc, a.number desc limit :limit)`;
+
+const OF_MESSAGE = `${ATTEMPTS}
+  and a.message_id = :messageId and (:endpointId::text is null or a.endpoint_id = :endpointId)
+  and (:succeeded::smallint is null or a.succeeded = :succeeded)
+  and (a.started_at, a.message_id, a.endpoint_id, a.number) < (:startedAt, :afterMessage, :afterEndpoint, :number)
+  ${NEWEST} limit :limit`;
 
 const MESSAGES = `
   select ${MESSAGE_COLUMNS} from svc.message m

@@ -52,11 +52,7 @@ export class PostgresMessages implements MessageStore {
   }
 
   async countUnfinished(max: number): Promise<number> {
-    const [row] = await this.#read<{ count: number }>(
-      `select count(*) from (
-         select from svc.message_delivery where status in ('waiting', 'retrying') and status <> 'succeeded' limit :max) as u`,
-      { max },
-    );
+    const [row] = await this.#read<{ count: number }>(COUNT_UNFINISHED, { max });
     return row!.count;
   }
 
@@ -221,6 +217,20 @@ const WORK = `
     from e where id is not null
   )
   select * from found where "oldestWaiting" is not null or "nextRetryAt" is not null`;
+
+/** Reads the unfinished deliveries of one namespace after the other, so that dead ones are skipped. */
+const COUNT_UNFINISHED = `
+  with recursive n (id) as (
+    select min(namespace_id) from svc.message_delivery where status <> 'succeeded'
+    union all
+    select (select min(namespace_id) from svc.message_delivery where status <> 'succeeded' and namespace_id > n.id)
+    from n where n.id is not null
+  )
+  select count(*) from (
+    select from n cross join lateral (
+      select from svc.message_delivery
+      where namespace_id = n.id and status in ('waiting', 'retrying') and status <> 'succeeded' limit :max) as d
+    limit :max) as u`;
 
 const END_UNFINISHED = `
   update svc.message_delivery set status = :status, last_error = :error, next_attempt_at = null, ended_at = :at

@@ -82,8 +82,8 @@ export class MessageLists {
       afterEndpoint: after?.endpointId ?? LAST,
       number: after?.number ?? 0,
     };
-    const { attemptsOfMessage, failedOfEndpoint, attemptsOfEndpoint } = this.#sql;
-    const ofEndpoint = succeeded === false ? failedOfEndpoint : attemptsOfEndpoint;
+    const { attemptsOfMessage, allOfEndpoint, someOfEndpoint } = this.#sql;
+    const ofEndpoint = succeeded === undefined ? allOfEndpoint : someOfEndpoint;
     const rows = (messageId === undefined ? ofEndpoint : attemptsOfMessage).all(values);
     return rows.map((row) => ({ ...row, succeeded: row.succeeded === 1 }));
   }
@@ -145,13 +145,17 @@ function statements(db: Database) {
   const replayWindow = (text: string) => db.prepare<[ReplayValues], string>(text).pluck();
   const range = 'message_id >= :from and message_id < :before order by message_id desc limit :limit';
   const replayRange = 'message_id > :after and message_id < :before order by message_id limit :limit';
-  const attempts = (where: string) =>
+  const attempts = (...wheres: string[]) =>
     db.prepare<[AttemptValues], Omit<MessageAttemptRecord, 'succeeded'> & { succeeded: number }>(`
-      select ${ATTEMPT_COLUMNS} from message_attempt a join message m on m.id = a.message_id
-      where ${where} and m.namespace_id = :namespaceId and (:succeeded is null or a.succeeded = :succeeded)
-      order by a.started_at desc, a.message_id desc, a.endpoint_id desc, a.number desc limit :limit`);
-  const ofEndpoint =
-    'a.endpoint_id = :endpointId and (a.started_at, a.message_id, a.number) < (:startedAt, :afterMessage, :number)';
+      ${wheres
+        .map(
+          (where) => `select ${ATTEMPT_COLUMNS} from message_attempt a join message m on m.id = a.message_id
+            where ${where} and m.namespace_id = :namespaceId`,
+        )
+        .join(' union all ')}
+      order by "startedAt" desc, "messageId" desc, "endpointId" desc, number desc limit :limit`);
+  const ofEndpoint = (succeeded: string) => `a.endpoint_id = :endpointId and a.succeeded = ${succeeded}
+    and (a.started_at, a.message_id, a.number) < (:startedAt, :afterMessage, :number)`;
   return {
     windows: {
       trace: window(`select id from message
@@ -216,9 +220,10 @@ function statements(db: Database) {
     ),
     attemptsOfMessage:
       attempts(`a.message_id = :messageId and (:endpointId is null or a.endpoint_id = :endpointId)
+      and (:succeeded is null or a.succeeded = :succeeded)
       and (a.started_at, a.message_id, a.endpoint_id, a.number) < (:startedAt, :afterMessage, :afterEndpoint, :number)`),
-    attemptsOfEndpoint: attempts(ofEndpoint),
-    failedOfEndpoint: attempts(`a.succeeded = 0 and ${ofEndpoint}`),
+    allOfEndpoint: attempts(ofEndpoint('0'), ofEndpoint('1')),
+    someOfEndpoint: attempts(ofEndpoint(':succeeded')),
     recentAttempts: db.prepare<[{ ids: string; max: number }], RecentAttempts>(
       `select e.value as endpointId, ${recentAttemptsOf('message_attempt', 'e.value')} from json_each(:ids) e`,
     ),

@@ -194,8 +194,15 @@ function dispatching(db: Database) {
     work: db.prepare<[], EndpointWork>(WORK),
     countUnfinished: db
       .prepare<[{ max: number }], number>(`
+        with recursive n (id) as (
+          select min(namespace_id) from message_delivery where ${OPEN}
+          union all
+          select (select min(namespace_id) from message_delivery where ${OPEN} and namespace_id > n.id)
+          from n where n.id is not null
+        )
         select count(*) from (
-          select 1 from message_delivery where status in ('waiting', 'retrying') and ${OPEN} limit :max)`)
+          select 1 from n cross join message_delivery d
+          where d.namespace_id = n.id and d.status in ('waiting', 'retrying') and d.status <> 'succeeded' limit :max)`)
       .pluck(),
     waiting: db.prepare<[{ endpointId: string; limit: number }], DueRow>(`
       select ${DUE_COLUMNS} from message_delivery
