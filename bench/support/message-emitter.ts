@@ -4,10 +4,10 @@ import { Pool } from 'undici';
 import { startBenchGateway } from './bench-gateway.ts';
 
 /**
- * Emits messages in a process of its own: `message-emitter.ts <folder or "bare"> <url> <key>`. "bare" signs and sends without
+ * Emits messages in a process of its own: `message-emitter.ts <folder or "bare"> <url> <key> <token>`. "bare" signs and sends without
  * storing; otherwise a gateway of the folder does, as for `ctx.emit` in its process. The parent sends the number.
  */
-const [folder, url, secret] = process.argv.slice(2) as [string, string, string];
+const [folder, url, secret, token] = process.argv.slice(2) as [string, string, string, string];
 const IN_FLIGHT = 16;
 /** Publishes at the same time. Each waits for its commit. */
 const PUBLISHERS = 128;
@@ -34,20 +34,21 @@ async function bare(): Promise<(n: number) => Promise<void>> {
   };
 }
 
-async function stored(): Promise<(n: number) => Promise<void>> {
+async function stored(): Promise<{ emit: (n: number) => Promise<void>; port: number }> {
   const config = JSON.parse(readFileSync(`${folder}/svc.config.json`, 'utf8')) as object;
-  const { services } = await startBenchGateway({ folder, config, token: 'bench-token' });
+  const { services, port } = await startBenchGateway({ folder, config, token });
   await services.endpointAdmin.create(
     { namespaceId: 'default' },
     { url, types: ['*'], secret: `whsec_${secret}` },
   );
   const options = { namespaceId: 'default', traceId: '0'.repeat(32) };
-  return async (n) => {
+  const emit = async (n: number): Promise<void> => {
     await services.publisher.publish({ type: 'x', data: { at: Date.now(), n, text: TEXT } }, options);
   };
+  return { emit, port };
 }
 
-const emit = await (folder === 'bare' ? bare() : stored());
+const { emit, port } = folder === 'bare' ? { emit: await bare(), port: undefined } : await stored();
 const workers = folder === 'bare' ? IN_FLIGHT : PUBLISHERS;
 process.on('message', async ({ count, perSecond }: { count: number; perSecond?: number }) => {
   let next = 0;
@@ -64,4 +65,4 @@ process.on('message', async ({ count, perSecond }: { count: number; perSecond?: 
   );
   process.send!({ done: true });
 });
-process.send!({ ready: true });
+process.send!({ port });
