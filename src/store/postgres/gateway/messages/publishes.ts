@@ -68,7 +68,10 @@ export async function insertMessages(sql: Sql, messages: readonly NewStoredMessa
     timestamps: messages.map(({ timestamp }) => timestamp),
     created: messages.map(({ createdAt }) => createdAt),
     traces: messages.map(({ traceId }) => traceId),
-    bodies: messages.map(({ body }) => Buffer.from(body.buffer, body.byteOffset, body.byteLength)),
+    // One binary value. Elements of an array would be sent as hexadecimal text.
+    bodies: Buffer.concat(messages.map(({ body }) => body)),
+    bodyBytes: messages.map(({ body }) => body.byteLength),
+    bodyStarts: startsOf(messages),
     haveKeys: messages.map(({ key }) => key !== null),
     keyMessages: keyed.map(({ id }) => id),
     digests: keyed.map(({ key }) => key!.digest),
@@ -81,6 +84,15 @@ export async function insertMessages(sql: Sql, messages: readonly NewStoredMessa
   });
   const added = new Set(rows.map(({ id }) => id));
   return messages.map(({ id }) => added.has(id));
+}
+
+/** Returns the positions of the bodies in their concatenation. The first byte has position 1. */
+function startsOf(messages: readonly NewStoredMessage[]): number[] {
+  let next = 1;
+  return messages.map(({ body }) => {
+    next += body.byteLength;
+    return next - body.byteLength;
+  });
 }
 
 /** Keys are claimed in the order of their digests, so that concurrent batches cannot deadlock. */
@@ -97,10 +109,11 @@ const PUBLISH = `
     returning message_id
   ), added as (
     insert into svc.message (id, namespace_id, application, type, timestamp, created_at, trace_id, body_bytes, body)
-    select id, namespace_id, application, type, timestamp, created_at, trace_id, octet_length(body), body
+    select id, namespace_id, application, type, timestamp, created_at, trace_id, body_bytes,
+      substr(:bodies::bytea, body_start, body_bytes)
     from unnest(:ids::text[], :namespaces::text[], :applications::text[], :types::text[], :timestamps::bigint[],
-      :created::bigint[], :traces::text[], :bodies::bytea[], :haveKeys::boolean[])
-      as m (id, namespace_id, application, type, timestamp, created_at, trace_id, body, has_key)
+      :created::bigint[], :traces::text[], :bodyStarts::integer[], :bodyBytes::integer[], :haveKeys::boolean[])
+      as m (id, namespace_id, application, type, timestamp, created_at, trace_id, body_start, body_bytes, has_key)
     where not has_key or id in (select message_id from claimed)
     returning id
   ), delivered as (
