@@ -3,11 +3,14 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 
 /** Crockford's base 32, whose characters sort by their values. */
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz';
+const PAIR_VALUES = 32 ** 2;
+const PAIRS = Array.from({ length: PAIR_VALUES }, (_, value) => DIGITS[value >> 5]! + DIGITS[value & 31]!);
 const TIME_CHARS = 10;
 const COUNT_CHARS = 4;
 const RANDOM_CHARS = 12;
 const REST_CHARS = COUNT_CHARS + RANDOM_CHARS;
 const MAX_COUNT = 32 ** COUNT_CHARS - 1;
+const HALF_VALUES = 32 ** (RANDOM_CHARS / 2);
 
 /**
  * Makes ids that sort by the time of their creation: 10 characters of epoch ms, 4 of a counter within the millisecond,
@@ -35,20 +38,20 @@ export class SortableIds {
     return `${prefix}_${encode(this.#last, TIME_CHARS)}${encode(this.#count, COUNT_CHARS)}${this.#tail()}`;
   }
 
-  /** UUIDs come from a pool of random bytes. Their last 60 random bits are taken. */
+  /** UUIDs come from a pool of random bytes. Twice 30 of the last random bits are taken. */
   #tail(): string {
-    const hex = this.#random.uuid().replaceAll('-', '').slice(-15);
-    return (
-      encode(Number.parseInt(hex.slice(0, 7), 16), 6).slice(-5) + encode(Number.parseInt(hex.slice(7), 16), 7)
-    );
+    const uuid = this.#random.uuid();
+    const half = (hex: string): string => encode(Number.parseInt(hex, 16) % HALF_VALUES, RANDOM_CHARS / 2);
+    return half(uuid.slice(19, 23) + uuid.slice(24, 28)) + half(uuid.slice(28));
   }
 }
 
+/** `chars` must be even. */
 function encode(value: number, chars: number): string {
   let text = '';
-  for (let left = value, index = 0; index < chars; index++) {
-    text = DIGITS[left % 32]! + text;
-    left = Math.floor(left / 32);
+  for (let left = value, index = 0; index < chars; index += 2) {
+    text = PAIRS[left % PAIR_VALUES]! + text;
+    left = Math.floor(left / PAIR_VALUES);
   }
   return text;
 }
