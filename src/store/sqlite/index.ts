@@ -31,7 +31,7 @@ import { sqliteRefusedRequests } from './svc/refused-requests.ts';
 import { sqliteRevocations } from './svc/revocations.ts';
 import { GATEWAY_MIGRATIONS } from './svc/schema.ts';
 import { sqliteVault } from './svc/vault.ts';
-import { type SqliteInboxDeps, sqliteWebhookInbox } from './svc/webhook-inbox.ts';
+import { type SqliteInbox, type SqliteInboxDeps, sqliteWebhookInbox } from './svc/webhook-inbox.ts';
 import { sqliteWebhookSecrets } from './svc/webhook-secrets.ts';
 
 export { type Database, type DatabaseOptions, openDatabase } from './database.ts';
@@ -90,7 +90,7 @@ export async function sqliteGatewayStore({
     logger,
     pageBytes: DELIVERY_PAGE_BYTES,
   });
-  let inbox: Awaited<ReturnType<typeof sqliteWebhookInbox>>;
+  let inbox: SqliteInbox;
   try {
     inbox = await sqliteWebhookInbox(db, { clock, logger, shared, recovers, members, segments });
   } catch (error) {
@@ -116,7 +116,7 @@ export async function sqliteGatewayStore({
     queues: sqliteQueues(db, clock, addToFeed),
     connections: sqliteConnections(db, clock),
     endpoints: sqliteOutgoingEndpoints(db, addToFeed),
-    messages: sqliteMessages(db),
+    messages: sqliteMessages(db, inbox.commit),
     feed: sqliteFeed(db, clock),
     probe: () => db.read(() => db.pragma('schema_version')),
     async close() {

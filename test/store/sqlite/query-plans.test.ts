@@ -10,6 +10,7 @@ import { DELIVERY_STATEMENTS } from '../../../src/store/sqlite/svc/deliveries/st
 import { sqliteOutgoingEndpoints } from '../../../src/store/sqlite/svc/messages/endpoints.ts';
 import { MessageLists } from '../../../src/store/sqlite/svc/messages/lists.ts';
 import { sqliteMessages } from '../../../src/store/sqlite/svc/messages/messages.ts';
+import { MESSAGE_STATEMENTS } from '../../../src/store/sqlite/svc/messages/writes.ts';
 import { GATEWAY_MIGRATIONS } from '../../../src/store/sqlite/svc/schema.ts';
 import { TEXT_INDEX_FILE, TEXT_INDEX_MIGRATIONS } from '../../../src/store/sqlite/svc/text-index/schema.ts';
 import { TextCandidates } from '../../../src/store/sqlite/svc/text-index/search.ts';
@@ -95,7 +96,7 @@ const UNBOUNDED = new Set(['releasePending', 'releasePendingOf', 'releasePending
 
 test('statements of the committer thread read no more rows than they change', async () => {
   const { db } = await recorded('svc.db', GATEWAY_MIGRATIONS);
-  const scans = Object.entries(DELIVERY_STATEMENTS)
+  const scans = Object.entries({ ...DELIVERY_STATEMENTS, ...MESSAGE_STATEMENTS })
     .filter(([name]) => !UNBOUNDED.has(name))
     .filter(([, source]) => !/order by (position|id) limit \?/.test(source))
     .map(([name, source]) => ({ name, scans: planOf(db, source).filter(isLarge) }))
@@ -149,7 +150,9 @@ test('lists of runs seek to their rows in the order of the list', async () => {
 
 test('statements of messages, endpoints, alerts, secrets and connections seek to the rows that they need', async () => {
   const { db, prepared, recorder } = await recorded('svc.db', GATEWAY_MIGRATIONS);
-  sqliteMessages(recorder);
+  sqliteMessages(recorder, () =>
+    Promise.reject(new Error('No statement of the committer thread is run here')),
+  );
   sqliteOutgoingEndpoints(recorder, () => {});
   sqliteAlerts(recorder);
   sqliteVault(recorder);

@@ -18,6 +18,7 @@ import {
 import { type SegmentOptions, Segments } from './journal/segments.ts';
 import { WriteLoad } from './journal/write-load.ts';
 import { JournalWriter } from './journal/writer.ts';
+import { MESSAGE_STATEMENTS } from './messages/writes.ts';
 
 /**
  * Write path of the webhook inbox. A write is on disk when its promise resolves. Methods throw STORE_ERROR if the
@@ -50,6 +51,8 @@ export interface InboxLog {
   close(): Promise<void>;
 }
 
+const STATEMENTS = { ...DELIVERY_STATEMENTS, ...MESSAGE_STATEMENTS };
+
 /** Time limit for applying the journal at shutdown. The next start applies the remaining frames. */
 const SHUTDOWN_APPLY_MS = 1500;
 /**
@@ -80,7 +83,7 @@ export async function openInboxLog(
   const isNew = placeOf(db).id === null;
   const hasFiles = journalFiles(folder).length + unusedFiles(folder).length > 0;
   const recover = recovers && (isNew || hasFiles) ? folder : undefined;
-  const thread = new CommitterThread({ file, statements: DELIVERY_STATEMENTS, recover });
+  const thread = new CommitterThread({ file, statements: STATEMENTS, recover });
   try {
     if (recover) reportRecovery(await thread.ready, folder, logger);
     if (recovers) reportForeign(file, shortId(idOf(db)), folder, logger);

@@ -31,6 +31,12 @@ export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLog
   members?: 'one' | 'several' | undefined;
 }
 
+export interface SqliteInbox extends WebhookInbox {
+  /** Commits a write of any table of the database on the thread that also writes deliveries. */
+  commit: InboxLog['commit'];
+  close(): Promise<void>;
+}
+
 /**
  * Opens the store of deliveries and their idempotency markers. Throws STORE_ERROR if the file cannot be used. @spec
  * Webhook delivery
@@ -38,7 +44,7 @@ export interface SqliteInboxDeps extends Omit<MarkerOptions, 'logger'>, InboxLog
 export async function sqliteWebhookInbox(
   db: Database,
   { clock, logger, ...options }: SqliteInboxDeps,
-): Promise<WebhookInbox & { close(): Promise<void> }> {
+): Promise<SqliteInbox> {
   const log = await openInboxLog(db, { logger, ...options });
   const rows = deliveryRows(db);
   const markers = new Markers(db, log, clock, { logger, ...options });
@@ -97,6 +103,7 @@ export async function sqliteWebhookInbox(
       return log.failure;
     },
     flush: () => buffer.flush(),
+    commit: log.commit,
     close: () => (closing ??= close()),
   };
 }

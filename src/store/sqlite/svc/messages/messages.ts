@@ -2,16 +2,16 @@ import { DUE_COLUMNS } from '../../../message-rows.ts';
 import type {
   DeadDelivery,
   DueDelivery,
-  EndedAttempt,
   EndpointWork,
-  FailureChange,
   MessageContent,
   MessageStore,
   NewStoredMessage,
   StoredMessageResult,
 } from '../../../ports/index.ts';
 import type { Database } from '../../database.ts';
+import type { Committer } from '../committer/committer.ts';
 import { MessageLists } from './lists.ts';
+import { endUnit, publishUnit, testUnit } from './writes.ts';
 
 type DueRow = Omit<DueDelivery, 'isReplay'> & { isReplay: number };
 const dueOf = (row: DueRow): DueDelivery => ({ ...row, isReplay: row.isReplay === 1 });
@@ -23,8 +23,6 @@ interface KeyRow {
   endpoints: number;
 }
 
-type MessageValues = Omit<NewStoredMessage, 'endpointIds' | 'key'> & { bodyBytes: number };
-type AttemptValues = Omit<EndedAttempt, 'succeeded'> & { succeeded: number };
 interface DeliveryValues {
   messageId: string;
   endpointId: string;
@@ -48,52 +46,39 @@ const WORK = `
   )
   select * from found where oldestWaiting is not null or nextRetryAt is not null`;
 
-/** Messages in `svc.db`. Concurrent calls share a transaction. @spec docs/messages.md */
-export function sqliteMessages(db: Database): MessageStore {
+/**
+ * Messages in `svc.db`. `commit` writes on the committer thread, so that publishes and ends of attempts do not block the
+ * event loop. @spec docs/messages.md
+ */
+export function sqliteMessages(db: Database, commit: Committer['write']): MessageStore {
   const sql = statements(db);
   const lists = new MessageLists(db);
 
   /** Returns the earlier message with the same key. */
-  function earlier({ createdAt, key }: NewStoredMessage): StoredMessageResult | undefined {
-    const known = key && (sql.key.get({ digest: key.digest, now: createdAt }) as KeyRow | undefined);
+  async function earlier({ key }: NewStoredMessage): Promise<StoredMessageResult | undefined> {
+    const known = await db.read(() => sql.key.get(key!.digest));
     if (!known) return undefined;
     const { messageId: id, timestamp, endpoints } = known;
-    const outcome = Buffer.compare(known.content, key.content) === 0 ? 'duplicate' : 'conflict';
+    const outcome = Buffer.compare(known.content, key!.content) === 0 ? 'duplicate' : 'conflict';
     return { outcome, id, timestamp: timestamp ?? 0, endpoints };
   }
 
-  function insert(message: NewStoredMessage): void {
-    const { endpointIds, key, body, ...row } = message;
-    sql.addMessage.run({ ...row, bodyBytes: body.byteLength, body });
-    const { id: messageId, namespaceId } = message;
-    for (const endpointId of endpointIds) sql.addDelivery.run({ messageId, endpointId, namespaceId });
-    if (key) sql.setKey.run({ ...key, messageId });
-  }
-
-  function end(attempt: EndedAttempt): void {
-    sql.addAttempt.run({ ...attempt, succeeded: Number(attempt.succeeded) });
-    sql.end.run({ ...attempt, succeeded: Number(attempt.succeeded) });
+  async function publish(message: NewStoredMessage): Promise<StoredMessageResult> {
+    const { id, timestamp, endpointIds } = message;
+    const unit = publishUnit(message);
+    for (;;) {
+      const { changes } = await commit(unit);
+      if (changes > 0) return { outcome: 'stored', id, timestamp, endpoints: endpointIds.length };
+      const known = await earlier(message);
+      // The key can expire and be pruned between the two calls. The message is then stored.
+      if (known) return known;
+    }
   }
 
   return {
-    publish: (message) =>
-      db.write(() => {
-        const known = earlier(message);
-        if (known) return known;
-        insert(message);
-        const { id, timestamp, endpointIds } = message;
-        return { outcome: 'stored' as const, id, timestamp, endpoints: endpointIds.length };
-      }),
-    addTest: (message, attempt) =>
-      db.write(() => {
-        insert(message);
-        end(attempt);
-      }),
-    endAttempts: (ends, failures) =>
-      db.write(() => {
-        for (const ended of ends) end(ended);
-        for (const change of failures) sql.setFailing.run(change);
-      }),
+    publish,
+    addTest: async (message, attempt) => void (await commit(testUnit(message, attempt))),
+    endAttempts: async (ends, failures) => void (await commit(endUnit(ends, failures))),
     work: () => db.read(() => sql.work.all()),
     countUnfinished: (max) => db.read(() => sql.countUnfinished.get({ max })!),
     waiting: (endpointId, limit) => db.read(() => sql.waiting.all({ endpointId, limit }).map(dueOf)),
@@ -139,27 +124,16 @@ export function sqliteMessages(db: Database): MessageStore {
 }
 
 function statements(db: Database) {
-  return { ...publishing(db), ...dispatching(db), ...housekeeping(db) };
+  return { ...replaying(db), ...dispatching(db), ...housekeeping(db) };
 }
 
-function publishing(db: Database) {
+function replaying(db: Database) {
   return {
-    key: db.prepare<[{ digest: Uint8Array; now: number }], KeyRow>(`
+    key: db.prepare<[Uint8Array], KeyRow>(`
       select k.message_id as messageId, k.content, m.timestamp,
         (select count(*) from message_delivery where message_id = k.message_id) as endpoints
       from message_key k left join message m on m.id = k.message_id
-      where k.digest = :digest and k.expires_at > :now`),
-    setKey: db.prepare<[{ digest: Uint8Array; content: Uint8Array; expiresAt: number; messageId: string }]>(`
-      insert into message_key (digest, message_id, content, expires_at)
-      values (:digest, :messageId, :content, :expiresAt)
-      on conflict (digest) do update set message_id = excluded.message_id, content = excluded.content,
-        expires_at = excluded.expires_at`),
-    addMessage: db.prepare<[MessageValues]>(`
-      insert into message (id, namespace_id, application, type, timestamp, created_at, trace_id, body_bytes, body)
-      values (:id, :namespaceId, :application, :type, :timestamp, :createdAt, :traceId, :bodyBytes, :body)`),
-    addDelivery: db.prepare<[DeliveryValues]>(`
-      insert into message_delivery (message_id, endpoint_id, namespace_id, status)
-      values (:messageId, :endpointId, :namespaceId, 'waiting')`),
+      where k.digest = ?`),
     isMessage: db
       .prepare<[{ namespaceId: string; id: string }], number>(
         'select 1 from message where id = :id and namespace_id = :namespaceId',
@@ -178,19 +152,6 @@ function publishing(db: Database) {
 
 function dispatching(db: Database) {
   return {
-    addAttempt: db.prepare<[AttemptValues]>(`
-      insert into message_attempt (message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded,
-        response_status, excerpt, error, next_attempt_at)
-      values (:messageId, :endpointId, :number, :trigger, :startedAt, :durationMs, :succeeded, :responseStatus, :excerpt,
-        :error, :nextAttemptAt)
-      on conflict do nothing`),
-    end: db.prepare<[AttemptValues]>(`
-      update message_delivery set status = :status, attempts = :number, tries = :tries, next_attempt_at = :nextAttemptAt,
-        last_status = :responseStatus, last_error = :error, ended_at = :endedAt
-      where message_id = :messageId and endpoint_id = :endpointId and status in ('waiting', 'retrying')`),
-    setFailing: db.prepare<[FailureChange]>(
-      'update outgoing_endpoint set failing_since = :failingSince where id = :endpointId',
-    ),
     work: db.prepare<[], EndpointWork>(WORK),
     countUnfinished: db
       .prepare<[{ max: number }], number>(`
