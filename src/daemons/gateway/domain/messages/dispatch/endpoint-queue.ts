@@ -148,7 +148,6 @@ export class EndpointQueue {
   /** Returns the size of the load that is due, and notes that it runs. */
   beginLoad(now: number): { retries: boolean; limit: number } {
     this.#isLoading = true;
-    this.#hasPaused = false;
     const retries = this.#retryDueAt !== null && this.#retryDueAt <= now;
     return { retries, limit: this.#maxHeld + this.#known.size };
   }
@@ -156,6 +155,8 @@ export class EndpointQueue {
   /** The result of the load will contain all that was stored until now. */
   beginRead(): void {
     this.#hasGrown = false;
+    // A pause that ended before the read does not make its result outdated.
+    this.#hasPaused = this.#isPaused;
     this.#storedInRead.clear();
     this.#retryNotedInRead = null;
   }
