@@ -173,10 +173,10 @@ test('statements of messages, endpoints, alerts, secrets and connections seek to
 
 /**
  * Reads of few rows: one row per endpoint or namespace with open deliveries, the first rows of a subquery, facts that are
- * deleted when they are handled, settings of operators, and partial indexes of open rows.
+ * deleted when they are handled, the chain of a delivery's replays, settings of operators, and partial indexes of open rows.
  */
 const FEW_ROWS =
-  /^SCAN (e( VIRTUAL.*)?|n|troubled|newest|ended\w*|json_each.*|\(subquery-\d+\)|alert_setting|alert_fact|\w+ USING (COVERING )?INDEX (alert_notification_waiting|connection_failed))$/;
+  /^SCAN (o|origin|e( VIRTUAL.*)?|n|troubled|newest|ended\w*|json_each.*|\(subquery-\d+\)|alert_setting|alert_fact|\w+ USING (COVERING )?INDEX (alert_notification_waiting|connection_failed))$/;
 /** Sorts of few rows: those of given ids, of one message, of firing alerts, and the secrets of a namespace. */
 const FEW_SORTED = /json_each|a\.message_id = :messageId|where state = 'firing'|from secret|from troubled/;
 
