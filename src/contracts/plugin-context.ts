@@ -96,6 +96,10 @@ export interface PluginContextV3<HostContext = Record<string, unknown>> {
   readonly signal: AbortSignal;
   readonly log: PluginLog;
   readonly analytics: PluginAnalytics;
+  /**
+   * Reports progress to the caller, if it listens, as MCP clients can. `done` must increase; `total` has the same unit.
+   */
+  readonly progress: (done: number, total?: number, message?: string) => void;
   /** Volatile key-value entries with a default TTL of one hour. */
   readonly cache: KeyValueAccess;
   /** Durable key-value entries, which expire only if a TTL is set. */

@@ -69,6 +69,8 @@ export {
   callScope,
   createPlatformServices,
   type EmitAccess,
+  type ExecutionListener,
+  ExecutionListeners,
   type Invocation,
   type InvokeCommand,
   type JobAccess,

@@ -5,6 +5,7 @@ import {
   type ConnectionAccess,
   createPlatformServices,
   type ExecutionBackend,
+  ExecutionListeners,
   type InvokeCommand,
   type PlatformServices,
   projectSecrets,
@@ -61,7 +62,9 @@ export function createBackends(
 ) {
   const { config, dataDir, logger, clock, analytics, stubFetch } = resources;
   const secrets = own.secrets ?? createSecretAccess(resources);
+  const listeners = new ExecutionListeners();
   const offered = createPlatformServices({
+    listeners,
     state: createStateAccess(resources),
     logger,
     clock,
@@ -95,7 +98,7 @@ export function createBackends(
   });
   const remote = (own.createRemoteBackends ?? throughGateway(resources))(services, code);
   const backends: Backends = { ...remote, worker };
-  return { services, backends, mask: maskedExecution(secrets, clock) };
+  return { services, backends, listeners, mask: maskedExecution(secrets, clock) };
 }
 
 function throughGateway(resources: Resources): CreateRemoteBackends {

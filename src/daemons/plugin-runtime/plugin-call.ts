@@ -1,5 +1,5 @@
 import type { ExecutionRequest, ManifestV3 } from '../../contracts/index.ts';
-import type { RunOptions } from '../../plugins/index.ts';
+import type { ExecutionListener, RunOptions } from '../../plugins/index.ts';
 
 /** The fields of a plugin that are needed to run it. */
 export interface RunnablePlugin {
@@ -38,4 +38,6 @@ export interface PluginCall
 export interface ExecuteOptions extends RunOptions {
   /** Whether the call waits while the queue of the plugin's processes is full, instead of failing. */
   waitsForQueue?: boolean;
+  /** Receives progress and log lines of the handler, if it runs with the services of this process. */
+  listener?: ExecutionListener;
 }

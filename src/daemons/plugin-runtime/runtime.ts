@@ -4,6 +4,7 @@ import { every, systemClock } from '../../kit/time/clock.ts';
 import {
   createDescriber,
   createIntegrityCache,
+  type ExecutionListeners,
   type Invocation,
   type Kept,
   keepRunning,
@@ -49,13 +50,14 @@ export class PluginRuntime {
   readonly services: PlatformServices;
   readonly #resources: Resources;
   readonly #backends: ReturnType<typeof createBackends>['backends'];
+  readonly #listeners: ExecutionListeners;
   readonly #mask: MaskedExecution;
   readonly #code = new RunningCode();
   readonly #checkCode: CodeCheck;
   readonly #integrity = createIntegrityCache();
   readonly #track: TrackExecution;
   readonly #report: ReturnType<typeof createPluginReports>;
-  readonly #listeners = new Set<ReloadListener>();
+  readonly #reloadListeners = new Set<ReloadListener>();
   /** Registry of the loaded plugins. Undefined until the first load has ended. */
   #registry: PluginRegistry | undefined;
   /** Stamp (inode, modification time and size) of the lock file that the latest reload has read. */
@@ -86,8 +88,9 @@ export class PluginRuntime {
     this.#resources = resources;
     this.#track = executionEvents(resources);
     const invoke = (invocation: Invocation) => invokeCommand(this, invocation);
-    const { services, backends, mask } = createBackends(resources, invoke, this.#code, own);
+    const { services, backends, listeners, mask } = createBackends(resources, invoke, this.#code, own);
     this.#mask = mask;
+    this.#listeners = listeners;
     this.services = services;
     this.#backends = backends;
     createPoolMetrics(metrics, () => backends.worker.stats());
@@ -133,7 +136,9 @@ export class PluginRuntime {
       timeoutMs: call.timeoutMs ?? LIMITS.routeTimeoutMs,
     };
     const run = (): Promise<CommandResult> =>
-      this.#mask(request, options?.signal, () => backend.run(request, options));
+      this.#mask(request, options?.signal, () =>
+        this.#listeners.during(request, options?.listener, () => backend.run(request, options)),
+      );
     // All attempts belong to one recorded execution. Otherwise, each rejected attempt would count as a failed
     // execution.
     const runOnce = options?.waitsForQueue ? () => retryWhileQueueFull(options.signal, run) : run;
@@ -220,8 +225,8 @@ export class PluginRuntime {
    * removes the listener.
    */
   onReload(listener: ReloadListener): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    this.#reloadListeners.add(listener);
+    return () => void this.#reloadListeners.delete(listener);
   }
 
   /** Ends the plugins' processes. Calls in flight fail. */
@@ -269,7 +274,7 @@ export class PluginRuntime {
     this.#code.adopt(next.plugins, kept);
     this.#report(next, kept);
     this.#backends.worker.retire(runsOn(next, kept));
-    await Promise.all([...this.#listeners].map((listener) => listener(next)));
+    await Promise.all([...this.#reloadListeners].map((listener) => listener(next)));
     this.#loadedStamp = stamp;
     this.#loadedRevision = revision;
   }

@@ -47,6 +47,7 @@ export function createContext(parts: ContextParts): PluginContextV3 {
     cache: keyValue(calls, executionId, 'cache'),
     state: keyValue(calls, executionId, 'state'),
     analytics: analytics(parts),
+    progress: progress(parts),
     env: parts.env,
     ...taskServices(calls, executionId),
     emit: emitter(calls, executionId),
@@ -78,6 +79,12 @@ function analytics({ calls, executionId }: ContextParts): PluginContextV3['analy
       calls.call(executionId, 'analytics', 'track', [name, payload]).catch(() => {});
     },
   };
+}
+
+/** Creates `ctx.progress`. A failure to report progress must not fail the handler. */
+function progress({ calls, executionId }: ContextParts): PluginContextV3['progress'] {
+  return (done, total, message) =>
+    void calls.call(executionId, 'progress', 'report', [done, total, message]).catch(() => {});
 }
 
 function keyValue(calls: PlatformCalls, executionId: string, service: 'state' | 'cache'): KeyValueAccess {

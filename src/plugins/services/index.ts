@@ -14,6 +14,7 @@ import { createJobsService, type JobAccess } from './jobs.ts';
 import { createKeyValueService, type StateAccess } from './key-value.ts';
 import { createLlmService, type GetLanguageModel } from './llm.ts';
 import { createLogService, createPluginLogSink } from './log.ts';
+import { createProgressService, ExecutionListeners, listenedLog } from './progress.ts';
 import { createSecretsService, type SecretAccess } from './secrets.ts';
 import { createStepsService, type StepAccess } from './steps.ts';
 import { createStorageService, type ObjectAccess } from './storage.ts';
@@ -28,6 +29,7 @@ export type { EmitAccess } from './emit.ts';
 export type { Invocation, InvokeCommand } from './invoke.ts';
 export type { JobAccess } from './jobs.ts';
 export type { StateAccess, StateItem, StateScope } from './key-value.ts';
+export { type ExecutionListener, ExecutionListeners } from './progress.ts';
 export { type SecretAccess, secretMissing } from './secrets.ts';
 export type { ReplayId, StepAccess } from './steps.ts';
 export type { ObjectAccess, ObjectScope } from './storage.ts';
@@ -70,6 +72,8 @@ export interface PlatformServicesDeps {
   /** Access to the connections of tenants. If absent, `ctx.connections` is not implemented. */
   connections?: ConnectionAccess;
   adapters?: AdapterParts;
+  /** Listeners of executions. By default, progress is discarded. */
+  listeners?: ExecutionListeners;
 }
 
 /**
@@ -91,9 +95,11 @@ export function createPlatformServices({
   secrets,
   connections,
   adapters,
+  listeners = new ExecutionListeners(),
 }: PlatformServicesDeps): PlatformServices {
   return {
-    log: createLogService(createPluginLogSink({ logger, clock })),
+    log: listenedLog(createLogService(createPluginLogSink({ logger, clock })), listeners),
+    progress: createProgressService(listeners),
     state: createKeyValueService('state', state),
     cache: createKeyValueService('cache', state, analytics),
     analytics: createAnalyticsService({ analytics, logger, clock }),
