@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
-const TOOL_NAME = /^[a-z0-9_-]{1,48}$/;
+/** Names of tools and prompts. */
+export const TOOL_NAME = /^[a-z0-9_-]{1,48}$/;
 
 /** Offers a command or workflow to agents as a tool. @spec docs/mcp.md "Offer commands and workflows" */
 export const McpExposure = z.strictObject({
@@ -37,15 +38,16 @@ export const PLATFORM_TOOL_NAMES: readonly string[] = [
 
 /** Returns the name of a command's tool: `acme_shop_ship` for the command `ship` of `@acme/shop`. */
 export function commandToolName(pluginId: string, commandId: string, { name }: McpExposure): string {
-  return name ?? toolName(`${pluginId}_${commandId}`);
+  return name ?? offeredName(`${pluginId}_${commandId}`);
 }
 
 /** Returns the name of a workflow's tool: `workflow_release` for the workflow `release`. */
 export function workflowToolName(workflowId: string, { name }: McpExposure): string {
-  return name ?? toolName(`workflow_${workflowId}`);
+  return name ?? offeredName(`workflow_${workflowId}`);
 }
 
-function toolName(text: string): string {
+/** Returns the name for ids: lower case, without `@`, other characters replaced. */
+export function offeredName(text: string): string {
   return text
     .replace(/^@/, '')
     .replace('_@', '_')

@@ -4,6 +4,7 @@ import { MAX_EVENT_TYPES } from './event-types.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { PluginId } from './ids.ts';
 import { McpExposure } from './mcp-exposure.ts';
+import { McpOffers } from './mcp-offers.ts';
 import { EventType } from './message-records.ts';
 import { SecretName } from './secrets.ts';
 import { WebhookHandlerDecl } from './webhook-declaration.ts';
@@ -223,6 +224,7 @@ export const ManifestV3 = z.strictObject({
   // disable the plugin.
   workflows: z.array(z.record(z.string(), z.unknown())).default([]),
   jobs: z.array(JobDecl).default([]),
+  mcp: McpOffers.optional(),
   // Each item is a `PluginSchedule`. The workflow service validates the items.
   schedules: z.array(z.record(z.string(), z.unknown())).default([]),
   events: z

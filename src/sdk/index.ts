@@ -18,6 +18,13 @@ import type {
   WebhookContext,
   WorkflowContext,
 } from '../contracts/index.ts';
+import type {
+  AskResult,
+  ClientAnswers,
+  ClientRequest,
+  ContentBlock,
+  ContentResult,
+} from '../contracts/mcp-content.ts';
 import { STREAM_RESULT, type StreamResult } from '../contracts/stream-result.ts';
 
 export { z } from 'zod';
@@ -76,6 +83,13 @@ export type {
   WorkflowStepError,
   WorkflowsAccess,
 } from '../contracts/index.ts';
+export type {
+  AskResult,
+  ClientAnswers,
+  ClientRequest,
+  ContentBlock,
+  ContentResult,
+} from '../contracts/mcp-content.ts';
 export type { StreamResult } from '../contracts/stream-result.ts';
 
 type Awaitable<Value> = Value | Promise<Value>;
@@ -238,6 +252,25 @@ async function* encodeEvents(
 /** Replaces line breaks, because a value with line breaks could inject further fields into the event. */
 function oneLine(text: string): string {
   return text.replace(/[\r\n\0]/g, ' ');
+}
+
+/** Result of a command that MCP clients get as text, images, sound or files. @spec docs/mcp.md */
+export function content(...blocks: ContentBlock[]): ContentResult {
+  return { $content: blocks };
+}
+
+/**
+ * Result of a command that first needs answers of its MCP client. The command then runs again with the same input:
+ * `clientAnswers(ctx)` has the answers and `state`. The client can read `state`, but not change it.
+ */
+export function askClient(requests: Record<string, ClientRequest>, state?: unknown): AskResult {
+  return { $ask: { requests, ...(state === undefined ? {} : { state: state as never }) } };
+}
+
+/** Returns the answers of the MCP client that `askClient` has asked for. They are untrusted. */
+export function clientAnswers({ hostContext }: Pick<PluginContextV3, 'hostContext'>): ClientAnswers {
+  const { mcp } = hostContext as { mcp?: ClientAnswers };
+  return mcp ?? { answers: {}, supported: [] };
 }
 
 /** Creates a successful result. @spec Command result */

@@ -1,6 +1,11 @@
 import { type Descriptions, under } from './describe.ts';
 import { WEBHOOK_AUTH } from './webhook-auth.ts';
-import { MCP_DESCRIPTIONS, SCHEDULE_DESCRIPTIONS, WORKFLOW_DESCRIPTIONS } from './workflow.ts';
+import {
+  MCP_DESCRIPTIONS,
+  MCP_OFFERS_DESCRIPTIONS,
+  SCHEDULE_DESCRIPTIONS,
+  WORKFLOW_DESCRIPTIONS,
+} from './workflow.ts';
 
 const schemaRef = (text: string): Descriptions => ({
   '': text,
@@ -192,6 +197,7 @@ export const MANIFEST_DESCRIPTIONS: Descriptions = {
   ...under('workflows.*', WORKFLOW_DESCRIPTIONS),
   jobs: 'Functions that run in the background.',
   ...under('jobs.*', job),
+  ...under('mcp', MCP_OFFERS_DESCRIPTIONS),
   schedules: 'Schedules that start workflows.',
   ...under('schedules.*', SCHEDULE_DESCRIPTIONS),
   'schedules.*.workflow': 'Workflow to start.',

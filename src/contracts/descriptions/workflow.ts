@@ -11,6 +11,29 @@ export const MCP_DESCRIPTIONS: Descriptions = {
   destructive: 'Whether it can destroy data; it then needs the role admin.',
 };
 
+/** Keys of `mcp` of a manifest. */
+export const MCP_OFFERS_DESCRIPTIONS: Descriptions = {
+  '': 'Prompts and resources for agents (docs/mcp.md).',
+  prompts: 'Prompts that clients can choose.',
+  'prompts.*.id': 'Name of the prompt in the plugin.',
+  'prompts.*.name': 'Name of the prompt. Default: made from the ids.',
+  'prompts.*.title': 'Title of the prompt.',
+  'prompts.*.description': 'Purpose of the prompt.',
+  'prompts.*.arguments': 'Texts that the client enters.',
+  'prompts.*.arguments.*.name': 'Name of the argument.',
+  'prompts.*.arguments.*.description': 'Meaning of the argument.',
+  'prompts.*.arguments.*.required': 'Whether the prompt needs it.',
+  'prompts.*.arguments.*.values': 'Values that clients suggest.',
+  'prompts.*.command': 'Command that returns the prompt. Its input: the arguments.',
+  resources: 'Resources that clients can read.',
+  'resources.*.uri': 'URI, with parameters in braces: `shop://orders/{id}`.',
+  'resources.*.name': 'Name of the resource.',
+  'resources.*.title': 'Title of the resource.',
+  'resources.*.description': 'Content of the resource.',
+  'resources.*.mimeType': 'Media type of the content.',
+  'resources.*.command': 'Command that returns the content. Its input: `uri` and the parameters.',
+};
+
 const backoff: Descriptions = {
   maxAttempts: 'Maximum attempts, including the first.',
   initialMs: 'Delay before the second attempt.',

@@ -5,6 +5,7 @@ import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import type { FindTools } from './mcp/catalog.ts';
 import { mcpUrl } from './mcp/mcp-url.ts';
+import { PluginOffers } from './mcp/plugin-offers.ts';
 import { PluginTools } from './mcp/plugin-tools.ts';
 import { WorkflowTools } from './mcp/workflow-tools.ts';
 
@@ -19,7 +20,8 @@ export function mcpServices(resources: Resources, plugins: PluginRuntime) {
       ...{ logger, limits: mcp, isEnabled: mcp.enabled, origins: cors.origins },
       ...toolFinder(resources, plugins),
       ...{ clock, random, maxTtlMs: days(config.retention.runsDays) },
-      onToolsChanged: (listener: () => void) => void plugins.onReload(listener),
+      offers: new PluginOffers(plugins),
+      onOffersChanged: (listener: () => void) => void plugins.onReload(listener),
       internalSecret: keys.internalSecret,
       limiter: createLimiter('mcp calls', { windowMs: minutes(1) }),
       issuer: oauth?.issuer ?? null,

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import semver from 'semver';
 import { type EventDecl, eventSchemaRef } from '../../contracts/index.ts';
 import { limitFaults } from './manifest-file.ts';
+import { mcpOfferConflicts } from './mcp-offers.ts';
 import { toolConflicts } from './tool-names.ts';
 import type { BrokenPlugin, LoadedPlugin, PluginFault } from './types.ts';
 
@@ -42,7 +43,11 @@ function conflictsOf(plugin: LoadedPlugin, kept: Map<string, LoadedPlugin>): Plu
   });
   const twin = kept.get(plugin.id);
   if (twin) return [conflict('id', `The plugin ${plugin.id} is already loaded from ${twin.root}.`)];
-  const named = [...eventConflicts(plugin, kept), ...toolConflicts(plugin, kept.values())];
+  const named = [
+    ...eventConflicts(plugin, kept),
+    ...toolConflicts(plugin, kept.values()),
+    ...mcpOfferConflicts(plugin, kept.values()),
+  ];
   const faults = named.map(({ path, message }) => conflict(path, message));
   for (const other of kept.values()) {
     const taken = new Set(other.manifest.commands.map(({ id }) => id));

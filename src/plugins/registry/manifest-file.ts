@@ -17,6 +17,7 @@ import { version as platformVersion } from '../../kit/files/paths.ts';
 import { compileJsonSchema } from '../../kit/schemas/json-schema.ts';
 import { readUntrustedFile } from '../untrusted-file.ts';
 import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
+import { mcpOfferFaults } from './mcp-offers.ts';
 import { toolNameFaults } from './tool-names.ts';
 import type { PluginFault } from './types.ts';
 
@@ -89,6 +90,7 @@ export function checkManifest(raw: unknown): ReadManifest {
     ...duplicateFaults(parsed.data),
     ...eventFaults(parsed.data),
     ...toolNameFaults(parsed.data),
+    ...mcpOfferFaults(parsed.data),
   ];
   return { ...named, faults: limitFaults(faults), ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
 }

@@ -13,6 +13,7 @@ import type { InnerCalls } from '../inner-calls.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
 import { type FindTools, ToolCatalog } from './catalog.ts';
 import { type McpCall, PlatformCalls } from './platform-calls.ts';
+import type { PluginOffers } from './plugin-offers.ts';
 import { showsForms } from './tasks/forms.ts';
 import { answerIn, QuestionIds } from './tasks/question-ids.ts';
 import { RunAnswers } from './tasks/run-answers.ts';
@@ -31,6 +32,7 @@ export interface McpParts
   innerCalls: InnerCalls;
   internalSecret: string;
   findTools: FindTools;
+  offers: PluginOffers;
   /** Returns the tools of workflows, to notice changes. */
   workflowTools(): Promise<unknown>;
   random: Random;
@@ -84,6 +86,14 @@ export class McpEndpoint {
     (await this.#loading)?.handler.notify.toolsChanged();
   }
 
+  /** Tells clients that listen for changes that what plugins offer has changed. */
+  async offersChanged(): Promise<void> {
+    const notify = (await this.#loading)?.handler.notify;
+    notify?.toolsChanged();
+    notify?.promptsChanged();
+    notify?.resourcesChanged();
+  }
+
   /** Ends open streams. */
   async close(): Promise<void> {
     this.#changes.close();
@@ -96,17 +106,19 @@ export class McpEndpoint {
   }
 
   async #load(): Promise<Loaded> {
-    const { admins, audit, limiter, limits, findTools, logger, clock, random } = this.#parts;
+    const { admins, audit, limiter, limits, findTools, offers, internalSecret, logger, clock, random } =
+      this.#parts;
     const { createHandler } = await import('./mcp-handler.ts');
     const access = new ToolAccess(admins, logger);
     const toolCalls = new ToolCalls({ access, audit, limiter, limits, logger });
     const platform = new PlatformCalls(this.#http, this.#parts);
-    const ids = new QuestionIds(this.#parts.internalSecret, random);
+    const ids = new QuestionIds(internalSecret, random);
     const answers = new RunAnswers({ platform, access, toolCalls, ids, logger });
     const { maxTtlMs } = this.#parts;
     const tasks = new Tasks({ platform, access, toolCalls, answers, clock, maxTtlMs });
     const catalog = new ToolCatalog(access, findTools);
-    const parts = { access, logger, catalog, toolCalls, platform, tasks, answers, ids };
+    const services = { access, logger, catalog, toolCalls, platform, tasks, answers, ids };
+    const parts = { ...services, offers, internalSecret };
     return { answers, handler: createHandler(parts) };
   }
 }

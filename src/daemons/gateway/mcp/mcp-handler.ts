@@ -1,16 +1,29 @@
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
+import { createStateCodec, toolClientOf } from './client-calls.ts';
+import { ClientLogs } from './client-logs.ts';
 import type { McpCall } from './platform-calls.ts';
 import { createProtocolServer, type ProtocolServerDeps } from './protocol-server.ts';
+
+export interface HandlerParts extends Omit<ProtocolServerDeps, 'codec' | 'logs' | 'clientOf'> {
+  internalSecret: string;
+  logger: Logger;
+}
 
 /**
  * Creates the handler of `/mcp`. It serves the revision 2026-07-28, and earlier ones without sessions. Load this module
  * on first use, because the MCP library costs memory and start-up time.
  */
-export function createHandler(deps: ProtocolServerDeps & { logger: Logger }): McpHttpHandler {
+export function createHandler({ logger, internalSecret, ...parts }: HandlerParts): McpHttpHandler {
+  const codec = createStateCodec(internalSecret);
+  const logs = new ClientLogs();
+  const deps: ProtocolServerDeps = {
+    ...{ ...parts, codec, logs },
+    clientOf: (context, subject, caller) => toolClientOf(context, subject, { codec, logs, caller }),
+  };
   return createMcpHandler(
     ({ era, authInfo }) => createProtocolServer(deps, callOf(authInfo?.extra), era === 'modern'),
-    { onerror: (error) => deps.logger.debug(`MCP request: ${error.message}`) },
+    { onerror: (error) => logger.debug(`MCP request: ${error.message}`) },
   );
 }
 

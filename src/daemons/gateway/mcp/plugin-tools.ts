@@ -1,17 +1,14 @@
 import {
   type CommandDecl,
-  type CommandResult,
   commandToolName,
   type getCommand,
-  isPlatformCode,
   type McpExposure,
   type ReplyOf,
 } from '../../../contracts/index.ts';
 import { isRecord } from '../../../kit/data/is-record.ts';
-import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { LoadedPlugin } from '../../../plugins/index.ts';
-import { commandCall } from '../../plugin-runtime/commands.ts';
 import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
+import { runCommand } from './command-run.ts';
 import type { McpCall } from './platform-calls.ts';
 import type { ObjectSchema, Tool } from './tool.ts';
 
@@ -24,6 +21,8 @@ export interface PluginToolsDeps {
 }
 
 const MAX_REFERENCES = 5;
+/** Dialect of the schemas that services describe. */
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const ANYTHING: Schemas = { input: null, output: null };
 
 /** The commands that plugins offer to agents. */
@@ -64,9 +63,10 @@ export class PluginTools {
       readOnly: mcp.readOnly,
       destructive: mcp.destructive,
       hasOutsideData: true,
-      run: async (given, { signal }) => {
+      mayReturnContent: true,
+      run: async (given, run) => {
         const taken = takesObject ? given : (given as { input?: unknown }).input;
-        return this.#run({ plugin, command, input: taken }, call, signal);
+        return runCommand(this.#deps.plugins, { plugin, command, input: taken }, call, run);
       },
     };
   }
@@ -83,36 +83,10 @@ export class PluginTools {
     this.#schemas.set(key, asked);
     return asked;
   }
-
-  async #run(
-    { plugin, command, input }: { plugin: LoadedPlugin; command: CommandDecl; input: unknown },
-    { caller, requestId, traceId }: McpCall,
-    signal: AbortSignal,
-  ): Promise<unknown> {
-    const { hostId, namespaceId } = caller;
-    const result: CommandResult = await this.#deps.plugins.execute(
-      {
-        ...commandCall(command),
-        ...{ plugin, host: 'cli', input, params: {}, requestId, traceId },
-        hostContext: { host: 'cli', command: command.id },
-        user: { hostId, namespaceId },
-        tenantId: namespaceId,
-      },
-      { signal },
-    );
-    if (result.exitCode === 0) return result.result;
-    const {
-      code = 'EXECUTION_ERROR',
-      message = `Exit code ${result.exitCode}`,
-      details = {},
-    } = result.error ?? {};
-    if (isPlatformCode(code)) throw new PlatformError(code, message, { details });
-    throw new PlatformError('EXECUTION_ERROR', message, { details: { ...details, code } });
-  }
 }
 
 /** Returns the lowest role for a command. Without a declaration, a command can change something. */
-function neededRole({ readOnly, destructive }: McpExposure): Tool['needs'] {
+export function neededRole({ readOnly, destructive }: McpExposure): Tool['needs'] {
   if (destructive) return 'admin';
   return readOnly ? 'viewer' : 'editor';
 }
@@ -120,7 +94,7 @@ function neededRole({ readOnly, destructive }: McpExposure): Tool['needs'] {
 /** Returns the schema as that of an object, or a schema of any object. */
 export function objectSchema(schema: Record<string, unknown> | null): ObjectSchema {
   const { $ref: _, ...rest } = schema ?? {};
-  return { ...rest, ...rootOf(schema), type: 'object' };
+  return { ...(schema ? { $schema: DIALECT } : {}), ...rest, ...rootOf(schema), type: 'object' };
 }
 
 function isObjectSchema(schema: Record<string, unknown>): boolean {

@@ -3,7 +3,10 @@ import { toRemoteError } from '../../../kit/errors/errors.ts';
 
 /** Returns the JSON-RPC error of a platform error, with its code and details as data. */
 export function protocolError(thrown: unknown): ProtocolError {
+  if (thrown instanceof ProtocolError) return thrown;
   const { status, code, message, details } = toRemoteError(thrown);
   const kind = status < 500 ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
-  return new ProtocolError(kind, message, { code, details });
+  // Clients look for the URI of an unknown resource beside the code.
+  const uri = typeof details.uri === 'string' ? { uri: details.uri } : {};
+  return new ProtocolError(kind, message, { code, details, ...uri });
 }

@@ -91,8 +91,9 @@ async function docsPage(page: string): Promise<string> {
 }
 
 function unknownResource(uri: string, cause?: unknown): PlatformError {
+  const details = { uri: uri.slice(0, 200) };
   const message = `There is no resource "${uri.slice(0, 200)}". resources/templates/list names the URIs.`;
-  return new PlatformError('NOT_FOUND', message, cause === undefined ? {} : { cause });
+  return new PlatformError('NOT_FOUND', message, cause === undefined ? { details } : { details, cause });
 }
 
 const jsonText = (value: unknown): string => JSON.stringify(value, null, 2);

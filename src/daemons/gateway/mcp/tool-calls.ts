@@ -1,4 +1,3 @@
-import type { CallToolResult } from '@modelcontextprotocol/server';
 import { PLATFORM_CODES } from '../../../contracts/index.ts';
 import { rateLimited } from '../../../http/index.ts';
 import { PlatformError, toPlatformError } from '../../../kit/errors/errors.ts';
@@ -6,7 +5,7 @@ import type { SharedLimiter } from '../../../kit/limits/rate-limiter.ts';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { AuditLog } from '../domain/audit/audit-log.ts';
 import type { McpCall, PlatformCalls } from './platform-calls.ts';
-import { failureOf, resultOf } from './results.ts';
+import { answerOf, failureOf, type ToolResult } from './results.ts';
 import type { Tool, ToolRun } from './tool.ts';
 import { auditRuleOf, type ToolAccess } from './tool-access.ts';
 
@@ -34,11 +33,11 @@ export class ToolCalls {
     tool: Tool,
     input: unknown,
     call: McpCall,
-    { platform, ...rest }: { platform: PlatformCalls } & Pick<ToolRun, 'progress' | 'questions'>,
-  ): Promise<CallToolResult> {
+    { platform, ...rest }: { platform: PlatformCalls } & Pick<ToolRun, 'client' | 'questions'>,
+  ): Promise<ToolResult> {
     const key = call.caller.hostId;
     let status = 200;
-    let result: CallToolResult;
+    let result: ToolResult;
     try {
       const release = await this.#enter(key);
       try {
@@ -48,7 +47,7 @@ export class ToolCalls {
           ...rest,
           signal: call.signal,
         };
-        result = resultOf(tool, await tool.run(input ?? {}, run));
+        result = answerOf(tool, await tool.run(input ?? {}, run));
       } finally {
         release();
       }
@@ -119,8 +118,8 @@ export class ToolCalls {
     tool: Tool,
     input: unknown,
     call: McpCall,
-    { status, result }: { status: number; result: CallToolResult },
-  ): Promise<CallToolResult> {
+    { status, result }: { status: number; result: ToolResult },
+  ): Promise<ToolResult> {
     // Floods must not fill the audit log.
     if (status === PLATFORM_CODES.RATE_LIMIT_EXCEEDED) return result;
     try {

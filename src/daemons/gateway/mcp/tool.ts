@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { CallInput, Endpoint, ReplyOf, Role, RunLabels, WorkflowRun } from '../../../contracts/index.ts';
+import type { ToolClient } from './tool-client.ts';
 
 /** JSON Schema of an object, as MCP clients expect for inputs. */
 export type ObjectSchema = { type: 'object'; [key: string]: unknown };
@@ -8,8 +9,7 @@ export type ObjectSchema = { type: 'object'; [key: string]: unknown };
 export interface ToolRun {
   /** Calls an endpoint with the rights of the caller. */
   call<E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<ReplyOf<E>>;
-  /** Reports progress to clients that asked for it. `done` and `total` have the same unit. */
-  progress(done: number, total: number, message: string): Promise<void>;
+  client: ToolClient;
   signal: AbortSignal;
   /** Asks the person at the client about a waiting run. Undefined where the client cannot ask. */
   questions?: RunQuestions | undefined;
@@ -42,6 +42,8 @@ export interface Tool {
   destructive: boolean;
   /** Whether results contain data of senders, plugins or other systems. */
   hasOutsideData: boolean;
+  /** Whether the result can be content blocks, which are sent as they are. */
+  mayReturnContent?: boolean;
   /** Runs the tool. Throws VALIDATION_ERROR for an invalid input. */
   run(input: unknown, run: ToolRun): Promise<unknown>;
   /** Starts the run of a task. Only tools whose work is a run have it. */

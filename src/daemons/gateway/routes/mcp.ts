@@ -13,8 +13,8 @@ import type { Upstream } from '../proxy/upstreams.ts';
 interface McpServices {
   mcp: Omit<McpParts, 'admins' | 'audit' | 'upstreams' | 'innerCalls'> & {
     isEnabled: boolean;
-    /** Registers a listener for changes of the tools of plugins. */
-    onToolsChanged(listener: () => void): void;
+    /** Registers a listener for changes of what plugins offer. */
+    onOffersChanged(listener: () => void): void;
     /** Browser origins that may call. */
     origins: readonly string[];
     issuer: string | null;
@@ -33,7 +33,7 @@ export function mcpRoutes(http: Http, services: McpServices): void {
   if (!mcp.isEnabled) return;
   const endpoint = new McpEndpoint(http, { ...mcp, ...parts });
   http.addHook('preClose', () => endpoint.close());
-  mcp.onToolsChanged(() => void endpoint.toolsChanged());
+  mcp.onOffersChanged(() => void endpoint.offersChanged());
 
   const authenticate: Authenticate = async (request, reply) => {
     refuseForeignOrigin(request, mcp);

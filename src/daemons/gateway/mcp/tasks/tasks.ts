@@ -13,6 +13,7 @@ import { resultOf } from '../results.ts';
 import type { Tool } from '../tool.ts';
 import type { ToolAccess } from '../tool-access.ts';
 import type { ToolCalls } from '../tool-calls.ts';
+import { ABSENT_CLIENT } from '../tool-client.ts';
 import type { Question } from './questions.ts';
 import type { RunAnswers } from './run-answers.ts';
 import {
@@ -80,8 +81,11 @@ export class Tasks {
         return { runId: started.id };
       },
     };
-    const result = await toolCalls.run(asTask, input, call, { platform, progress: async () => {} });
-    return result.isError || !started ? { failure: result } : { state: taskState(started, false) };
+    const result = await toolCalls.run(asTask, input, call, { platform, client: ABSENT_CLIENT });
+    // The tools of workflows ask nothing before they start.
+    const { isError } = result as CallToolResult;
+    if (isError || !started) return { failure: result as CallToolResult };
+    return { state: taskState(started, false) };
   }
 
   /** Returns the task. Throws WORKFLOW_RUN_NOT_FOUND unless it belongs to the caller and has not expired. */

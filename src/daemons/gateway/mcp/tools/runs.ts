@@ -155,7 +155,7 @@ async function answerStep({ runId, stepId, ...body }: StepAnswer, { call }: Tool
 /** Polls the run. Time is counted in polls, so that a frozen clock cannot extend the wait. */
 async function waitForRun(
   { runId, timeoutMs }: { runId: RunId; timeoutMs: number },
-  { call, progress, signal, questions }: ToolRun,
+  { call, client, signal, questions }: ToolRun,
 ) {
   await questions?.take(runId);
   const polls = Math.ceil(timeoutMs / POLL_MS);
@@ -168,7 +168,7 @@ async function waitForRun(
       const waitingSteps = needsAnswer ? await waitingStepsOf(runId, call) : [];
       return { done, needsAnswer, waitingSteps, run: found };
     }
-    await progress(poll, polls, `The run is ${found.status}.`);
+    await client.progress(poll, polls, `The run is ${found.status}.`);
     await sleep(POLL_MS, undefined, { signal });
   }
 }

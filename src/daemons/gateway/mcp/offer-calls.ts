@@ -1,0 +1,49 @@
+import type { InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
+import { PlatformError } from '../../../kit/errors/errors.ts';
+import type { McpCall } from './platform-calls.ts';
+import type { ProtocolServerDeps } from './protocol-server.ts';
+import type { Tool } from './tool.ts';
+import { ClientQuestion } from './tool-client.ts';
+
+/** Value of a command, or the question that it asks the client first. */
+type Answer = { value: unknown } | { question: InputRequiredResult };
+
+/**
+ * Runs the command of a prompt or resource with the access, limits and audit entry of a tool. `subject` is the name or
+ * URI. Throws the error of the command.
+ */
+export async function runOffer(
+  { toolCalls, platform, clientOf }: ProtocolServerDeps,
+  tool: Tool,
+  { input, subject }: { input: unknown; subject: string },
+  call: McpCall,
+  context: ServerContext,
+): Promise<Answer> {
+  let value: unknown;
+  let failure: unknown;
+  const signal = AbortSignal.any([call.signal, context.mcpReq.signal]);
+  const client = clientOf(context, subject, call.caller.hostId);
+  const noted: Tool = {
+    ...tool,
+    run: async (given, run) => {
+      try {
+        value = await tool.run(given, run);
+      } catch (thrown) {
+        failure = thrown;
+        throw thrown;
+      }
+      // Content is bounded where it becomes the contents of the resource or the messages of the prompt.
+      return value instanceof ClientQuestion ? value : null;
+    },
+  };
+  const result = await toolCalls.run(noted, input, { ...call, signal }, { platform, client });
+  if (value instanceof ClientQuestion) return { question: value.result };
+  if ('isError' in result && result.isError) throw failure ?? refusal(result._meta?.['svc-platform/error']);
+  return { value };
+}
+
+/** Returns the error with which a call was refused before it ran. */
+function refusal(error: unknown): PlatformError {
+  const { code, message, details } = error as { code: never; message: string; details?: object };
+  return new PlatformError(code, message, { details: { ...details } });
+}
