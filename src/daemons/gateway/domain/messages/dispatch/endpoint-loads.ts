@@ -2,15 +2,10 @@ import type { Clock } from '../../../../../kit/time/clock.ts';
 import type { MessageStore } from '../../../../../store/ports/index.ts';
 import type { AttemptEnds } from './attempt-ends.ts';
 import type { EndpointQueue } from './endpoint-queue.ts';
-import type { MessageContents } from './message-contents.ts';
-
-/** Contents that are read with a load. The others are read with their attempts. */
-const PREFETCHED = 32;
 
 export interface EndpointLoadsDeps {
   store: Pick<MessageStore, 'waiting' | 'retries' | 'nextRetryAt'>;
   ends: Pick<AttemptEnds, 'flush'>;
-  contents: MessageContents;
   clock: Clock;
   /** Whether this process is storing the message. */
   isPublishing(messageId: string): boolean;
@@ -25,7 +20,7 @@ export class EndpointLoads {
   }
 
   async load(queue: EndpointQueue): Promise<void> {
-    const { store, ends, contents, clock, isPublishing } = this.#deps;
+    const { store, ends, clock, isPublishing } = this.#deps;
     const now = clock.now();
     const { retries, limit } = queue.beginLoad(now);
     try {
@@ -33,7 +28,6 @@ export class EndpointLoads {
       await ends.flush();
       queue.beginRead();
       const found = await (retries ? store.retries(queue.id, now, limit) : store.waiting(queue.id, limit));
-      await contents.prefetch(found.slice(0, PREFETCHED).map(({ messageId }) => messageId));
       const isFull = found.length >= limit;
       // Messages that this process is about to accept come by `push`. They would be sent twice.
       if (!retries)

@@ -3,6 +3,7 @@ import { TokenBucket } from './token-bucket.ts';
 
 /** Attempts in flight at an endpoint that answers. */
 export const MAX_CONCURRENCY = 16;
+const READ_AHEAD = 31;
 /** Deliveries of an endpoint in memory. The others stay in the store. */
 export const MAX_HELD = 256;
 
@@ -86,6 +87,12 @@ export class EndpointQueue {
   get isEmpty(): boolean {
     if (this.#known.size > 0 || this.#isLoading) return false;
     return this.#isPaused || (!this.#hasMore && this.#retryDueAt === null);
+  }
+
+  /** Messages of the next attempts, whose contents are read together. */
+  get upcoming(): string[] {
+    const next = [...this.#retries.slice(0, READ_AHEAD), ...this.#waiting.slice(0, READ_AHEAD)];
+    return next.slice(0, READ_AHEAD).map(({ messageId }) => messageId);
   }
 
   get knownCount(): number {

@@ -13,6 +13,9 @@ export class MessageContents {
     (_, { body }) => body.byteLength + ROW_BYTES,
   );
 
+  /** Contents that are being read, by message. */
+  readonly #reading = new Map<string, Promise<Map<string, MessageContent>>>();
+
   constructor(store: Pick<MessageStore, 'contents'>) {
     this.#store = store;
   }
@@ -25,17 +28,26 @@ export class MessageContents {
     return this.#cache.get(id);
   }
 
-  /** Reads a content that is not held. Undefined if the message was pruned. */
-  async read(id: string): Promise<MessageContent | undefined> {
-    const [content] = await this.#store.contents([id]);
-    if (content) this.put(content);
-    return content;
+  /**
+   * Reads a content that is not held, together with those of later attempts. One statement per message would halve the
+   * rate of a backlog. Undefined if the message was pruned.
+   */
+  async read(id: string, later: readonly string[]): Promise<MessageContent | undefined> {
+    const running = this.#reading.get(id);
+    if (running) return (await running).get(id);
+    const ids = [id, ...later.filter((each) => !this.held(each) && !this.#reading.has(each))];
+    const reading = this.#readAll(ids);
+    for (const each of ids) this.#reading.set(each, reading);
+    try {
+      return (await reading).get(id);
+    } finally {
+      for (const each of ids) this.#reading.delete(each);
+    }
   }
 
-  /** Reads contents ahead of their attempts. */
-  async prefetch(ids: readonly string[]): Promise<void> {
-    const missing = ids.filter((id) => this.#cache.get(id) === undefined);
-    if (missing.length === 0) return;
-    for (const content of await this.#store.contents(missing)) this.put(content);
+  async #readAll(ids: readonly string[]): Promise<Map<string, MessageContent>> {
+    const found = await this.#store.contents(ids);
+    for (const content of found) this.put(content);
+    return new Map(found.map((content) => [content.id, content]));
   }
 }

@@ -70,7 +70,7 @@ export class MessageDispatcher {
       ...{ store, clock, logger, onStored: (end) => this.#stored(end), onWritten: () => this.#pump() },
     });
     this.#loads = new EndpointLoads({
-      ...{ store, ends: this.#ends, contents: this.#contents, clock, isPublishing },
+      ...{ store, ends: this.#ends, clock, isPublishing },
     });
     this.#slots = new AttemptSlots(clock, () => this.#pump());
     registry.onChange((id, known) => this.#changed(id, known));
@@ -245,7 +245,8 @@ export class MessageDispatcher {
   ): Promise<void> {
     try {
       const { messageId } = delivery;
-      const content = this.#contents.held(messageId) ?? (await this.#contents.read(messageId));
+      const content =
+        this.#contents.held(messageId) ?? (await this.#contents.read(messageId, queue.upcoming));
       if (!content) throw new Error(`The message ${messageId} has no content.`);
       const sent = await this.#deps.sender.send(known, content, this.#stopping.signal);
       // An attempt that the stop of the service has cut off is repeated after the start.
