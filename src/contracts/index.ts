@@ -41,6 +41,8 @@ export * from './mcp.ts';
 export * from './mcp-content.ts';
 export * from './mcp-exposure.ts';
 export * from './mcp-offers.ts';
+export * from './mcp-servers.ts';
+export * from './mcp-source.ts';
 export * from './member-calls.ts';
 export * from './message-records.ts';
 export * from './messages.ts';

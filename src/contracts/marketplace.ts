@@ -60,6 +60,15 @@ export const PluginDetail = PluginRecord.extend({
     )
     .describe('Code that runs without a user request'),
   permissions: z.record(z.string(), z.unknown()),
+  mcpServer: z
+    .object({
+      package: z.string().nullable(),
+      version: z.string().nullable(),
+      url: z.string().nullable(),
+      tools: z.array(z.object({ name: z.string(), command: z.string(), digest: z.string() })),
+    })
+    .nullable()
+    .describe('The MCP server that it wraps, with the tools that an administrator approved'),
   manifestModule: z.string().nullable().describe('The module of a manifest written in code; null for JSON'),
 }).meta({ id: 'PluginDetail' });
 export type PluginDetail = z.infer<typeof PluginDetail>;
@@ -93,6 +102,11 @@ const RunManifest = z
   .default(false)
   .describe('Run a manifest written in code even without a bubblewrap sandbox');
 
+const KeepCode = z
+  .boolean()
+  .default(false)
+  .describe('Keep the code of a wrapped MCP server, and list its tools anew');
+
 /** A difference between the installed version of a plugin and the planned version. */
 export const PlanChange = z
   .object({
@@ -100,7 +114,7 @@ export const PlanChange = z
     what: z
       .string()
       .describe(
-        'permission, route, webhook, command, job, workflow, schedule, event, hook, validator or dependency',
+        'permission, route, webhook, command, tool, MCP server, job, workflow, schedule, event, hook, validator or dependency',
       ),
     name: z.string(),
     before: z.unknown().optional(),
@@ -167,7 +181,12 @@ export const planPlugin = endpoint({
   summary: 'Preview an installation or update',
   tags,
   body: z
-    .strictObject({ source: Source.optional(), pluginId: PluginId.optional(), runManifest: RunManifest })
+    .strictObject({
+      source: Source.optional(),
+      pluginId: PluginId.optional(),
+      runManifest: RunManifest,
+      keepCode: KeepCode,
+    })
     .refine(
       ({ source, pluginId }) => source !== undefined || pluginId !== undefined,
       'name a source, or the plugin to update',
@@ -186,6 +205,7 @@ export const updatePlugin = endpoint({
     source: Source.optional(),
     manifestDigest: Digest.optional(),
     runManifest: RunManifest,
+    keepCode: KeepCode,
   }),
   reply: PluginDetail,
   errors: [...installPlugin.errors!, 'PLUGIN_NOT_FOUND'],

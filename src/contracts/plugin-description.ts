@@ -9,6 +9,7 @@ export const DESCRIBE_HANDLERS = {
   handlers: 'svc:describe#handlers',
   config: 'svc:describe#config',
   input: 'svc:describe#input',
+  mcpTools: 'svc:describe#mcpTools',
 } as const;
 
 /** Zod schema of a plugin. The schema is converted to JSON Schema, as an input schema or as an output schema. */

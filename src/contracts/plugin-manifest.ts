@@ -5,6 +5,7 @@ import { HandlerRef } from './handler-ref.ts';
 import { PluginId } from './ids.ts';
 import { McpExposure } from './mcp-exposure.ts';
 import { McpOffers } from './mcp-offers.ts';
+import { McpServer } from './mcp-servers.ts';
 import { EventType } from './message-records.ts';
 import { SecretName } from './secrets.ts';
 import { WebhookHandlerDecl } from './webhook-declaration.ts';
@@ -233,6 +234,7 @@ export const ManifestV3 = z.strictObject({
       message: `has more than ${MAX_EVENT_TYPES} types`,
     })
     .default({}),
+  mcpServer: McpServer.optional(),
   lifecycle: z.strictObject({ onEnable: HandlerRef.optional(), onDisable: HandlerRef.optional() }).optional(),
 });
 export type ManifestV3 = z.infer<typeof ManifestV3>;

@@ -5,6 +5,7 @@ import {
   type DescribedSchema,
   HandlerRef,
   type InputToCheck,
+  type ListedMcpTool,
   Permissions,
   type SchemaToDescribe,
 } from '../contracts/index.ts';
@@ -37,6 +38,8 @@ export interface PluginDescriber {
   ): Promise<Array<{ path: string; message: string }>>;
   /** Returns, in request order, the kind of each handler or the reason why the handler is invalid. */
   handlers(plugin: DescribedPlugin, refs: readonly string[]): Promise<DescribedHandler[]>;
+  /** Starts the plugin's MCP server with these permissions, and lists its tools. */
+  mcpTools(plugin: DescribedPlugin, permissions: Permissions, tenantId: string): Promise<ListedMcpTool[]>;
   /**
    * Validates an input or a signal payload against the handler's schema. `tenantId` selects the process, because
    * tenants can have separate processes.
@@ -50,6 +53,8 @@ const TIMEOUT_MS = 15_000;
 const MANIFEST_MS = 10_000;
 /** Time limit for validating a value. Run starts and service startup wait for the validation. */
 const CHECK_MS = 5000;
+/** Time limit for starting an MCP server and listing its tools. */
+const MCP_MS = 45_000;
 const NOTHING = Permissions.parse({});
 
 export function createDescriber(backend: ExecutionBackend, random: Random): PluginDescriber {
@@ -57,7 +62,7 @@ export function createDescriber(backend: ExecutionBackend, random: Random): Plug
     plugin: DescribedPlugin,
     handler: string,
     input: unknown,
-    { tenantId = 'default', timeoutMs = TIMEOUT_MS } = {},
+    { tenantId = 'default', timeoutMs = TIMEOUT_MS, permissions = NOTHING } = {},
   ): Promise<unknown> {
     const id = random.uuid();
     const { exitCode, result, error } = await backend.run({
@@ -73,7 +78,7 @@ export function createDescriber(backend: ExecutionBackend, random: Random): Plug
       requestId: id,
       traceId: id,
       config: {},
-      permissions: NOTHING,
+      permissions,
       schemas: {},
       timeoutMs,
     });
@@ -105,6 +110,17 @@ export function createDescriber(backend: ExecutionBackend, random: Random): Plug
       refs.length === 0
         ? []
         : ((await ask(plugin, DESCRIBE_HANDLERS.handlers, { refs })) as DescribedHandler[]),
+    mcpTools: async (plugin, permissions, tenantId) =>
+      (await ask(
+        plugin,
+        DESCRIBE_HANDLERS.mcpTools,
+        {},
+        {
+          tenantId,
+          permissions,
+          timeoutMs: MCP_MS,
+        },
+      )) as ListedMcpTool[],
     input: async (plugin, asked, tenantId) =>
       (await ask(plugin, DESCRIBE_HANDLERS.input, asked, { tenantId, timeoutMs: CHECK_MS })) as CheckedInput,
   };

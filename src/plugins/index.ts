@@ -22,6 +22,9 @@ export {
   packageIntegrityOf,
 } from './integrity.ts';
 export { lockFileStamp, pluginsFolder, readLockFile, writeLockFile } from './lock-file.ts';
+export { kernelSandboxFaults } from './mcp/server-faults.ts';
+export { toolDigest } from './mcp/tool-digest.ts';
+export { portable as portableSchema } from './mcp/tool-schemas.ts';
 export {
   addNotShared,
   differingPlugins,

@@ -316,6 +316,8 @@ export const STEPS: Record<string, Step[]> = {
   'plugins update': [step('plugins', 'update', 'extra', './made/extra', '--yes')],
   'plugins disable': [step('plugins', 'disable', 'extra')],
   'plugins enable': [step('plugins', 'enable', 'extra')],
+  'plugins add-mcp': [fails(1, 'plugins', 'add-mcp', 'http://127.0.0.1:9/mcp', '--yes')],
+  'plugins accept-mcp': [fails(1, 'plugins', 'accept-mcp', 'extra', '--yes')],
   'plugins uninstall': [step('plugins', 'uninstall', 'extra', '--yes')],
   'tokens mint': [
     {

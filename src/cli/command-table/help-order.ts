@@ -42,7 +42,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   mcp: ['stdio', 'config'],
   messages: ['send', 'list', 'show', 'attempts', 'replay'],
   plugins: [
-    ...['list', 'show', 'install', 'update', 'uninstall', 'enable', 'disable'],
+    ...['list', 'show', 'install', 'update', 'uninstall', 'add-mcp', 'accept-mcp', 'enable', 'disable'],
     ...['link', 'unlink', 'dev', 'create', 'validate', 'test', 'repair'],
   ],
   queues: ['list', 'show', 'configure', 'put', 'lease', 'ack', 'nack', 'dead', 'retry', 'purge'],

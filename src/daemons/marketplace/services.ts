@@ -18,6 +18,7 @@ import { localPluginLock } from './domain/plugin-lock.ts';
 import { createReloadBroadcast } from './domain/reload-broadcast.ts';
 import { SharedPluginLock } from './domain/shared-lock.ts';
 import { watchFolders } from './domain/watched-folders.ts';
+import { withMcpContainers } from './mcp-describer.ts';
 import { digestOfProject } from './project-digest.ts';
 
 const LIST_TIMEOUT_MS = seconds(10);
@@ -53,7 +54,7 @@ export async function marketplaceServices(
   const installer = new Installer({
     projectDir,
     dataDir,
-    describer: plugins.describer,
+    describer: withMcpContainers(resources, plugins, stack),
     sandbox: () => plugins.sandbox(),
     secrets: projectSecrets(resources),
     authMode: config.auth.mode,

@@ -30,6 +30,7 @@ import type { ExecuteOptions, PluginCall } from './plugin-call.ts';
 import { retryWhileQueueFull } from './queue-retry.ts';
 import { createPluginReports } from './reports.ts';
 import { RunningCode } from './running-code.ts';
+import { createSandboxCheck } from './sandbox-check.ts';
 import { configFaults, settingsOf } from './settings.ts';
 
 type ReloadListener = (registry: PluginRegistry) => void | Promise<void>;
@@ -162,6 +163,7 @@ export class PluginRuntime {
       evaluate: this.describer.manifest,
       checkConfig: (plugin) => configFaults(plugin, config.pluginConfig, this.describer),
       checkCode: this.#checkCode,
+      checkSandbox: createSandboxCheck(config.execution, () => this.sandbox()),
     });
   }
 

@@ -15,6 +15,7 @@ import { problemsOf, problemText } from '../../kit/data/schema-problems.ts';
 import { messageOf } from '../../kit/errors/errors.ts';
 import { version as platformVersion } from '../../kit/files/paths.ts';
 import { compileJsonSchema } from '../../kit/schemas/json-schema.ts';
+import { mcpServerFaults } from '../mcp/server-faults.ts';
 import { readUntrustedFile } from '../untrusted-file.ts';
 import { type EvaluateManifest, manifestModuleOf } from './manifest-module.ts';
 import { mcpOfferFaults } from './mcp-offers.ts';
@@ -91,6 +92,7 @@ export function checkManifest(raw: unknown): ReadManifest {
     ...eventFaults(parsed.data),
     ...toolNameFaults(parsed.data),
     ...mcpOfferFaults(parsed.data),
+    ...mcpServerFaults(parsed.data),
   ];
   return { ...named, faults: limitFaults(faults), ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
 }

@@ -33,6 +33,8 @@ export interface LoadPluginsOptions {
   checkConfig?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
   /** Validates a plugin's code. Called for each enabled plugin with a valid manifest and files. */
   checkCode?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
+  /** Validates that the sandbox of this machine suffices. Called for each enabled plugin with a valid manifest. */
+  checkSandbox?: (plugin: LoadedPlugin) => Promise<PluginFault[]>;
   /** Computes the digest of a folder. The default implementation reads all files of the folder. */
   integrity?: IntegrityOf;
   /** Path of the `.svc` folder. Its lock file lists installed, linked and disabled plugins. */
@@ -67,7 +69,7 @@ export async function loadPlugins(options: LoadPluginsOptions): Promise<PluginRe
 async function checked(
   read: ReadFolder,
   lock: Readonly<Record<string, LockEntry>>,
-  { checkConfig, checkCode, dataDir, secrets = [] }: LoadPluginsOptions,
+  { checkConfig, checkCode, checkSandbox, dataDir, secrets = [] }: LoadPluginsOptions,
 ): Promise<ReadFolder> {
   const { plugin } = read;
   if (!plugin) return read;
@@ -76,7 +78,8 @@ async function checked(
   const grants = dataDir === undefined ? [] : await grantFaults(root, manifest, { dataDir, secrets });
   const settings = manifest.configSchema ? await checkConfig?.(plugin) : undefined;
   const code = isEnabled ? await checkCode?.(plugin) : undefined;
-  const faults = [...grants, ...(settings ?? []), ...(code ?? [])];
+  const sandbox = isEnabled ? await checkSandbox?.(plugin) : undefined;
+  const faults = [...grants, ...(settings ?? []), ...(code ?? []), ...(sandbox ?? [])];
   if (faults.length === 0) return read;
   const { id, locked } = plugin;
   return { broken: { folder: root, id, faults, ...(locked ? { locked } : {}) } };

@@ -45,6 +45,8 @@ const DESCRIBERS: Record<string, (root: string, input: unknown) => Promise<unkno
     const { schema, config } = input as { schema: object; config: unknown };
     return checkAgainst(schema, config);
   },
+  // The runner lists the tools, because the server needs the services of an execution.
+  [DESCRIBE_HANDLERS.mcpTools]: async () => [],
   [DESCRIBE_HANDLERS.input]: (root, input) => checkOwnInput(root, input as InputToCheck),
 };
 

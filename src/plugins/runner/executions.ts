@@ -1,10 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import type { PluginContextV3 } from '../../contracts/index.ts';
+import { DESCRIBE_HANDLERS } from '../../contracts/plugin-description.ts';
 import type { Channel } from './channel.ts';
 import { createContext } from './context.ts';
 import { describeHandler } from './describe.ts';
 import { RunnerFailure, toFrameError } from './failure.ts';
 import { type Handler, loadHandler, requireHost } from './handler.ts';
 import { createLogWriter, createPluginLog, currentExecution } from './log.ts';
+import { McpTools } from './mcp/mcp-tools.ts';
 import { createPlatformCalls, type PlatformCalls } from './platform-calls.ts';
 import type { CancelFrame, ExecuteFrame, InitFrame } from './protocol.ts';
 import { resultFrame, toCommandResult } from './result.ts';
@@ -24,6 +27,7 @@ export class Executions {
   readonly #env: Readonly<Record<string, string>>;
   readonly #schemas: ReturnType<typeof createSchemaChecks>;
   readonly #handlers = new Map<string, Promise<Handler>>();
+  readonly #mcp: McpTools;
   #announced = false;
 
   constructor(init: InitFrame, channel: Channel) {
@@ -36,6 +40,7 @@ export class Executions {
     this.#log = createPluginLog(this.write);
     this.#env = pickEnv(init.env);
     this.#schemas = createSchemaChecks(plugin.root);
+    this.#mcp = new McpTools(plugin.root);
   }
 
   /** Runs the handler that the frame names. `chars` is the length of the received frame. */
@@ -99,7 +104,7 @@ export class Executions {
     if (tellsBegun) this.#channel.send({ type: 'begun', executionId });
     const returned = handler.workflow
       ? await runWorkflow(handler, context, input, workflowLink(request, signal, this.calls, executionId))
-      : await handler.execute(context, input);
+      : await this.#execute(handler, context, input);
     const stream = streamOf(returned);
     if (stream && !takesStreams) throw noStreams(request.host);
     if (stream) {
@@ -111,6 +116,13 @@ export class Executions {
       result.result = await this.#schemas.output(handler, request, result.result);
     }
     return resultFrame(executionId, result, limits.resultBytes, chars);
+  }
+
+  #execute(handler: Handler, context: PluginContextV3, input: unknown): unknown {
+    const call = { context, calls: this.calls };
+    if (handler.ref === DESCRIBE_HANDLERS.mcpTools) return this.#mcp.list(call);
+    if (handler.mcpTool !== undefined) return this.#mcp.run(handler.mcpTool, input, call);
+    return handler.execute(context, input);
   }
 }
 

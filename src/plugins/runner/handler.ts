@@ -22,6 +22,8 @@ export interface Handler {
   output: StandardSchema | null;
   /** Workflow's id, default options of its steps and signal schemas. Absent for other handlers. */
   workflow?: WorkflowParts;
+  /** Tool of the plugin's MCP server that the runner calls instead of `execute`. */
+  mcpTool?: string;
   execute(ctx: PluginContextV3 | WorkflowContext, input: unknown): unknown;
 }
 
@@ -80,6 +82,7 @@ export async function loadHandler(root: string, ref: string): Promise<Handler> {
     );
   }
   const { kind, method, input, output } = definition;
+  const { mcpTool } = definition as { mcpTool?: unknown };
   return {
     ref,
     kind: kind && Object.hasOwn(HOSTS_OF_KIND, kind) ? kind : null,
@@ -87,6 +90,7 @@ export async function loadHandler(root: string, ref: string): Promise<Handler> {
     input: input ?? null,
     output: output ?? null,
     ...(kind === 'workflow' ? { workflow: partsOf(definition) } : {}),
+    ...(typeof mcpTool === 'string' ? { mcpTool } : {}),
     execute: (ctx, value) => definition.execute!(ctx, value),
   };
 }

@@ -39,6 +39,8 @@ export function nodeFlags(grants: Grants, permissions: Permissions, memoryMb: nu
   // Only bubblewrap and containers run such a plugin, and their `/tmp` is private.
   if (permissions.platform?.childProcess === 'sandboxed')
     flags.push('--allow-fs-read=/tmp', '--allow-fs-write=/tmp');
-  if (nodeGuardsNetwork && hasRawNetwork(permissions)) flags.push('--allow-net');
+  // Programs in the sandbox reach the platform over its loopback interface. The kernel denies them all other networks.
+  const isConfined = permissions.platform?.childProcess === 'sandboxed';
+  if (nodeGuardsNetwork && (isConfined || hasRawNetwork(permissions))) flags.push('--allow-net');
   return flags;
 }

@@ -18,6 +18,7 @@ import { createProgressService, ExecutionListeners, listenedLog } from './progre
 import { createSecretsService, type SecretAccess } from './secrets.ts';
 import { createStepsService, type StepAccess } from './steps.ts';
 import { createStorageService, type ObjectAccess } from './storage.ts';
+import { createTunnelService } from './tunnel.ts';
 import { createVectorStoreService, type VectorAccess } from './vector-store.ts';
 import { createWebhooksService, type WebhookAccess } from './webhooks.ts';
 import { createWorkflowsService, type WorkflowAccess } from './workflows.ts';
@@ -104,6 +105,7 @@ export function createPlatformServices({
     cache: createKeyValueService('cache', state, analytics),
     analytics: createAnalyticsService({ analytics, logger, clock }),
     fetch: withFetchEvents(createFetchService({ ...fetch, clock }), analytics),
+    tunnel: createTunnelService(fetch),
     ...(invoke ? { invoke: createInvokeService(invoke) } : {}),
     ...(workflows ? { workflows: createWorkflowsService(workflows) } : {}),
     ...(jobs ? { jobs: createJobsService(jobs) } : {}),

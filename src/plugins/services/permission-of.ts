@@ -12,6 +12,8 @@ export function permissionOf(
   args: readonly unknown[],
 ): string | undefined {
   if (service === 'fetch') return networkPermission(permissions.network, args[0]);
+  if (service === 'tunnel')
+    return networkPermission(permissions.network, { url: `https://${args[0]}:${args[1]}` });
   if (service === 'secrets') return secretPermission(permissions.secrets, args[0]);
   if (service === 'invoke') return invokePermission(permissions.invoke, args[0]);
   if (service === 'connections') return listed('connection', permissions.connections, args[0]);

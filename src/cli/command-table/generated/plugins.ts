@@ -45,6 +45,20 @@ export const PLUGINS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/plugins/uninstall.ts')).uninstall,
   },
   {
+    name: 'plugins add-mcp',
+    summary: 'Wrap an MCP server as a confined plugin, after showing its tools',
+    group: 'Plugins',
+    example: 'svc plugins add-mcp @modelcontextprotocol/server-everything --expose',
+    load: async () => (await import('../../commands/plugins/add-mcp.ts')).addMcp,
+  },
+  {
+    name: 'plugins accept-mcp',
+    summary: 'Show how the tools of an MCP server changed, and accept them',
+    group: 'Plugins',
+    example: 'svc plugins accept-mcp everything',
+    load: async () => (await import('../../commands/plugins/accept-mcp.ts')).acceptMcp,
+  },
+  {
     name: 'plugins enable',
     summary: 'Enable a plugin',
     group: 'Plugins',

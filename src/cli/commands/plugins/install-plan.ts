@@ -6,6 +6,7 @@ import { PlatformError } from '../../../kit/errors/errors.ts';
 import { confirm } from '../../confirm.ts';
 import type { CommandContext } from '../../context.ts';
 import type { Style } from '../../style.ts';
+import { toolChangeLines } from './tool-changes.ts';
 
 /** Time limit of an installation, including the download and `npm install`. */
 export const INSTALL_TIMEOUT_MS = 120_000;
@@ -37,7 +38,7 @@ export function planText({ id, version, installed, resolved, changes, warnings }
     `${style.bold(id)} ${installed === null ? version : `${installed} -> ${version}`}  ${style.dim(resolved)}`,
     ...(changes.length === 0
       ? ['  permissions, routes and automatic triggers are unchanged']
-      : changes.map(changeLine)),
+      : changes.flatMap((one) => (one.what === 'tool' ? toolChangeLines(one, style) : [changeLine(one)]))),
     ...warnings.map((warning) => `${style.yellow('!')} ${warning}`),
   ].join('\n');
 

@@ -26,6 +26,7 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
     faults,
     keptVersion,
     manifestModule,
+    mcpServer,
   } = plugin;
   const lines = (items: string[], between = ', ') => (items.length === 0 ? '-' : items.join(between));
   return pairs(
@@ -44,6 +45,12 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
               string,
               string,
             ],
+          ]),
+      ...(mcpServer === null
+        ? []
+        : [
+            ['MCP server', mcpServer.url ?? `${mcpServer.package} ${mcpServer.version}`] as [string, string],
+            ['approved tools', lines(mcpServer.tools.map(({ name }) => name))] as [string, string],
           ]),
       [
         'routes',

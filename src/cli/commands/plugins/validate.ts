@@ -1,14 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { ManifestV3, PlatformConfig } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
-import {
-  needsKernelSandbox,
-  type PluginFault,
-  permissionPlaces,
-  sandboxInForce,
-} from '../../../plugins/index.ts';
+import { kernelSandboxFaults, type PluginFault, sandboxInForce } from '../../../plugins/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { checkFolder } from './check-folder.ts';
 import { locateFaults, placeText } from './faults/located-fault.ts';
@@ -47,7 +41,7 @@ export const validate = defineCommand({
     const { plugin, faults } = await checkFolder(path, context, {
       manifestNotRun: runManifest ? undefined : weakness,
       agree(manifest) {
-        const missing = weakness === undefined ? [] : sandboxFaults(manifest, execution, weakness);
+        const missing = weakness === undefined ? [] : kernelSandboxFaults(manifest, execution, weakness);
         if (missing.length > 0) throw invalid(path, missing, context.cwd);
       },
     });
@@ -56,22 +50,6 @@ export const validate = defineCommand({
   },
   text: ({ id, version }: Validation, style) => `${style.green('valid')} ${id} ${version}`,
 });
-
-/** Returns a fault for each permission that needs a sandbox of the kernel, unless the plugin runs in containers. */
-function sandboxFaults(
-  manifest: ManifestV3,
-  { default: fallback, plugins }: PlatformConfig['execution'],
-  weakness: string,
-): PluginFault[] {
-  if ((plugins[manifest.id]?.backend ?? fallback) === 'container') return [];
-  return permissionPlaces(manifest)
-    .filter(({ permissions }) => permissions.platform?.childProcess === 'sandboxed')
-    .map(({ at }) => ({
-      code: 'SANDBOX_ERROR',
-      path: `${at}.platform.childProcess`,
-      message: needsKernelSandbox(weakness),
-    }));
-}
 
 /** Returns an error that lists the problems, each with its position, its path in the manifest and a remedy. */
 function invalid(folder: string, faults: readonly PluginFault[], cwd: string): PlatformError {

@@ -1,6 +1,8 @@
 import { basename } from 'node:path';
 import {
   type LockEntry,
+  type ManifestV3,
+  mcpCommandId,
   type PluginDetail,
   type PluginRecord,
   routeSecurity,
@@ -98,6 +100,7 @@ const NO_CONTENTS: Contents = {
   workflows: [],
   startsItself: [],
   permissions: {},
+  mcpServer: null,
   manifestModule: null,
 };
 
@@ -121,7 +124,21 @@ function contents({ manifest, manifestModule }: LoadedPlugin): Contents {
     })),
     startsItself: selfStarting(manifest),
     permissions,
+    mcpServer: mcpServerOf(manifest),
     manifestModule: manifestModule ?? null,
+  };
+}
+
+function mcpServerOf({ id, mcpServer }: ManifestV3): Contents['mcpServer'] {
+  if (!mcpServer) return null;
+  const { package: name = null, version = null, url = null, tools } = mcpServer;
+  return {
+    ...{ package: name, version, url },
+    tools: tools.map((tool) => ({
+      name: tool.name,
+      command: mcpCommandId(id, tool.name),
+      digest: tool.digest,
+    })),
   };
 }
 

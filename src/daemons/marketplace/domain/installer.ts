@@ -24,6 +24,7 @@ import { KEEP_OLD_MS } from '../../plugin-runtime/shared/plugin-cache.ts';
 import { parseSource, type Source } from '../sources/parse-source.ts';
 import { createAnnounce } from './announce.ts';
 import { type ChangeEvents, createChangeEvents } from './change-events.ts';
+import { keptFolder, type PlanRequest, type Update } from './change-requests.ts';
 import { type Agreed, whenAgreed, whyNotRun } from './consent.ts';
 import { createDependents, type Dependents } from './dependents.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -36,7 +37,7 @@ import {
   usedInPlace,
 } from './lock-entries.ts';
 import { changesBetween, codeWarnings, warningsOf } from './plan.ts';
-import { createPluginFolders, type PluginFolders, type Staged } from './plugin-folders.ts';
+import { createPluginFolders, type PluginFolders, type Staged, type StageOptions } from './plugin-folders.ts';
 import type { PluginLock } from './plugin-lock.ts';
 import { requireSame } from './refusals.ts';
 
@@ -56,13 +57,6 @@ export interface InstallerDeps {
   clock: Clock;
   logger: Logger;
   analytics: Analytics;
-}
-
-export interface PlanRequest extends Pick<Agreed, 'runManifest'> {
-  /** Source to install from. The default is the source of the installed plugin. */
-  source?: string | undefined;
-  /** The plugin to update. Undefined for a new installation. */
-  pluginId?: string | undefined;
 }
 
 /**
@@ -93,16 +87,16 @@ export class Installer {
    * Returns the changes that an installation or update would make. Throws the errors that the installation or update
    * would throw.
    */
-  plan(request: PlanRequest): Promise<PluginPlan> {
-    return this.#inTurn(() => this.#plan(request));
+  plan(request: PlanRequest, tenantId: string): Promise<PluginPlan> {
+    return this.#inTurn(() => this.#plan(request, tenantId));
   }
 
-  install(source: string, agreed: Agreed): Promise<string> {
-    return this.#inTurn(() => this.#install(source, agreed));
+  install(source: string, agreed: Agreed, tenantId: string): Promise<string> {
+    return this.#inTurn(() => this.#install(source, agreed, tenantId));
   }
 
-  update(id: string, source: string | undefined, agreed: Agreed): Promise<string> {
-    return this.#inTurn(() => this.#update(id, source, agreed));
+  update(id: string, request: Update, tenantId: string): Promise<string> {
+    return this.#inTurn(() => this.#update(id, request, tenantId));
   }
 
   uninstall(id: string): Promise<void> {
@@ -149,13 +143,17 @@ export class Installer {
     return this.#inTurn(() => this.#deps.lock.exclusive(change));
   }
 
-  async #plan({ source, pluginId, runManifest }: PlanRequest): Promise<PluginPlan> {
-    const { load, sandbox, projectDir, authMode } = this.#deps;
+  async #plan(
+    { source, pluginId, runManifest, keepCode }: PlanRequest,
+    tenantId: string,
+  ): Promise<PluginPlan> {
+    const { load, sandbox, projectDir, dataDir, authMode } = this.#deps;
     const lock = await this.#entries.read();
     const current = pluginId === undefined ? undefined : await this.#toUpdate(lock, pluginId);
     const parsed = parseSource(source ?? current!.source, projectDir);
     const reason = await whyNotRun({ runManifest }, sandbox);
-    const options = { manifestNotRun: reason, handlersNotRun: reason };
+    const keep = keepCode ? keptFolder(parsed, current, dataDir) : undefined;
+    const options = { manifestNotRun: reason, handlersNotRun: reason, tenantId, keep };
     return this.#folders.withStaged(parsed, options, async ({ plugin, resolved }) => {
       if (pluginId !== undefined) requireSame(plugin, pluginId);
       await this.#dependents.requirePlace(plugin);
@@ -173,9 +171,9 @@ export class Installer {
     });
   }
 
-  async #install(text: string, agreed: Agreed): Promise<string> {
+  async #install(text: string, agreed: Agreed, tenantId: string): Promise<string> {
     const source = parseSource(text, this.#deps.projectDir);
-    return this.#fetchThenChange(source, agreed, async (staged) => {
+    return this.#fetchThenChange(source, agreed, { tenantId }, async (staged) => {
       const { id } = staged.plugin;
       const lock = await this.#entries.read();
       await this.#dependents.requireAbsent(id, lock);
@@ -185,10 +183,15 @@ export class Installer {
     });
   }
 
-  async #update(id: string, text: string | undefined, agreed: Agreed): Promise<string> {
+  async #update(
+    id: string,
+    { source: text, keepCode, ...agreed }: Update,
+    tenantId: string,
+  ): Promise<string> {
     const entry = await this.#toUpdate(await this.#entries.read(), id);
     const source = parseSource(text ?? entry.source, this.#deps.projectDir);
-    return this.#fetchThenChange(source, agreed, async (staged) => {
+    const keep = keepCode ? keptFolder(source, entry, this.#deps.dataDir) : undefined;
+    return this.#fetchThenChange(source, agreed, { tenantId, keep }, async (staged) => {
       requireSame(staged.plugin, id);
       await this.#dependents.requirePlace(staged.plugin);
       const lock = await this.#entries.read();
@@ -202,11 +205,14 @@ export class Installer {
   async #fetchThenChange(
     source: Source,
     agreed: Agreed,
+    staging: Pick<StageOptions, 'tenantId' | 'keep'>,
     change: (staged: Staged) => Promise<string>,
   ): Promise<string> {
     const { sandbox, lock } = this.#deps;
-    return this.#folders.withStaged(source, await whenAgreed(agreed, sandbox), (staged) =>
-      lock.exclusive(() => change(staged)),
+    return this.#folders.withStaged(
+      source,
+      { ...(await whenAgreed(agreed, sandbox)), ...staging },
+      (staged) => lock.exclusive(() => change(staged)),
     );
   }
 

@@ -17,7 +17,7 @@ function capabilities(
   if (!manifest) return found;
   const add = (what: string, name: string, value: unknown) =>
     found.set(`${what} ${name}`, { what, name, value });
-  const { permissions, rest, webhooks, commands, jobs, dependencies } = manifest;
+  const { permissions, rest, webhooks, commands, jobs, dependencies, mcpServer } = manifest;
   for (const host of permissions.network) add('permission', `network ${host}`, true);
   for (const name of permissions.env) add('permission', `env ${name}`, true);
   for (const name of permissions.secrets ?? []) add('permission', `secrets ${name}`, true);
@@ -38,6 +38,11 @@ function capabilities(
   }
   for (const { event, auth } of webhooks) add('webhook', event, { auth: auth.type });
   for (const { id, permissions: own } of commands) add('command', id, own ? { permissions: own } : {});
+  if (mcpServer) {
+    const { tools, package: name, url, ...server } = mcpServer;
+    add('MCP server', url ?? name!, server);
+    for (const { digest: _, name: tool, ...shown } of tools) add('tool', tool, shown);
+  }
   for (const { id } of jobs) add('job', id, {});
   for (const { id, isCode } of workflowBriefs(manifest)) add('workflow', id, { code: isCode });
   for (const { what, name, when } of selfStarting(manifest)) add(what, name, { when });

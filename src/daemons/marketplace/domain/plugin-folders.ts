@@ -22,6 +22,13 @@ export interface Staged {
   resolved: string;
 }
 
+export interface StageOptions extends ValidateOptions {
+  /** Tenant whose secrets an MCP server gets while its tools are listed. */
+  tenantId: string;
+  /** Folder of the installed plugin, whose MCP server is kept. */
+  keep?: string | undefined;
+}
+
 /**
  * Manages the folders of installed plugins. Each version of the files has its own folder, so that running code is never
  * overwritten.
@@ -35,7 +42,7 @@ export interface PluginFolders {
    */
   withStaged<Result>(
     source: Source,
-    options: ValidateOptions,
+    options: StageOptions,
     use: (staged: Staged) => Promise<Result>,
   ): Promise<Result>;
   /** Moves a staged plugin to its final folder. */
@@ -72,13 +79,18 @@ export function createPluginFolders(
 
   return {
     requireSound,
-    async withStaged(source, options, use) {
+    async withStaged(source, { tenantId, keep, ...options }, use) {
       const name = `${STAGING}${randomUUID()}`;
       const workDir = join(home, name);
       const folder = join(workDir, 'plugin');
       await mkdir(workDir, { recursive: true, mode: 0o700 });
       try {
-        const resolved = await fetchSource(source, folder, { cwd: workDir, signal });
+        const resolved = await fetchSource(
+          source,
+          folder,
+          { cwd: workDir, signal },
+          { keep, list: (plugin, permissions) => describer.mcpTools(plugin, permissions, tenantId) },
+        );
         return await use({ plugin: await requireSound(folder, options, join(home, name)), resolved });
       } finally {
         await remove(name);

@@ -33,15 +33,15 @@ export function pluginCatalogueRoutes(http: Http, services: MarketplaceServices)
 
   mount(http, planPlugin, caller, ({ body, caller }) => {
     requireOperator(caller, admins, 'look into plugins to install');
-    return installer.plan(body);
+    return installer.plan(body, caller.namespaceId);
   });
   mount(http, installPlugin, caller, async ({ body, caller }) => {
     requireOperator(caller, admins, 'install plugins');
-    return detail(await installer.install(body.source, body));
+    return detail(await installer.install(body.source, body, caller.namespaceId));
   });
   mount(http, updatePlugin, caller, async ({ params, body, caller }) => {
     requireOperator(caller, admins, 'update plugins');
-    return detail(await installer.update(params.pluginId, body.source, body));
+    return detail(await installer.update(params.pluginId, body, caller.namespaceId));
   });
   mount(http, uninstallPlugin, caller, async ({ params, caller }) => {
     requireOperator(caller, admins, 'uninstall plugins');

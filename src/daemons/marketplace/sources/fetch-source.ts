@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { copyFolder } from './copy-folder.ts';
 import { installDependencies, NPM_QUIET } from './install-dependencies.ts';
+import { type McpPluginParts, writeMcpPlugin } from './mcp-plugin.ts';
 import type { Source } from './parse-source.ts';
 import { runTool, type ToolPlace } from './run-tool.ts';
 import { unpackTarball } from './tar.ts';
@@ -18,13 +19,23 @@ const NOT_COPIED = new Set([...NPM_SETTINGS, '.git', 'node_modules', '.svc']);
  * version. Throws VALIDATION_ERROR for an unacceptable source or dependency, and UPSTREAM_UNAVAILABLE if npm or git
  * fails.
  */
-export async function fetchSource(source: Source, folder: string, at: ToolPlace): Promise<string> {
+export async function fetchSource(
+  source: Source,
+  folder: string,
+  at: ToolPlace,
+  mcp: McpPluginParts,
+): Promise<string> {
+  if (source.kind === 'mcp') return writeMcpPlugin(source.server, folder, at, mcp);
   const resolved = await bring(source, folder, at);
   await installDependencies({ ...at, cwd: folder });
   return resolved;
 }
 
-async function bring(source: Source, folder: string, at: ToolPlace): Promise<string> {
+async function bring(
+  source: Exclude<Source, { kind: 'mcp' }>,
+  folder: string,
+  at: ToolPlace,
+): Promise<string> {
   await mkdir(folder, { recursive: true });
   switch (source.kind) {
     case 'folder':

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isRecord } from '../../../kit/data/is-record.ts';
 import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
@@ -37,11 +37,19 @@ const BY_ADDRESS = /^https?:/;
  */
 const REGISTRY_SETTING = /^(; )?(?:@[^:=]+:)?registry = "([^"]+)"/gm;
 
+export interface InstallOptions {
+  /** Whether npm's list of installed versions becomes the `package-lock.json` of the plugin. */
+  keepsLock?: boolean;
+}
+
 /**
  * Installs the dependencies of the plugin in `at.cwd`. Throws VALIDATION_ERROR if any dependency is not from a
  * registry. Throws UPSTREAM_UNAVAILABLE if npm fails.
  */
-export async function installDependencies(at: ToolPlace): Promise<void> {
+export async function installDependencies(
+  at: ToolPlace,
+  { keepsLock = false }: InstallOptions = {},
+): Promise<void> {
   const file = join(at.cwd, 'package.json');
   const text = await readFile(file, 'utf8').catch(() => '{}');
   const manifest = parseManifest(text);
@@ -63,7 +71,8 @@ export async function installDependencies(at: ToolPlace): Promise<void> {
   if (!existsSync(modules)) return;
   const lock = join(modules, '.package-lock.json');
   await requireFromRegistry(lock, at);
-  await rm(lock);
+  if (keepsLock) await rename(lock, join(at.cwd, 'package-lock.json'));
+  else await rm(lock);
 }
 
 /** Parses a `package.json`. Throws VALIDATION_ERROR if the text is not a JSON object. */

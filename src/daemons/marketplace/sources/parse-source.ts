@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
-import { PluginId } from '../../../contracts/index.ts';
+import { z } from 'zod';
+import { isMcpSource, type McpPluginSource, PluginId, parseMcpSource } from '../../../contracts/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 
 /** The source of a plugin. `text` is stored in the lock file. */
@@ -8,7 +9,8 @@ export type Source =
   | { kind: 'npm'; text: string; spec: string }
   | { kind: 'tarball'; text: string; path: string }
   | { kind: 'folder'; text: string; path: string }
-  | { kind: 'git'; text: string; url: string; ref: string | null };
+  | { kind: 'git'; text: string; url: string; ref: string | null }
+  | { kind: 'mcp'; text: string; server: McpPluginSource };
 
 const ARCHIVE = /\.(?:tgz|tar\.gz)$/i;
 const GIT_URL = /^(?:git\+)?(https|ssh|file|git):\/\//;
@@ -21,6 +23,7 @@ const GITHUB = /^github:([\w.-]+\/[\w.-]+?)(?:\.git)?$/;
 export function parseSource(text: string, projectDir: string): Source {
   // The text becomes an argument of npm or git. Both programs would read a text with a leading dash as an option.
   if (text.startsWith('-') || /[\0\r\n]/.test(text)) throw refused(text, 'it is not a name, path or address');
+  if (isMcpSource(text)) return { kind: 'mcp', text, server: mcpServerOf(text) };
   refuseCredentials(text);
   const git = parseGit(text);
   if (git) return git;
@@ -40,6 +43,18 @@ function refuseCredentials(text: string): void {
     `${protocol}//${host}${pathname}`,
     'its address contains credentials; configure them in git (a credential helper, or ssh) or npm (.npmrc) instead',
   );
+}
+
+function mcpServerOf(text: string): McpPluginSource {
+  try {
+    const server = parseMcpSource(text);
+    if (server.url !== undefined) refuseCredentials(server.url);
+    return server;
+  } catch (error) {
+    if (!(error instanceof z.ZodError)) throw error;
+    const why = error.issues.map(({ path, message }) => `${path.join('.')} ${message}`.trim()).join('; ');
+    throw refused('The MCP server', why.replace(/\.$/, ''));
+  }
 }
 
 function looksLikePath(text: string): boolean {

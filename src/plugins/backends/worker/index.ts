@@ -155,7 +155,8 @@ export class WorkerBackend implements ExecutionBackend {
     return new Pool({
       pluginId: plugin.id,
       maxProcesses: alone ? 1 : config.maxProcesses,
-      separateTenants: config.isolation === 'tenant',
+      // Programs of the plugin keep state in memory and files, which must not reach other tenants.
+      separateTenants: config.isolation === 'tenant' || permissions.platform?.childProcess === 'sandboxed',
       concurrency: alone ? 1 : (permissions.quotas?.concurrency ?? 1),
       idleMs: config.idleMs,
       maxQueue: Math.min(permissions.quotas?.queue ?? MAX_QUEUE, maxQueue),

@@ -28,6 +28,9 @@ export interface MemoryWatchDeps {
   onFull(): void;
 }
 
+/** Child processes that are counted. A plugin with more of them is over its limit, because each takes memory. */
+const MAX_CHILDREN = 64;
+
 /** Polls the memory of a process. V8's heap limit covers neither buffers nor files in memory. */
 export function createMemoryWatch({
   limitMb,
@@ -43,7 +46,7 @@ export function createMemoryWatch({
   function check(): void {
     stop = undefined;
     const id = pid();
-    const resident = id === undefined ? undefined : residentMb(id);
+    const resident = id === undefined ? undefined : residentWithChildrenMb(id);
     const used = resident === undefined ? undefined : resident + filesMb(id!, folders);
     if (used !== undefined && used > limitMb) onOver(used);
     else if (isBusy()) next(WATCH_MS);
@@ -74,6 +77,33 @@ function residentMb(pid: number): number | undefined {
     return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
   } catch {
     return undefined;
+  }
+}
+
+/**
+ * Returns the resident memory of a process and its descendants in MB. Shared pages count once for each process. More
+ * than MAX_CHILDREN descendants count as infinite memory.
+ */
+function residentWithChildrenMb(pid: number): number | undefined {
+  const own = residentMb(pid);
+  if (own === undefined) return undefined;
+  let total = own;
+  const pids = childrenOf(pid);
+  for (let at = 0; at < pids.length; at++) {
+    if (at >= MAX_CHILDREN) return Number.POSITIVE_INFINITY;
+    total += residentMb(pids[at]!) ?? 0;
+    pids.push(...childrenOf(pids[at]!));
+  }
+  return total;
+}
+
+/** Returns the ids of a process's children, which its main thread has started. */
+function childrenOf(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  } catch {
+    // The process has ended, or this kernel does not list children.
+    return [];
   }
 }
 

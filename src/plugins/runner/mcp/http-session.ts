@@ -1,0 +1,115 @@
+import type { McpServer } from '../../../contracts/mcp-servers.ts';
+import { messageOf } from '../failure.ts';
+import { parseMessage, Rpc, ServerFailure } from './rpc.ts';
+import { initialise, type Session } from './session.ts';
+
+const MAX_BODY_IN_ERROR = 300;
+
+export interface HttpStart {
+  server: McpServer;
+  /** Headers of each request, secrets included. */
+  headers: Record<string, string>;
+  /** Sends through the platform, which checks hosts and addresses. Belongs to the current call. */
+  fetch(): typeof globalThis.fetch;
+}
+
+/** Opens a session with a server that speaks over HTTP (Streamable HTTP). */
+export async function connectServer(start: HttpStart, signal: AbortSignal): Promise<Session> {
+  const session = new HttpSession(start);
+  session.version = await initialise(session.rpc, signal);
+  session.rpc.notify('notifications/initialized');
+  return session;
+}
+
+class HttpSession implements Session {
+  readonly rpc: Rpc;
+  readonly #start: HttpStart;
+  #sessionId: string | undefined;
+  #isOpen = true;
+  version: string | undefined;
+
+  constructor(start: HttpStart) {
+    this.#start = start;
+    this.rpc = new Rpc(
+      (message) => void this.#post(message),
+      (reason) => this.#end(reason),
+    );
+  }
+
+  isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  // The end of the call aborts its request, and each request has a connection of its own.
+  probe(): void {}
+
+  close(): void {
+    this.#end('it was closed');
+  }
+
+  async #post(message: object): Promise<void> {
+    const isRequest = 'id' in message && 'method' in message;
+    try {
+      const response = await this.#start.fetch()(this.#start.server.url!, {
+        method: 'POST',
+        // A redirect could lead the secrets of the headers to another host.
+        redirect: 'error',
+        headers: {
+          ...this.#start.headers,
+          accept: 'application/json, text/event-stream',
+          'content-type': 'application/json',
+          ...(this.version === undefined ? {} : { 'mcp-protocol-version': this.version }),
+          ...(this.#sessionId === undefined ? {} : { 'mcp-session-id': this.#sessionId }),
+        },
+        body: JSON.stringify(message),
+      });
+      const body = await response.text();
+      if (!response.ok) throw new ServerFailure(`it answered ${response.status}: ${excerpt(body)}`);
+      this.#sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
+      const found = messagesOf(response.headers.get('content-type') ?? '', body);
+      for (const one of found) this.rpc.receive(one);
+      if (isRequest) this.rpc.expire((message as { id: number }).id);
+    } catch (error) {
+      if (isRequest)
+        this.#end(
+          error instanceof ServerFailure ? error.message : `it cannot be reached: ${messageOf(error)}`,
+        );
+    }
+  }
+
+  #end(reason: string): void {
+    this.#isOpen = false;
+    this.rpc.fail(new ServerFailure(reason));
+  }
+}
+
+/** Returns the messages of a response. */
+function messagesOf(contentType: string, body: string): unknown[] {
+  if (body.trim() === '') return [];
+  const texts = contentType.startsWith('text/event-stream') ? eventsOf(body) : [body];
+  return texts.map((text) => {
+    const message = parseMessage(text);
+    if (message === undefined)
+      throw new ServerFailure('it sent a message that is not JSON, or too deep or large');
+    return message;
+  });
+}
+
+/** Returns the data of server-sent events. */
+function eventsOf(body: string): string[] {
+  return body
+    .replace(/\r\n?/g, '\n')
+    .split('\n\n')
+    .flatMap((event) => {
+      const data = event
+        .split('\n')
+        .filter((line) => line.startsWith('data:'))
+        .map((line) => line.slice('data:'.length).replace(/^ /, ''));
+      const text = data.join('\n');
+      return text === '' ? [] : [text];
+    });
+}
+
+function excerpt(body: string): string {
+  return body.replace(/\s+/g, ' ').trim().slice(0, MAX_BODY_IN_ERROR);
+}

@@ -1,0 +1,36 @@
+import { isRecord } from '../../../kit/data/is-record.ts';
+import { type Rpc, ServerFailure, withLimit } from './rpc.ts';
+
+/** Newest revision of the handshake. Servers of earlier revisions answer with their own. */
+const PROTOCOL = '2025-11-25';
+const KNOWN = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
+const START_MS = 20_000;
+
+/** A server that has been started or reached. */
+export interface Session {
+  rpc: Rpc;
+  /** Whether the server still runs. */
+  isOpen(): boolean;
+  /** Closes the server if it does not answer, after a request was given up. */
+  probe(): void;
+  close(): void;
+}
+
+/** Does the handshake. The platform declares no capabilities: no sampling, no questions, no folders. */
+export async function initialise(rpc: Rpc, signal: AbortSignal): Promise<string> {
+  const limited = withLimit(signal, START_MS, 'answer the handshake');
+  try {
+    const params = {
+      protocolVersion: PROTOCOL,
+      capabilities: {},
+      clientInfo: { name: 'svc-platform', version: '1' },
+    };
+    const result = await rpc.request('initialize', params, limited.signal);
+    const version = isRecord(result) ? result.protocolVersion : undefined;
+    if (typeof version !== 'string' || !KNOWN.includes(version))
+      throw new ServerFailure('it speaks no revision of MCP from 2024-11-05 to 2025-11-25');
+    return version;
+  } finally {
+    limited.stop();
+  }
+}
