@@ -10,8 +10,9 @@ import {
   McpPluginSource as Source,
 } from '../../../src/contracts/index.ts';
 import { writeMcpPlugin } from '../../../src/daemons/marketplace/sources/mcp-plugin.ts';
+import { packageRoot } from '../../../src/kit/files/paths.ts';
 import { systemRandom } from '../../../src/kit/security/random.ts';
-import { createDescriber, type ExecutionBackend } from '../../../src/plugins/index.ts';
+import { createDescriber, type ExecutionBackend, resolveDependencies } from '../../../src/plugins/index.ts';
 import { atEnd } from '../../support/at-end.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { requestFor } from '../support.ts';
@@ -47,13 +48,14 @@ export async function wrapServer(
   return wrapFolder(backend, source, installed);
 }
 
-/** Wraps the server whose package is in `node_modules` of a folder. */
+/** Wraps the server whose package is in `node_modules` of a folder, as a plugin in the folder `into`. */
 export async function wrapFolder(
   backend: ExecutionBackend,
   source: McpPluginSource,
   installed: string,
+  into?: string,
 ): Promise<WrappedServer> {
-  const root = join(await tempDir(), 'plugin');
+  const root = into ?? join(await tempDir(), 'plugin');
   const describer = createDescriber(backend, systemRandom());
   await writeMcpPlugin(
     source,
@@ -102,4 +104,14 @@ export async function listening(
 /** Reads the JSON of a request. */
 export async function bodyOf(request: IncomingMessage): Promise<Record<string, unknown>> {
   return JSON.parse(Buffer.concat(await request.toArray()).toString('utf8'));
+}
+
+export const EVERYTHING = '@modelcontextprotocol/server-everything';
+
+/** A folder with a published server and its dependencies in `node_modules`, as npm installs them. */
+export async function installedEverything(): Promise<string> {
+  const folder = await tempDir();
+  for (const { path } of await resolveDependencies(packageRoot, [EVERYTHING]))
+    await cp(path, join(folder, path.slice(packageRoot.length)), { recursive: true });
+  return folder;
 }
