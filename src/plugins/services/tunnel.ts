@@ -22,7 +22,7 @@ export interface TunnelOptions {
 
 /**
  * Creates the service through which programs of a plugin reach the hosts of its manifest: TCP connections by the rules
- * of `ctx.fetch`. They end with the execution that opened them. @spec docs/mcp-servers.md "Network"
+ * of `ctx.fetch`. They end with the execution that opened them. @spec docs/mcp-servers.md "What confines it"
  */
 export function createTunnelService(options: TunnelOptions = {}): PlatformService {
   const all = new WeakMap<AbortSignal, Tunnels>();
