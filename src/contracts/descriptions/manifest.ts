@@ -207,7 +207,8 @@ export const MANIFEST_DESCRIPTIONS: Descriptions = {
     schemaRef('Schema of the data: a JSON Schema, or a reference to one. Default: any data.'),
   ),
   'events.*.description': 'Purpose of the event, shown in the API description.',
-  mcpServer: 'MCP server whose tools are the commands, written by `svc plugins add-mcp` (docs/mcp-servers.md).',
+  mcpServer:
+    'MCP server whose tools are the commands, written by `svc plugins add-mcp` (docs/mcp-servers.md).',
   'mcpServer.package': 'npm package of the server.',
   'mcpServer.version': 'Exact version of the package.',
   'mcpServer.bin': 'Program, if the package has several.',
