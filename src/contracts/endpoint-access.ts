@@ -215,6 +215,8 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'GET /api/v1/workflows/runs/:runId/logs': VIEWER,
   'GET /api/v1/workflows/runs/:runId/events': VIEWER,
   'GET /api/v1/workflows/runs/:runId/steps': VIEWER,
+  'GET /api/v1/workflows/runs/:runId/export': VIEWER,
+  'GET /api/v1/workflows/runs/:runId/otlp': VIEWER,
   'POST /api/v1/workflows/runs/:runId/approvals/:stepId': edits('run.approve', 'run:{runId}/{stepId}'),
   'POST /api/v1/workflows/runs/:runId/signals/:name': EDITOR,
   'POST /api/v1/workflows/runs/:runId/steps/:stepId/decision': edits('run.decide', 'run:{runId}/{stepId}'),

@@ -62,6 +62,7 @@ export * from './role.ts';
 export * from './routes.ts';
 export * from './run-actions.ts';
 export * from './run-decisions.ts';
+export * from './run-exports.ts';
 export * from './run-labels.ts';
 export * from './schedules.ts';
 export * from './secrets.ts';

@@ -277,6 +277,12 @@ export const STEPS: Record<string, Step[]> = {
   'workflows runs': [step('workflows', 'runs')],
   'workflows counts': [step('workflows', 'counts')],
   'workflows show': [{ args: ({ run }) => ['workflows', 'show', run] }],
+  'workflows timeline': [{ args: ({ run }) => ['workflows', 'timeline', run] }],
+  'workflows export': [
+    { args: ({ run }) => ['workflows', 'export', run] },
+    { args: ({ run }) => ['workflows', 'export', run, '--otlp'] },
+    fails(1, 'workflows', 'export', 'run_nothing'),
+  ],
   'workflows decide': [
     { args: ({ run }) => ['workflows', 'decide', run, 'main.note', 'retry'], code: 1 },
     step('workflows', 'decide', 'all', 'all', 'retry'),

@@ -62,7 +62,7 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
     ...['tail', 'listen', 'send', 'pause', 'resume', 'fixture', 'import', 'providers'],
   ],
   workflows: [
-    ...['list', 'run', 'create', 'validate', 'runs', 'counts', 'show'],
+    ...['list', 'run', 'create', 'validate', 'runs', 'counts', 'show', 'timeline', 'export'],
     ...['logs', 'cancel', 'rerun', 'approve', 'approve-secrets', 'decide', 'signal'],
   ],
 };

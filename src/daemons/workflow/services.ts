@@ -25,6 +25,7 @@ import { BulkRuns } from './domain/runs/bulk-runs.ts';
 import { Decisions } from './domain/runs/decisions.ts';
 import { Jobs } from './domain/runs/jobs.ts';
 import { Reruns } from './domain/runs/reruns.ts';
+import { RunExports } from './domain/runs/run-exports.ts';
 import type { RunWatch } from './domain/runs/run-watch.ts';
 import { Runs } from './domain/runs/runs.ts';
 import { createSignalCheck } from './domain/runs/signal-check.ts';
@@ -52,6 +53,7 @@ export interface WorkflowServices extends DaemonServices {
   remoteReplays: RemoteReplays;
   runs: Runs;
   traces: Traces;
+  runExports: RunExports;
   reruns: Reruns;
   bulkRuns: BulkRuns;
   decisions: Decisions;
@@ -122,6 +124,7 @@ export async function workflowServices(
     ...{ runs, reruns },
     secretApprovals: new SecretApprovals({ store: store.approvals, definitions, clock }),
     traces: new Traces({ store: store.runs, runs }),
+    runExports: new RunExports({ store: store.runs, runs, clock }),
     bulkRuns: new BulkRuns({ store: store.runs, runs, reruns, clock, random: resources.random }),
     jobs: new Jobs({ store: store.runs, engine, starter, definitions, handlers }),
   };

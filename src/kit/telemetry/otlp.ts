@@ -1,10 +1,9 @@
 import { messageOf } from '../errors/errors.ts';
-import { version } from '../files/paths.ts';
 import type { Clock } from '../time/clock.ts';
 import { seconds } from '../time/duration.ts';
 import type { Logger } from './logger.ts';
+import { otlpRequest, type TimedSpan } from './otlp-request.ts';
 import { maskTenantSecretsIn } from './redact.ts';
-import { w3cTraceId } from './trace.ts';
 import type { EndedSpan, OtlpTarget, Tracer } from './tracer.ts';
 
 /**
@@ -17,8 +16,6 @@ const MAX_BATCH_SPANS = 512;
 /** Maximum number of spans in the export queue. Further spans are dropped. */
 const MAX_QUEUED_SPANS = 4096;
 const TIMEOUT_MS = seconds(5);
-const KINDS = { internal: 1, server: 2 } as const;
-const FAILED = 2;
 
 export interface OtlpTracerOptions extends OtlpTarget {
   service: string;
@@ -26,16 +23,10 @@ export interface OtlpTracerOptions extends OtlpTarget {
   logger: Logger;
 }
 
-interface QueuedSpan {
-  span: EndedSpan;
-  /** End time in epoch ms. */
-  endedAt: number;
-}
-
 /** Sends queued spans once a second. Drops spans that cannot be sent. Logs one warning per outage. */
 export class OtlpTracer implements Tracer {
   readonly #options: OtlpTracerOptions;
-  readonly #queue: QueuedSpan[] = [];
+  readonly #queue: TimedSpan[] = [];
   #isScheduled = false;
   #dropped = 0;
   #hasWarned = false;
@@ -70,7 +61,7 @@ export class OtlpTracer implements Tracer {
     return this.#sending;
   }
 
-  async #post(batch: QueuedSpan[]): Promise<void> {
+  async #post(batch: TimedSpan[]): Promise<void> {
     const { endpoint, headers, service } = this.#options;
     try {
       const response = await fetch(`${endpoint}/v1/traces`, {
@@ -102,48 +93,4 @@ export class OtlpTracer implements Tracer {
       evidence: { endpoint, dropped: this.#dropped },
     });
   }
-}
-
-function otlpRequest(batch: readonly QueuedSpan[], service: string) {
-  const resource = {
-    attributes: attributes({ 'service.name': `svc-${service}`, 'service.version': version }),
-  };
-  return {
-    resourceSpans: [
-      { resource, scopeSpans: [{ scope: { name: 'svc', version }, spans: batch.map(spanOf) }] },
-    ],
-  };
-}
-
-function spanOf({ span, endedAt }: QueuedSpan) {
-  return {
-    traceId: w3cTraceId(span.traceId),
-    spanId: span.spanId,
-    ...(span.parentSpanId === undefined ? {} : { parentSpanId: span.parentSpanId }),
-    name: span.name,
-    kind: KINDS[span.kind],
-    startTimeUnixNano: nanos(endedAt - span.durationMs),
-    endTimeUnixNano: nanos(endedAt),
-    attributes: attributes(span.attributes),
-    ...(span.failed ? { status: { code: FAILED } } : {}),
-  };
-}
-
-/** Converts epoch ms to nanoseconds. The result is text, because the number exceeds the safe integer range. */
-function nanos(ms: number): string {
-  return String(BigInt(Math.round(ms * 1000)) * 1000n);
-}
-
-function attributes(values: EndedSpan['attributes']) {
-  return Object.entries(values).map(([key, value]) => ({
-    key,
-    value:
-      typeof value === 'string'
-        ? { stringValue: value }
-        : typeof value === 'boolean'
-          ? { boolValue: value }
-          : Number.isInteger(value)
-            ? { intValue: String(value) }
-            : { doubleValue: value },
-  }));
 }

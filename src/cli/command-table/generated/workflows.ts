@@ -52,6 +52,20 @@ export const WORKFLOWS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/workflows/show.ts')).show,
   },
   {
+    name: 'workflows timeline',
+    summary: 'Draw when each attempt of a run was queued, worked and waited',
+    group: 'Workflows',
+    example: 'svc workflows timeline run_01b8dac5',
+    load: async () => (await import('../../commands/workflows/timeline.ts')).timeline,
+  },
+  {
+    name: 'workflows export',
+    summary: 'Print a run with all its attempts, events and log lines as JSON',
+    group: 'Workflows',
+    example: 'svc workflows export run_01b8dac5 --otlp > spans.json',
+    load: async () => (await import('../../commands/workflows/export.ts')).exportOne,
+  },
+  {
     name: 'workflows logs',
     summary: "Show a run's log lines, or follow them until it ends",
     group: 'Workflows',
