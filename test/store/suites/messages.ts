@@ -107,6 +107,16 @@ export function describeMessages(name: string, open: OpenDriver<GatewayStore>): 
       expect(await endpoints.all()).toHaveLength(2);
     });
 
+    test('racing creates do not exceed the limit of a namespace', async () => {
+      const { port, second } = await openFresh(open);
+      const other = await second();
+      const added = await times(20, (index) =>
+        (index % 2 ? port : other).endpoints.add(endpoint(index + 1), 5),
+      );
+      expect(added.filter((isAdded) => isAdded)).toHaveLength(5);
+      expect(await port.endpoints.all()).toHaveLength(5);
+    });
+
     test('an endpoint is disabled once, and changes are added to the feed', async () => {
       const { port } = await openFresh(open);
       await port.endpoints.add(endpoint(1), 10);

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import { changedEndpoint, endpointOf, endpointRow } from '../../../message-rows.ts';
 import type { OutgoingEndpointStore, StoredEndpoint } from '../../../ports/index.ts';
 import type { PostgresDatabase } from '../../database.ts';
@@ -35,6 +35,10 @@ export function postgresOutgoingEndpoints(
     ...reads(database),
     add: (endpoint, max) =>
       database.transaction(async (query) => {
+        // Concurrent creates of a namespace would count the same endpoints, and exceed the limit.
+        await sql`select pg_advisory_xact_lock(hashtextextended(${`endpoints ${endpoint.namespaceId}`}, 0))`.execute(
+          query,
+        );
         if ((await countOf(query, endpoint.namespaceId)) >= max) return false;
         await query.insertInto('outgoingEndpoint').values(endpointRow(endpoint)).execute();
         await feed.add(query, 'endpoints', endpoint.id);

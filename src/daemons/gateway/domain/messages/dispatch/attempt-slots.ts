@@ -1,4 +1,6 @@
+import { LIMITS } from '../../../../../contracts/index.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
+import { BodyBytes } from './body-bytes.ts';
 
 /** Attempts that started less than `SLOW_MS` ago. */
 export const MAX_FAST = 512;
@@ -6,18 +8,34 @@ export const MAX_FAST = 512;
 export const MAX_UNPROVEN = 384;
 /** Older attempts. They only wait, so many of them are cheap. */
 export const MAX_SLOW = 4096;
+const MB = 1024 * 1024;
+/** Bytes of bodies above which no attempt starts or becomes slow. One body more can be in flight. */
+export const MAX_FAST_BYTES = 32 * MB;
+export const MAX_UNPROVEN_BYTES = 24 * MB;
+export const MAX_SLOW_BYTES = 96 * MB;
+/** Assumed for a body that must be read first. */
+const UNREAD_BYTES = LIMITS.messageBytes;
 const SLOW_MS = 1000;
+const AGE_EVERY_MS = 100;
 
 interface Running {
+  messageId: string;
+  bytes: number;
   isProven: boolean;
   isSlow: boolean;
   isOver: boolean;
   startedAt: number;
 }
 
+export interface AttemptSlot {
+  /** Sets the size of a body that was not known at the start. */
+  resize(bytes: number): void;
+  free(): void;
+}
+
 /**
- * Slots of all attempts. An attempt that lasts longer than a second leaves its fast slot to others, so that endpoints
- * that never answer do not delay those that do.
+ * Slots and bytes of all attempts. An attempt that lasts longer than a second leaves its fast slot to others, so that
+ * endpoints that never answer do not delay those that do.
  */
 export class AttemptSlots {
   readonly #clock: Clock;
@@ -27,6 +45,9 @@ export class AttemptSlots {
   #fast = 0;
   #unproven = 0;
   #slow = 0;
+  readonly #fastBytes = new BodyBytes();
+  readonly #unprovenBytes = new BodyBytes();
+  readonly #slowBytes = new BodyBytes();
   #cancelTimer: (() => void) | undefined;
 
   constructor(clock: Clock, onFree: () => void) {
@@ -38,22 +59,30 @@ export class AttemptSlots {
     return this.#fast + this.#slow;
   }
 
-  isFree(isProven: boolean): boolean {
-    return this.#fast < MAX_FAST && (isProven || this.#unproven < MAX_UNPROVEN);
+  /** Bytes of the bodies in flight. */
+  get bytes(): number {
+    return this.#fastBytes.total + this.#slowBytes.total;
   }
 
-  /** Returns the function that frees the slot. */
-  take(isProven: boolean): () => void {
-    const attempt = { isProven, isSlow: false, isOver: false, startedAt: this.#clock.monotonic() };
+  isFree(isProven: boolean): boolean {
+    if (this.#fast >= MAX_FAST || this.#fastBytes.total >= MAX_FAST_BYTES) return false;
+    return isProven || (this.#unproven < MAX_UNPROVEN && this.#unprovenBytes.total < MAX_UNPROVEN_BYTES);
+  }
+
+  take(isProven: boolean, messageId: string, bytes = UNREAD_BYTES): AttemptSlot {
+    const startedAt = this.#clock.monotonic();
+    const attempt = { messageId, bytes, isProven, isSlow: false, isOver: false, startedAt };
     this.#running.push(attempt);
     this.#fast++;
-    if (!isProven) this.#unproven++;
+    this.#fastBytes.add(messageId, bytes);
+    if (!isProven) {
+      this.#unproven++;
+      this.#unprovenBytes.add(messageId, bytes);
+    }
     this.#cancelTimer ??= this.#clock.after(SLOW_MS, () => this.#age());
-    return () => {
-      if (attempt.isOver) return;
-      attempt.isOver = true;
-      if (attempt.isSlow) this.#slow--;
-      else this.#leaveFast(attempt);
+    return {
+      resize: (actual) => this.#resize(attempt, actual),
+      free: () => this.#free(attempt),
     };
   }
 
@@ -61,22 +90,44 @@ export class AttemptSlots {
     this.#cancelTimer?.();
   }
 
-  #leaveFast({ isProven }: Running): void {
-    this.#fast--;
-    if (!isProven) this.#unproven--;
+  #resize(attempt: Running, bytes: number): void {
+    if (attempt.bytes === bytes) return;
+    attempt.bytes = bytes;
+    for (const pool of [this.#fastBytes, this.#unprovenBytes, this.#slowBytes])
+      pool.resize(attempt.messageId, bytes);
   }
 
-  /** Moves attempts that have become slow, and forgets those that are over. */
+  #free(attempt: Running): void {
+    if (attempt.isOver) return;
+    attempt.isOver = true;
+    if (!attempt.isSlow) {
+      this.#leaveFast(attempt);
+      return;
+    }
+    this.#slow--;
+    this.#slowBytes.remove(attempt.messageId);
+  }
+
+  #leaveFast({ isProven, messageId }: Running): void {
+    this.#fast--;
+    this.#fastBytes.remove(messageId);
+    if (isProven) return;
+    this.#unproven--;
+    this.#unprovenBytes.remove(messageId);
+  }
+
+  /** Moves attempts that have become slow, and removes those that are over. */
   #age(): void {
     const old = this.#clock.monotonic() - SLOW_MS;
     const kept: Running[] = [];
     let moved = 0;
     for (const attempt of this.#running) {
       if (attempt.isOver) continue;
-      if (attempt.startedAt > old || this.#slow >= MAX_SLOW) kept.push(attempt);
+      if (attempt.startedAt > old || !this.#isSlowFree()) kept.push(attempt);
       else {
         attempt.isSlow = true;
         this.#slow++;
+        this.#slowBytes.add(attempt.messageId, attempt.bytes);
         this.#leaveFast(attempt);
         moved++;
       }
@@ -85,6 +136,8 @@ export class AttemptSlots {
     this.#cancelTimer = kept.length === 0 ? undefined : this.#clock.after(AGE_EVERY_MS, () => this.#age());
     if (moved > 0) this.#onFree();
   }
-}
 
-const AGE_EVERY_MS = 100;
+  #isSlowFree(): boolean {
+    return this.#slow < MAX_SLOW && this.#slowBytes.total < MAX_SLOW_BYTES;
+  }
+}

@@ -12,7 +12,7 @@ import type {
 import type { EndpointRegistry, KnownEndpoint } from '../endpoint-registry.ts';
 import type { MessageSender, SentAttempt } from '../message-sender.ts';
 import { AttemptEnds } from './attempt-ends.ts';
-import { AttemptSlots } from './attempt-slots.ts';
+import { type AttemptSlot, AttemptSlots } from './attempt-slots.ts';
 import type { EndpointEnds } from './endpoint-ends.ts';
 import { EndpointLoads } from './endpoint-loads.ts';
 import { EndpointQueue } from './endpoint-queue.ts';
@@ -201,7 +201,9 @@ export class MessageDispatcher {
     const known = registry.find(queue.id);
     if (!known) return false;
     queue.start(clock.now());
-    this.#track(this.#attempt(queue, known, step.delivery, this.#slots.take(isProven)));
+    const { messageId } = step.delivery;
+    const slot = this.#slots.take(isProven, messageId, this.#contents.held(messageId)?.body.byteLength);
+    this.#track(this.#attempt(queue, known, step.delivery, slot));
     return true;
   }
 
@@ -241,13 +243,14 @@ export class MessageDispatcher {
     queue: EndpointQueue,
     known: KnownEndpoint,
     delivery: DueDelivery,
-    release: () => void,
+    slot: AttemptSlot,
   ): Promise<void> {
     try {
       const { messageId } = delivery;
       const content =
         this.#contents.held(messageId) ?? (await this.#contents.read(messageId, queue.upcoming));
       if (!content) throw new Error(`The message ${messageId} has no content.`);
+      slot.resize(content.body.byteLength);
       const sent = await this.#deps.sender.send(known, content, this.#stopping.signal);
       // An attempt that the stop of the service has cut off is repeated after the start.
       if (sent.responseStatus === null && this.#stopping.signal.aborted) return;
@@ -258,7 +261,7 @@ export class MessageDispatcher {
       if (!this.#isClosed) this.#wakeIn(queue, LOAD_RETRY_MS);
       return;
     } finally {
-      release();
+      slot.free();
     }
     this.#schedule(queue);
     this.#pump();
