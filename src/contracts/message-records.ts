@@ -1,12 +1,15 @@
 import { z } from 'zod';
 
-/** Event type of a message, such as `order.created`. */
+/**
+ * Event type of a message, such as `order.created`. Standard Webhooks: words of letters, digits and underscores, with full
+ * stops between them. Dashes are allowed, too.
+ */
 export const EventType = z
   .string()
   .max(128)
   .regex(
-    /^[A-Za-z0-9][A-Za-z0-9_:-]*(?:\.[A-Za-z0-9_:-]+)*$/,
-    'must be words of letters, digits and _ : - with dots between them, such as "order.created"',
+    /^[A-Za-z0-9_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*$/,
+    'must be words of letters, digits, _ and - with dots between them, such as "order.created"',
   );
 export type EventType = z.infer<typeof EventType>;
 
@@ -15,7 +18,7 @@ export const EventTypePattern = z
   .string()
   .max(130)
   .regex(
-    /^(?:\*|[A-Za-z0-9][A-Za-z0-9_:-]*(?:\.[A-Za-z0-9_:-]+)*(?:\.\*)?)$/,
+    /^(?:\*|[A-Za-z0-9_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*(?:\.\*)?)$/,
     'must be "*", an event type such as "order.created", or a prefix such as "order.*"',
   );
 
@@ -34,7 +37,7 @@ export const MessageId = z.string().regex(/^msg_[0-9a-z]{26}$/, 'must be a messa
 
 /**
  * Status of a message at one endpoint. `dead`: no attempts are left, or the endpoint was disabled. `cancelled`: the
- * endpoint was deleted.
+ * endpoint was deleted or moved to another application, or it was a test that failed.
  */
 export const MESSAGE_STATUSES = ['waiting', 'retrying', 'succeeded', 'dead', 'cancelled'] as const;
 export const MessageStatus = z.enum(MESSAGE_STATUSES);
