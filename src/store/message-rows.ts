@@ -9,29 +9,45 @@ import type {
 } from './ports/index.ts';
 
 /** An endpoint as both drivers store it: lists are JSON. */
-export interface EndpointRow extends Omit<StoredEndpoint, 'types' | 'retrySchedule' | 'ordered'> {
+export interface EndpointRow
+  extends Omit<StoredEndpoint, 'types' | 'retrySchedule' | 'ordered' | 'publicOnly'> {
   types: string;
   retrySchedule: string | null;
   /** 0 or 1. */
   ordered: number;
+  publicOnly: number;
 }
 
-export function endpointOf({ types, retrySchedule, ordered, ...row }: EndpointRow): StoredEndpoint {
+export function endpointOf({
+  types,
+  retrySchedule,
+  ordered,
+  publicOnly,
+  ...row
+}: EndpointRow): StoredEndpoint {
   return {
     ...row,
     types: JSON.parse(types) as string[],
     retrySchedule: retrySchedule === null ? null : (JSON.parse(retrySchedule) as number[]),
     ordered: ordered === 1,
+    publicOnly: publicOnly === 1,
     disabledReason: row.disabledReason as DisabledReason | null,
   };
 }
 
-export function endpointRow({ types, retrySchedule, ordered, ...endpoint }: StoredEndpoint): EndpointRow {
+export function endpointRow({
+  types,
+  retrySchedule,
+  ordered,
+  publicOnly,
+  ...endpoint
+}: StoredEndpoint): EndpointRow {
   return {
     ...endpoint,
     types: JSON.stringify(types),
     retrySchedule: retrySchedule && JSON.stringify(retrySchedule),
     ordered: ordered ? 1 : 0,
+    publicOnly: publicOnly ? 1 : 0,
   };
 }
 
@@ -51,7 +67,7 @@ export const DELIVERY_COLUMNS = `d.message_id as "messageId", d.endpoint_id as "
 export const DUE_COLUMNS = `message_id as "messageId", endpoint_id as "endpointId", attempts, tries,
   is_replay as "isReplay", next_attempt_at as "nextAttemptAt"`;
 
-export const ATTEMPT_COLUMNS = `a.message_id as "messageId", a.endpoint_id as "endpointId", m.type, a.number,
+export const ATTEMPT_COLUMNS = `a.message_id as "messageId", a.endpoint_id as "endpointId", m.application, m.type, a.number,
   a."trigger", a.started_at as "startedAt", a.duration_ms as "durationMs", a.succeeded,
   a.response_status as "responseStatus", a.excerpt, a.error, a.next_attempt_at as "nextAttemptAt"`;
 

@@ -11,6 +11,8 @@ export interface SignedRequest {
   headers: string[];
   body: Uint8Array;
   timeoutMs: number;
+  /** Whether `outgoing.allowPrivateAddresses` does not apply. */
+  publicOnly?: boolean;
   /** Ends the request when the service stops. */
   signal?: AbortSignal;
 }
@@ -42,13 +44,14 @@ export class MessageClient {
   }
 
   /** Throws PERMISSION_DENIED if the rules refuse the URL itself. */
-  requireAllowed(url: URL): void {
-    requireAllowedUrl(url, this.#rules);
+  requireAllowed(url: URL, publicOnly: boolean): void {
+    requireAllowedUrl(url, this.#rulesOf(publicOnly));
   }
 
   /** Resolves with the reply of any status. Rejects for a refused address, a timeout and a network error. */
   async send(request: SignedRequest): Promise<MessageReply> {
-    const { mayBePrivate } = requireAllowedUrl(request.url, this.#rules);
+    const rules = this.#rulesOf(request.publicOnly === true);
+    const { mayBePrivate } = requireAllowedUrl(request.url, rules);
     const { publicOnly, anywhere } = this.#opened ?? (await this.#open());
     return new Promise((resolve, reject) => {
       const receiver = new Receiver(request, resolve, reject);
@@ -58,6 +61,10 @@ export class MessageClient {
         receiver,
       );
     });
+  }
+
+  #rulesOf(publicOnly: boolean): AddressRules {
+    return publicOnly ? { ...this.#rules, allowPrivateAddresses: false } : this.#rules;
   }
 
   async close(): Promise<void> {

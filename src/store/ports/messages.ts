@@ -6,6 +6,8 @@ export interface StoredEndpoint {
   namespaceId: string;
   application: string | null;
   url: string;
+  /** Whether a user of a portal set the URL, so that it must not lead to private addresses. */
+  publicOnly: boolean;
   types: string[];
   description: string | null;
   rateLimitPerSecond: number | null;
@@ -101,6 +103,8 @@ export interface MessageDeliveryRecord {
 export interface MessageAttemptRecord {
   messageId: string;
   endpointId: string;
+  /** Application of the message. */
+  application: string | null;
   type: string;
   number: number;
   trigger: 'first' | 'retry' | 'replay' | 'test';
@@ -126,6 +130,7 @@ export interface DueDelivery {
 /** Content of a message that is sent. */
 export interface MessageContent {
   id: string;
+  application: string | null;
   type: string;
   createdAt: number;
   traceId: string;
@@ -133,8 +138,8 @@ export interface MessageContent {
 }
 
 /** End of an attempt. A delivery that is no longer unfinished keeps its status. */
-export interface EndedAttempt extends Omit<MessageAttemptRecord, 'type'> {
-  status: Extract<MessageStatus, 'retrying' | 'succeeded' | 'dead'>;
+export interface EndedAttempt extends Omit<MessageAttemptRecord, 'type' | 'application'> {
+  status: Exclude<MessageStatus, 'waiting'>;
   tries: number;
   endedAt: number | null;
 }
@@ -196,7 +201,7 @@ export interface ReplaySelection {
 }
 
 export interface ReplayPage {
-  items: Array<{ messageId: string; endpointId: string }>;
+  items: Array<{ messageId: string; endpointId: string; application: string | null }>;
   /** Value of `after` for the next page, or null at the end. */
   next: string | null;
 }

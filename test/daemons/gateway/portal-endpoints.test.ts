@@ -21,12 +21,13 @@ import {
   testEndpoint,
   updateEndpoint,
 } from '../../../src/contracts/index.ts';
+import { seconds } from '../../../src/kit/time/duration.ts';
 import { OTHER_TOKEN, startGateway } from '../../support/gateway.ts';
-import { startReceiver } from '../../support/message-receiver.ts';
+import { startReceiver, withStatus } from '../../support/message-receiver.ts';
 
 /** A gateway with an endpoint and a message in three applications and in another namespace, and a link for one. */
 async function world() {
-  const gateway = await startGateway({ config: { outgoing: { allowPrivateAddresses: true } } });
+  const gateway = await startGateway({ config: { outgoing: { allow: ['127.0.0.1'] } } });
   const receiver = await startReceiver();
   const link = await gateway.call(createPortalLink, { body: { application: 'mine' } });
   const token = new URLSearchParams(new URL(link.url).hash.slice(1)).get('token')!;
@@ -129,16 +130,76 @@ test('a link sends no message of its own and replays no others', async () => {
   await expect(many).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
 });
 
-test('what an operator sent to an endpoint of another application is not shown', async () => {
-  const { gateway, receiver, mine, others, call } = await world();
+test('a message is not replayed to an endpoint of another application, not even by an operator', async () => {
+  const { gateway, mine, others } = await world();
   const { endpoint } = others[0]!;
-  const before = receiver.received.length;
-  await gateway.call(replayMessage, { params: { id: mine.message }, body: { endpointId: endpoint } });
-  await expect.poll(() => receiver.received.length).toBeGreaterThan(before);
-  const shown = await call(getMessage, { params: { id: mine.message } });
-  expect(shown.endpoints.map(({ endpointId }) => endpointId)).toEqual([mine.endpoint]);
-  const { items } = await call(listMessageAttempts, { params: { id: mine.message } });
-  expect(items.map(({ endpointId }) => endpointId)).toEqual([mine.endpoint]);
+  const replay = gateway.call(replayMessage, {
+    params: { id: mine.message },
+    body: { endpointId: endpoint },
+  });
+  await expect(replay).rejects.toMatchObject({ code: 'CONFLICT' });
+});
+
+test('an endpoint that was moved to the application of a link shows and gets nothing of its former one', async () => {
+  const { gateway, receiver, others, call } = await world();
+  const params = { id: others[0]!.endpoint };
+  receiver.answer(withStatus(500));
+  const waiting = await gateway.call(publishMessage, {
+    body: { type: 'a.b', data: 'of theirs', application: 'theirs' },
+  });
+  const delivery = async () => (await gateway.call(getMessage, { params: { id: waiting.id } })).endpoints[0];
+  await expect.poll(delivery).toMatchObject({ status: 'retrying' });
+
+  await gateway.call(updateEndpoint, { params, body: { application: 'mine' } });
+  receiver.answer(withStatus(200));
+  expect((await call(listEndpointAttempts, { params })).items).toEqual([]);
+  expect((await call(listMessages, { query: { endpointId: params.id } })).items).toEqual([]);
+  const replayed = await gateway.call(replayMessage, { params: { id: others[0]!.message }, body: {} });
+  expect(replayed).toEqual({ items: [], skipped: 1 });
+  const all = await gateway.call(replayEndpoint, { params, body: { status: 'all' } });
+  expect(all.items).toEqual([]);
+
+  // A user of the link may now choose the URL, so the message that waits is not sent.
+  await call(updateEndpoint, { params, body: { url: `${receiver.url}/mine` } });
+  gateway.clock.advance(seconds(6));
+  await expect.poll(delivery).toMatchObject({
+    ...{ status: 'cancelled', lastError: 'The endpoint was moved to another application' },
+  });
+  const own = await gateway.call(publishMessage, { body: { type: 'a.b', data: {}, application: 'mine' } });
+  const paths = () => receiver.received.filter(({ id }) => id === own.id).map(({ path }) => path);
+  await expect.poll(() => paths().toSorted()).toEqual(['/hook', '/hook/mine']);
+  expect(receiver.received.filter(({ path }) => path === '/hook/mine')).toHaveLength(1);
+  await expect
+    .poll(async () => (await call(listEndpointAttempts, { params })).items.map(({ messageId }) => messageId))
+    .toEqual([own.id]);
+});
+
+test('private addresses are refused for users of a link, even if the config allows them for operators', async () => {
+  const gateway = await startGateway({ config: { outgoing: { allowPrivateAddresses: true } } });
+  const receiver = await startReceiver();
+  const link = await gateway.call(createPortalLink, { body: { application: 'mine' } });
+  const token = new URLSearchParams(new URL(link.url).hash.slice(1)).get('token')!;
+  const call = <E extends Endpoint>(endpoint: E, input: CallInput<E>): Promise<ReplyOf<E>> =>
+    gateway.call(endpoint, input, token);
+  const denied = { code: 'PERMISSION_DENIED' };
+  await expect(call(createEndpoint, { body: { url: receiver.url } })).rejects.toMatchObject(denied);
+
+  // A name is resolved on each connection.
+  const { id } = await call(createEndpoint, { body: { url: `http://localhost:${receiver.port}/` } });
+  const params = { id };
+  expect(await call(testEndpoint, { params })).toMatchObject({ outcome: 'failed', responseStatus: null });
+  expect(await gateway.call(testEndpoint, { params })).toMatchObject({ outcome: 'failed' });
+  expect(receiver.received).toEqual([]);
+
+  // An operator may set the URL, and a user of the link may not set it back.
+  await gateway.call(updateEndpoint, { params, body: { url: receiver.url } });
+  expect(await call(testEndpoint, { params })).toMatchObject({ outcome: 'succeeded' });
+  await call(updateEndpoint, { params, body: { description: 'x' } });
+  expect(await call(testEndpoint, { params })).toMatchObject({ outcome: 'succeeded' });
+  const back = call(updateEndpoint, { params, body: { url: `${receiver.url}/other` } });
+  await expect(back).rejects.toMatchObject(denied);
+  await call(updateEndpoint, { params, body: { url: `http://localhost:${receiver.port}/` } });
+  expect(await call(testEndpoint, { params })).toMatchObject({ outcome: 'failed' });
 });
 
 test('the address rules hold for endpoints of links, and reserved headers are refused', async () => {

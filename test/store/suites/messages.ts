@@ -21,6 +21,7 @@ function endpoint(number: number, more: Partial<StoredEndpoint> = {}): StoredEnd
       secret: 's1',
     },
     ...{ previousSecret: null, previousSecretExpiresAt: null, ordered: true, retrySchedule: [1, 2] },
+    publicOnly: true,
     ...{
       timeoutMs: 1000,
       disabledReason: null,

@@ -61,7 +61,8 @@ export function endpointRoutes(http: Http, services: EndpointRouteServices): voi
     const { namespaceId, id } = await endpointAdmin.require(scopeOf(call), call.params.id);
     const { outcome, ...page } = call.query;
     const succeeded = outcome === undefined ? undefined : outcome === 'succeeded';
-    return messageLists.attempts({ ...page, namespaceId, endpointId: id, succeeded });
+    const { application } = call.caller;
+    return messageLists.attempts({ ...page, namespaceId, application, endpointId: id, succeeded });
   });
   mount(http, replayEndpoint, changing, (call) => {
     const { since, until, status, ...options } = call.body;

@@ -41,11 +41,7 @@ export function messageRoutes(
   mount(http, listMessageAttempts, reading, async ({ params, query, caller }) => {
     const { namespaceId, application } = caller;
     await messageLists.require(namespaceId, params.id, application);
-    const page = await messageLists.attempts({ ...query, namespaceId, messageId: params.id });
-    return {
-      ...page,
-      items: page.items.filter(({ endpointId }) => messageLists.isOf(application, endpointId)),
-    };
+    return messageLists.attempts({ ...query, namespaceId, application, messageId: params.id });
   });
   mount(http, replayMessage, changing, ({ params, body, caller: { namespaceId, application } }) =>
     messageReplays.one({ namespaceId, application }, params.id, body.endpointId),

@@ -102,6 +102,36 @@ describeOnStores(
       ]);
     });
 
+    test('event types are words with full stops between them, as Standard Webhooks specify', async () => {
+      const api = apiOf(await start());
+      const accepted = (type: string) =>
+        api.publish(type).then(
+          () => true,
+          ({ code }) => code,
+        );
+      for (const type of ['a', 'order.created', 'Order_2.paid-late', '_x.y'])
+        expect([type, await accepted(type)]).toEqual([type, true]);
+      for (const type of [
+        '',
+        '.a',
+        'a.',
+        'a..b',
+        'a b',
+        'a:b',
+        'a/b',
+        'ä',
+        'a\n',
+        '*',
+        'a.*',
+        'x'.repeat(129),
+      ])
+        expect([type, await accepted(type)]).toEqual([type, 'VALIDATION_ERROR']);
+      for (const type of ['a:b', '*.a', 'a*', 'a.*.b'])
+        await expect(api.create({ url: 'http://example.com', types: [type] })).rejects.toMatchObject({
+          code: 'VALIDATION_ERROR',
+        });
+    });
+
     test('an application narrows a message to its own endpoints', async () => {
       const api = apiOf(await start());
       const receiver = await startReceiver();
@@ -345,6 +375,12 @@ describeOnStores(
       });
       expect(items).toHaveLength(1);
       expect(await api.endpoint(id)).toMatchObject({ failingSince: null });
+      // A failed test is no dead letter, so it is not replayed.
+      const dead = await gateway.call(listMessages, { query: { status: 'dead' } });
+      expect(dead.items).toEqual([]);
+      await api.update(id, { disabled: false });
+      const replayed = await gateway.call(replayEndpoint, { params: { id }, body: { status: 'dead' } });
+      expect(replayed.items).toEqual([]);
     });
 
     test('messages are found by their trace, within their namespace', async () => {

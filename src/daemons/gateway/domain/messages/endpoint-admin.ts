@@ -55,14 +55,15 @@ export class EndpointAdmin {
   async create(scope: EndpointScope, body: NewEndpoint): Promise<OutgoingEndpoint & { secret: string }> {
     const { store, registry, client, ids, seal, random, clock } = this.#deps;
     const { namespaceId } = scope;
-    client.requireAllowed(new URL(body.url));
+    const publicOnly = isPortal(scope);
+    client.requireAllowed(new URL(body.url), publicOnly);
     const id = ids.next('ep');
     const now = clock.now();
     const secret = body.secret ?? newWebhookSecret(random);
     const isDisabled = body.disabled === true;
     const endpoint: StoredEndpoint = {
       ...{ id, namespaceId, application: scope.application ?? body.application ?? null },
-      ...{ url: body.url, types: body.types, description: body.description ?? null },
+      ...{ url: body.url, publicOnly, types: body.types, description: body.description ?? null },
       rateLimitPerSecond: body.rateLimitPerSecond ?? null,
       headers: this.#sealHeaders(id, body.headers ?? {}),
       secret: seal.seal(secret, endpointContext(id, 'secret')),
@@ -111,7 +112,7 @@ export class EndpointAdmin {
   async update(scope: EndpointScope, id: string, body: EndpointUpdate): Promise<OutgoingEndpoint> {
     const { store, registry, client } = this.#deps;
     const endpoint = await this.require(scope, id);
-    if (body.url !== undefined) client.requireAllowed(new URL(body.url));
+    if (body.url !== undefined) client.requireAllowed(new URL(body.url), isPortal(scope));
     const changed = await store.update(scope.namespaceId, id, this.#changes(scope, endpoint, body));
     if (!changed) throw unknownEndpoint(id);
     await registry.changed(id);
@@ -170,6 +171,7 @@ export class EndpointAdmin {
     const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
     return {
       ...(given as EndpointChanges),
+      ...(body.url === undefined ? {} : { publicOnly: isPortal(scope) }),
       ...(headers === undefined ? {} : { headers: this.#sealHeaders(endpoint.id, headers) }),
       ...(application === undefined || scope.application !== undefined ? {} : { application }),
       ...(disabled === true && !isDisabled ? { disabledReason: 'operator' as const, disabledAt: now } : {}),
@@ -185,6 +187,9 @@ export class EndpointAdmin {
     return this.#deps.seal.seal(JSON.stringify(headers), endpointContext(id, 'headers'));
   }
 }
+
+/** Users of a portal are outsiders: their URLs never lead to private addresses, whatever the config allows. */
+const isPortal = (scope: EndpointScope): boolean => scope.application !== undefined;
 
 export function unknownEndpoint(id: string): PlatformError {
   return new PlatformError('NOT_FOUND', `There is no endpoint "${id}".`);

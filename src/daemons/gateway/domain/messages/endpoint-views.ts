@@ -19,6 +19,7 @@ export function endpointView(
     previousSecret,
     previousSecretExpiresAt,
     namespaceId: _namespace,
+    publicOnly: _publicOnly,
     headers,
     ...shown
   } = endpoint;

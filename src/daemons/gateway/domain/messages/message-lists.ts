@@ -29,6 +29,12 @@ export interface MessageQuery {
   limit: number;
 }
 
+export type AttemptQuery = Omit<AttemptFilter, 'after'> & {
+  cursor?: string | undefined;
+  /** Application of a portal. */
+  application?: string | undefined;
+};
+
 /** Pages without a match that a list reads before it answers what it has. */
 const MAX_PAGES = 5;
 
@@ -69,10 +75,7 @@ export class MessageLists {
     };
   }
 
-  /**
-   * Returns whether an endpoint belongs to the application of a portal. An operator can send a message to an endpoint of
-   * another application.
-   */
+  /** Returns whether an endpoint belongs to the application of a portal. Operators can move endpoints. */
   isOf(application: string | undefined, endpointId: string): boolean {
     return application === undefined || this.#registry.find(endpointId)?.record.application === application;
   }
@@ -87,17 +90,23 @@ export class MessageLists {
     );
   }
 
+  /**
+   * Lists attempts, newest first. A portal sees only those of messages of its application, at endpoints that belong to
+   * it, so its pages can have fewer items.
+   */
   async attempts({
     cursor,
     limit,
+    application,
     ...filter
-  }: Omit<AttemptFilter, 'after'> & { cursor?: string | undefined }): Promise<{
-    items: MessageAttempt[];
-    nextCursor: string | null;
-  }> {
+  }: AttemptQuery): Promise<{ items: MessageAttempt[]; nextCursor: string | null }> {
     const after = cursor === undefined ? undefined : parseCursor(cursor);
     const rows = await this.#store.attempts({ ...filter, after, limit: limit + 1 });
-    return pageOf(rows, limit, formatCursor, attemptView);
+    const { items, nextCursor } = pageOf(rows, limit, formatCursor, (row) => row);
+    const isShown = (row: MessageAttemptRecord): boolean =>
+      application === undefined ||
+      (row.application === application && this.isOf(application, row.endpointId));
+    return { items: items.filter(isShown).map(attemptView), nextCursor };
   }
 
   #deliveryView(delivery: MessageDeliveryRecord): MessageDelivery {
@@ -110,7 +119,12 @@ export function messageView({ namespaceId: _, counts, ...message }: MessageRecor
   return { ...message, deliveries: counts };
 }
 
-export function attemptView({ succeeded, excerpt, ...attempt }: MessageAttemptRecord): MessageAttempt {
+export function attemptView({
+  succeeded,
+  excerpt,
+  application: _,
+  ...attempt
+}: MessageAttemptRecord): MessageAttempt {
   return { ...attempt, outcome: succeeded ? 'succeeded' : 'failed', responseExcerpt: excerpt };
 }
 

@@ -37,12 +37,19 @@ interface Reference {
   endpointId: string;
 }
 
+/** A delivery to replay, with the application of its message. */
+interface Replayable extends Reference {
+  application: string | null;
+}
+
 const STATUSES: Record<ReplayFilter['status'], MessageStatus[]> = {
   dead: ['dead'],
   succeeded: ['succeeded'],
   all: ['dead', 'succeeded'],
 };
 const MAX_COUNTED = 10_000;
+/** Pages that a count reads, so that a filter that matches little does not read all messages. */
+const MAX_COUNTED_PAGES = 100;
 const SAMPLE = 10;
 const PAGE = 1000;
 
@@ -61,12 +68,23 @@ export class MessageReplays {
     endpointId: string | undefined,
   ): Promise<{ items: Reference[]; skipped: number }> {
     const { lists, endpoints } = this.#deps;
-    const { deliveries } = await lists.require(namespaceId, id, application);
-    if (endpointId !== undefined) await endpoints.require({ namespaceId, application }, endpointId);
+    const { deliveries, application: owner } = await lists.require(namespaceId, id, application);
+    if (endpointId !== undefined) {
+      const endpoint = await endpoints.require({ namespaceId, application }, endpointId);
+      if (endpoint.application !== owner)
+        throw new PlatformError(
+          'CONFLICT',
+          `The message ${id} and the endpoint ${endpointId} belong to different applications.`,
+        );
+    }
     const chosen =
       endpointId === undefined
-        ? deliveries.map((delivery) => ({ messageId: id, endpointId: delivery.endpointId }))
-        : [{ messageId: id, endpointId }];
+        ? deliveries.map((delivery) => ({
+            messageId: id,
+            endpointId: delivery.endpointId,
+            application: owner,
+          }))
+        : [{ messageId: id, endpointId, application: owner }];
     const items = await this.#replay(namespaceId, chosen, { add: endpointId !== undefined });
     if (endpointId !== undefined && items.length === 0)
       throw new PlatformError(
@@ -107,13 +125,18 @@ export class MessageReplays {
 
   async #replay(
     namespaceId: string,
-    chosen: readonly Reference[],
+    chosen: readonly Replayable[],
     { add }: { add: boolean },
   ): Promise<Reference[]> {
-    const { store, clock, replayed } = this.#deps;
-    const enabled = chosen.filter(({ endpointId }) => this.#isEnabled(endpointId));
-    if (enabled.length === 0) return [];
-    const deliveries = await store.replay(namespaceId, enabled, { endedUntil: clock.now(), add });
+    const { store, registry, clock, replayed } = this.#deps;
+    const sendable = chosen
+      .filter(
+        ({ endpointId, application }) =>
+          this.#isEnabled(endpointId) && registry.find(endpointId)?.record.application === application,
+      )
+      .map(({ messageId, endpointId }) => ({ messageId, endpointId }));
+    if (sendable.length === 0) return [];
+    const deliveries = await store.replay(namespaceId, sendable, { endedUntil: clock.now(), add });
     replayed(deliveries);
     return deliveries.map(({ messageId, endpointId }) => ({ messageId, endpointId }));
   }
@@ -126,11 +149,13 @@ export class MessageReplays {
     const sample: Reference[] = [];
     let count = 0;
     let after: string | null = selection.after;
-    while (after !== null) {
-      if (count >= MAX_COUNTED) return { count: MAX_COUNTED, isComplete: false, sample };
+    for (let pages = 0; after !== null; pages++) {
+      if (count >= MAX_COUNTED || pages >= MAX_COUNTED_PAGES)
+        return { count: Math.min(count, MAX_COUNTED), isComplete: false, sample };
       const page = await this.#deps.store.replayable({ ...selection, after, limit: PAGE });
       count += page.items.length;
-      sample.push(...page.items.slice(0, SAMPLE - sample.length));
+      const shown = page.items.slice(0, SAMPLE - sample.length);
+      sample.push(...shown.map(({ messageId, endpointId }) => ({ messageId, endpointId })));
       after = page.next;
     }
     return { count, isComplete: true, sample };

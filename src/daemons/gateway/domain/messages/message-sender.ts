@@ -13,6 +13,8 @@ export interface SentAttempt {
   retryAfter: string | null;
   excerpt: string | null;
   error: string | null;
+  /** Whether the endpoint must not receive the message at all. */
+  isForeign: boolean;
 }
 
 export interface MessageSenderDeps {
@@ -29,32 +31,41 @@ export class MessageSender {
     this.#deps = deps;
   }
 
-  /** Never rejects: a failure is part of the result. */
+  /**
+   * Never rejects: a failure is part of the result. A message is not sent to an endpoint that was moved to another
+   * application, whose users can change its URL.
+   */
   async send(
     endpoint: KnownEndpoint,
-    { id, body }: Pick<MessageContent, 'id' | 'body'>,
+    { id, body, application }: Pick<MessageContent, 'id' | 'body' | 'application'>,
     signal?: AbortSignal,
   ): Promise<SentAttempt> {
+    if (application !== endpoint.record.application) return foreign(this.#deps.clock.now());
     const { client, clock } = this.#deps;
     const startedAt = clock.now();
     const began = performance.now();
     const headers = this.#headers(endpoint, { id, body, startedAt });
     const timeoutMs = endpoint.record.timeoutMs ?? DEFAULT_MESSAGE_TIMEOUT_MS;
     try {
-      const { url } = endpoint;
-      const reply = await client.send({ url, headers, body, timeoutMs, ...(signal ? { signal } : {}) });
+      const { url, record } = endpoint;
+      const { publicOnly } = record;
+      const reply = await client.send({
+        ...{ url, headers, body, timeoutMs, publicOnly },
+        ...(signal ? { signal } : {}),
+      });
       return {
         ...{ startedAt, durationMs: performance.now() - began, responseStatus: reply.status },
         ...{
           retryAfter: reply.retryAfter,
           excerpt: excerptOf(reply.excerpt),
           error: errorOfStatus(reply.status),
+          isForeign: false,
         },
       };
     } catch (error) {
       return {
         ...{ startedAt, durationMs: performance.now() - began, responseStatus: null },
-        ...{ retryAfter: null, excerpt: null, error: errorOf(error) },
+        ...{ retryAfter: null, excerpt: null, error: errorOf(error), isForeign: false },
       };
     }
   }
@@ -74,4 +85,11 @@ export class MessageSender {
       ...signedHeaders(used, { id, at: startedAt, body }),
     ];
   }
+}
+
+function foreign(startedAt: number): SentAttempt {
+  return {
+    ...{ startedAt, durationMs: 0, responseStatus: null, retryAfter: null, excerpt: null, isForeign: true },
+    error: 'The endpoint was moved to another application',
+  };
 }

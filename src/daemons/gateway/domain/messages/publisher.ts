@@ -51,10 +51,10 @@ export class Publisher {
     const timestamp = message.timestamp ?? createdAt;
     const body = bodyOf({ type, timestamp, data });
     const endpointIds = registry.match(namespaceId, application, type).map(({ record }) => record.id);
-    const content: MessageContent = { id: ids.next('msg'), type, createdAt, traceId, body };
+    const content: MessageContent = { id: ids.next('msg'), application, type, createdAt, traceId, body };
     const result = await this.#store({
       ...content,
-      ...{ namespaceId, application, timestamp, endpointIds },
+      ...{ namespaceId, timestamp, endpointIds },
       key: idempotencyKey === undefined ? null : keyOf(message, { namespaceId, createdAt, idempotencyKey }),
     });
     const { outcome, id, endpoints } = result;

@@ -36,21 +36,21 @@ export class TestSends {
     const known = registry.find(endpointId);
     if (!known) throw unknownEndpoint(endpointId);
     const createdAt = clock.now();
-    const message = { id: ids.next('msg'), type, createdAt, traceId };
+    const message = { id: ids.next('msg'), application, type, createdAt, traceId };
     const body = bodyOf({ type, timestamp: createdAt, data });
-    const { retryAfter: _, ...sent } = await sender.send(known, { ...message, body });
+    const { retryAfter: _, isForeign: _isForeign, ...sent } = await sender.send(known, { ...message, body });
     const succeeded = isSuccess(sent.responseStatus);
     const attempt: EndedAttempt = {
       ...sent,
       ...{ messageId: message.id, endpointId, number: 1, trigger: 'test', tries: 1, succeeded },
-      ...{ status: succeeded ? 'succeeded' : 'dead', nextAttemptAt: null, endedAt: clock.now() },
+      // A failed test is no dead letter: it raises no alert and is never replayed.
+      ...{ status: succeeded ? 'succeeded' : 'cancelled', nextAttemptAt: null, endedAt: clock.now() },
     };
     await store.addTest(
       {
         ...message,
         body,
         namespaceId,
-        application,
         timestamp: createdAt,
         endpointIds: [endpointId],
         key: null,
@@ -58,6 +58,6 @@ export class TestSends {
       attempt,
     );
     const { status: _status, tries: _tries, endedAt: _endedAt, ...shown } = attempt;
-    return attemptView({ ...shown, type });
+    return attemptView({ ...shown, application, type });
   }
 }

@@ -104,7 +104,7 @@ export class PostgresMessageLists {
       { namespaceId, endpointId: endpointId ?? null, after, before, limit },
     );
     const examined = found.map(({ id }) => id);
-    const items = await this.#read<{ messageId: string; endpointId: string }>(REPLAYABLE, {
+    const items = await this.#read<ReplayPage['items'][number]>(REPLAYABLE, {
       ...{ ids: examined, namespaceId, endpointId: endpointId ?? null, statuses, endedUntil },
       ...{ type: selection.type ?? null, application: selection.application ?? null },
     });
@@ -189,7 +189,7 @@ const MESSAGES = `
   order by m.id desc limit :limit`;
 
 const REPLAYABLE = `
-  select d.message_id as "messageId", d.endpoint_id as "endpointId"
+  select d.message_id as "messageId", d.endpoint_id as "endpointId", m.application
   from svc.message_delivery d join svc.message m on m.id = d.message_id
   where d.message_id = any(:ids::text[]) and d.namespace_id = :namespaceId
     and (:endpointId::text is null or d.endpoint_id = :endpointId) and (:type::text is null or m.type = :type)

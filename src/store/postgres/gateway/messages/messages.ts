@@ -77,7 +77,7 @@ export class PostgresMessages implements MessageStore {
   }
 
   contents(ids: readonly string[]): Promise<MessageContent[]> {
-    const text = `select id, type, created_at as "createdAt", trace_id as "traceId", body from svc.message
+    const text = `select id, application, type, created_at as "createdAt", trace_id as "traceId", body from svc.message
       where id = any(:ids::text[])`;
     return this.#read(text, { ids });
   }

@@ -94,3 +94,7 @@ export const MESSAGE_TRACE: ConcurrentIndex = {
   table: 'message',
   columns: 'namespace_id, trace_id, id',
 };
+
+/** Whether a user of a portal set the URL. */
+export const PORTAL_URLS =
+  'alter table svc.outgoing_endpoint add column public_only smallint not null default 0;';

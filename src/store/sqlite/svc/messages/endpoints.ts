@@ -16,6 +16,7 @@ const FIELDS = {
   previousSecret: 'previous_secret',
   previousSecretExpiresAt: 'previous_secret_expires_at',
   ordered: 'ordered',
+  publicOnly: 'public_only',
   retrySchedule: 'retry_schedule',
   timeoutMs: 'timeout_ms',
   disabledReason: 'disabled_reason',

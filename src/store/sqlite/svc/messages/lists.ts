@@ -239,9 +239,9 @@ function statements(db: Database) {
           endedUntil: number;
         },
       ],
-      { messageId: string; endpointId: string }
+      { messageId: string; endpointId: string; application: string | null }
     >(`
-      select d.message_id as messageId, d.endpoint_id as endpointId
+      select d.message_id as messageId, d.endpoint_id as endpointId, m.application
       from message_delivery d join message m on m.id = d.message_id
       where d.message_id in (select value from json_each(:ids)) and d.namespace_id = :namespaceId
         and (:endpointId is null or d.endpoint_id = :endpointId) and (:type is null or m.type = :type)

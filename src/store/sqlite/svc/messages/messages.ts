@@ -178,7 +178,7 @@ function dispatching(db: Database) {
         where endpoint_id = :endpointId and status = 'retrying' and next_attempt_at > :after`)
       .pluck(),
     contents: db.prepare<[string], MessageContent>(`
-      select id, type, created_at as createdAt, trace_id as traceId, body from message
+      select id, application, type, created_at as createdAt, trace_id as traceId, body from message
       where id in (select value from json_each(?))`),
     unfinished: db
       .prepare<[{ endpointId: string; limit: number }], string>(`

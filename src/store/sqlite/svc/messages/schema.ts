@@ -89,3 +89,6 @@ export const MESSAGES = `
 export const LINK_INDEXES = `
   create index message_trace on message (namespace_id, trace_id);
   create index alert_of_object on alert (object_key, id);`;
+
+/** Whether a user of a portal set the URL. */
+export const PORTAL_URLS = 'alter table outgoing_endpoint add column public_only integer not null default 0;';

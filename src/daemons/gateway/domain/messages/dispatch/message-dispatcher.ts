@@ -253,7 +253,7 @@ export class MessageDispatcher {
       slot.resize(content.body.byteLength);
       const sent = await this.#deps.sender.send(known, content, this.#stopping.signal);
       // An attempt that the stop of the service has cut off is repeated after the start.
-      if (sent.responseStatus === null && this.#stopping.signal.aborted) return;
+      if (sent.responseStatus === null && !sent.isForeign && this.#stopping.signal.aborted) return;
       this.#ended(queue, known, delivery, sent);
     } catch (error) {
       this.#deps.logger.warn('An attempt could not be made; retrying', { error });
@@ -274,7 +274,7 @@ export class MessageDispatcher {
     const tries = delivery.tries + 1;
     const succeeded = isSuccess(responseStatus);
     const { failingSince, disable, ...outcome } = planAfter({
-      result: { status: responseStatus, retryAfter: sent.retryAfter },
+      result: sent,
       ...{ tries, schedule: known.record.retrySchedule ?? DEFAULT_RETRY_SCHEDULE },
       ...{ failingSince: queue.failingSince, now: clock.now(), fraction: random.fraction() },
     });

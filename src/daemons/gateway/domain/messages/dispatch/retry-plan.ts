@@ -1,5 +1,6 @@
 import { days, hours } from '../../../../../kit/time/duration.ts';
 import type { EndedAttempt } from '../../../../../store/ports/index.ts';
+import type { SentAttempt } from '../message-sender.ts';
 
 /** Continuous failures after which an endpoint is disabled. */
 export const DISABLE_AFTER_MS = days(5);
@@ -8,11 +9,7 @@ const MAX_RETRY_AFTER_MS = hours(24);
 const JITTER = 0.2;
 const GONE = 410;
 
-export interface AttemptResult {
-  /** Null without an answer. */
-  status: number | null;
-  retryAfter: string | null;
-}
+export type AttemptResult = Pick<SentAttempt, 'responseStatus' | 'retryAfter' | 'isForeign'>;
 
 export interface RetrySituation {
   result: AttemptResult;
@@ -40,7 +37,9 @@ export function planAfter({
   now,
   fraction,
 }: RetrySituation): RetryPlan {
-  const { status, retryAfter } = result;
+  const { responseStatus: status, retryAfter, isForeign } = result;
+  if (isForeign)
+    return { status: 'cancelled', nextAttemptAt: null, endedAt: now, failingSince, disable: null };
   if (isSuccess(status))
     return { status: 'succeeded', nextAttemptAt: null, endedAt: now, failingSince: null, disable: null };
   const since = failingSince ?? now;
