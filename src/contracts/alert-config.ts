@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ALERT_KIND_FIELDS, AlertKind, AlertMatch, AlertSeverity, AlertThreshold } from './alert-kinds.ts';
 import { ALL_NAMESPACES, RoleNamespace } from './role.ts';
-import { SECRET_NAME } from './secrets.ts';
+import { SECRET_NAME } from './secret-name.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const AlertName = z

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { NoFilters, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
-
-/** Characters of a secret's name, as a regular expression without anchors. */
-export const SECRET_NAME = '[A-Z][A-Z0-9_]{0,63}';
+import { SECRET_NAME } from './secret-name.ts';
 
 /** Name of a secret within its namespace. */
 export const SecretName = z
