@@ -12,7 +12,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the portal of an applicatio
 
   beforeAll(async () => {
     receiver = await startReceiver();
-    studio = await startStudio({ outgoing: { allowPrivateAddresses: true } });
+    studio = await startStudio({ outgoing: { allow: ['127.0.0.1'] } });
     api = await apiOf(studio);
     for (const application of ['customer-7', 'customer-8', null])
       await api('POST', '/api/v1/endpoints', { url: `${receiver.url}/${application}`, application });
