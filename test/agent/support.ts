@@ -118,20 +118,26 @@ export async function startTestAgent(
 
 /** `svc agent run` as a process of its own; `within`: the command that starts it somewhere else. */
 export async function spawnAgent(
-  gateway: TestGateway,
+  gateway: Pick<TestGateway, 'url'>,
   host: RegisteredHost,
   within: readonly string[] = [],
+  { home: given, onOutput = () => {} }: { home?: string; onOutput?: (text: string) => void } = {},
 ): Promise<ChildProcess> {
-  const home = await tempDir();
+  const home = given ?? (await tempDir());
   await writeIdentity(home, identityOf(host, gateway.url));
   const run = ['agent', 'run', '--home', home, '--sandbox', 'permission'];
   const [program, ...args] = [...within, process.execPath, entryFile('cli'), ...run];
-  const child = spawn(program!, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(program!, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   onTestFinished(() => void child.kill('SIGKILL'));
+  child.stderr!.on('data', (chunk: Buffer) => {
+    onOutput(String(chunk));
+    process.stderr.write(chunk);
+  });
   let text = '';
   await new Promise<void>((resolve, reject) => {
     child.stdout!.on('data', (chunk) => {
       text += chunk;
+      onOutput(String(chunk));
       if (text.includes('Connected to')) resolve();
     });
     child.on('exit', (code) => reject(new Error(`the agent ended with ${code}: ${text}`)));

@@ -4,12 +4,12 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { inspect } from 'node:util';
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { inBraces } from '../../src/daemons/workflow/domain/definition/templates.ts';
 import type { AnyJson } from '../support/any-json.ts';
+import { leakForms } from '../support/leak-forms.ts';
 import { emptyPostgres, POSTGRES_PROGRAMS } from '../support/postgres.ts';
 import { type TestPlatform, testPlatform } from './platform.ts';
 
@@ -162,31 +162,8 @@ async function project(
   return { platform, bodies };
 }
 
-/** Returns what a leak would look like: each value and its encodings. */
-function formsOf(value: string): string[] {
-  const bytes = Buffer.from(value);
-  const base64 = [0, 1, 2].map((offset) => {
-    const shifted = Buffer.concat([Buffer.alloc(offset), bytes]).toString('base64');
-    return shifted.slice(4, Math.floor(((offset + bytes.length) * 8) / 6));
-  });
-  return [
-    value,
-    ...value.split('\n'),
-    JSON.stringify(value).slice(1, -1),
-    inspect(value).slice(1, -1),
-    ...base64,
-    ...base64.map((text) => text.replaceAll('+', '-').replaceAll('/', '_')),
-    bytes.toString('hex'),
-    bytes.toString('hex').toUpperCase(),
-    encodeURIComponent(value),
-    new URLSearchParams({ v: value }).toString().slice(2),
-    // A cut value must not be readable either.
-    value.slice(0, 400),
-  ];
-}
-
 const FORMS = Object.entries(SECRETS).flatMap(([name, value]) =>
-  [...new Set(formsOf(value))].map((form) => ({ name, form, bytes: Buffer.from(form) })),
+  leakForms(value).map((form) => ({ name, form, bytes: Buffer.from(form) })),
 );
 
 function leaksIn(place: string, content: Buffer): string[] {

@@ -38,7 +38,8 @@ export function createSecretsService(secrets: SecretAccess): PlatformService {
 
 /** Returns the error for a secret that the tenant does not have. */
 export function secretMissing(tenantId: string, name: string): PlatformError {
-  return new PlatformError('NOT_FOUND', `The namespace ${tenantId} has no secret ${name}.`, {
-    details: { secret: name, hint: `svc secrets set ${name} --tenant ${tenantId}` },
-  });
+  const hint = `svc secrets set ${name} --tenant ${tenantId}`;
+  // Details do not survive a handler that does not catch the error, so the message names the command.
+  const message = `The namespace ${tenantId} has no secret ${name}. Set it with ${hint}.`;
+  return new PlatformError('NOT_FOUND', message, { details: { secret: name, hint } });
 }
