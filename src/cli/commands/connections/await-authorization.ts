@@ -19,12 +19,26 @@ export async function awaitAuthorization(
   ui.note('Waiting for the authorization. Ctrl-C stops waiting, and the link stays valid.');
   while (clock.now() < authorizeUrlExpiresAt) {
     await sleep(POLL_MS);
-    const current = await client.call(getConnection, { params: { name } });
+    const current = await client.call(getConnection, { params: { name } }).catch(ifTransient);
+    if (!current) continue;
     if (current.authorizedAt !== null && current.authorizedAt !== authorizedAt) return current;
     const error = current.lastError;
     if (error && error.at !== lastError?.at) throw notAuthorized(name, error.message);
   }
-  throw notAuthorized(name, 'The link has expired.');
+  throw notAuthorized(name, 'The link has expired after ten minutes.');
+}
+
+/** Codes of a gateway that restarts. The link stays valid meanwhile. */
+const TRANSIENT: ReadonlySet<string> = new Set([
+  'UPSTREAM_UNAVAILABLE',
+  'UPSTREAM_TIMEOUT',
+  'SERVICE_UNAVAILABLE',
+]);
+
+/** Returns undefined for an error that ends by itself. Throws any other error. */
+function ifTransient(error: unknown): undefined {
+  if (error instanceof PlatformError && TRANSIENT.has(error.code)) return undefined;
+  throw error;
 }
 
 function notAuthorized(name: string, message: string): PlatformError {
