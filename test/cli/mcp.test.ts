@@ -6,6 +6,7 @@ import type { AnyJson } from '../support/any-json.ts';
 import { runCli } from '../support/cli.ts';
 import { tempDir } from '../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';
+import { startMcp } from '../support/mcp.ts';
 
 /** Returns a bridge to a gateway, and the messages that it has written. */
 function bridgeTo(url: string, token = ADMIN_TOKEN) {
@@ -105,4 +106,36 @@ test('mcp stdio is a program for clients, and mcp config prints how they start i
   expect(JSON.parse(printed.stdout)).toEqual({ mcpServers: { svc: server } });
   const forCode = await runCli(['mcp', 'config', 'vscode', ...flags], folder);
   expect(JSON.parse(forCode.stdout)).toEqual({ servers: { svc: { type: 'stdio', ...server } } });
+});
+
+test('the bridge passes questions to the person, and their answers, through a task', {
+  timeout: 60_000,
+}, async () => {
+  const ask = {
+    id: 'ask',
+    mcp: { expose: true },
+    jobs: { main: { steps: [{ id: 'agree', uses: 'approval' }] } },
+  };
+  const { gateway } = await startMcp({ project: { workflows: { ask } } });
+  const { bridge, written, send } = bridgeTo(gateway.url);
+  const params = { ...INITIALIZE.params, capabilities: { elicitation: {} } };
+  send({ ...INITIALIZE, params });
+  await bridge.settled();
+  send({ id: 1, method: 'tools/call', params: { name: 'workflow_ask', arguments: {}, task: {} } });
+  await bridge.settled();
+  const { taskId } = written[1].result.task;
+  send({ id: 2, method: 'tasks/result', params: { taskId } });
+  await expect
+    .poll(() => written.find(({ method }) => method === 'elicitation/create'), { timeout: 20_000 })
+    .toBeTruthy();
+  const { id } = written.find(({ method }) => method === 'elicitation/create');
+  bridge.take(JSON.stringify({ jsonrpc: '2.0', id, result: { action: 'accept', content: {} } }));
+  await bridge.settled();
+  expect(written.find((message) => message.id === 2).result.structuredContent.status).toBe('succeeded');
+  // Methods of tasks repeat the id of the task in a header in the revision 2026-07-28.
+  const extensions = { 'io.modelcontextprotocol/tasks': {} };
+  const _meta = { ...NEWEST, 'io.modelcontextprotocol/clientCapabilities': { extensions } };
+  send({ id: 3, method: 'tasks/get', params: { taskId, _meta } });
+  await bridge.settled();
+  expect(written.find((message) => message.id === 3).result.status).toBe('completed');
 });

@@ -33,6 +33,8 @@ export class StdioBridge {
   readonly #exchanges = new Set<Promise<void>>();
   /** Revision that the client has agreed on with `initialize`. */
   #version: string | undefined;
+  /** Session that the gateway has begun with `initialize`. */
+  #session: string | undefined;
 
   constructor(deps: StdioBridgeDeps) {
     this.#deps = deps;
@@ -84,6 +86,7 @@ export class StdioBridge {
       body,
       signal,
     });
+    this.#session = response.headers.get('mcp-session-id') ?? this.#session;
     const type = response.headers.get('content-type') ?? '';
     if (type.startsWith('text/event-stream')) {
       for await (const { data } of serverSentEvents(response.body!)) if (data) await this.#pass(data);
@@ -108,7 +111,8 @@ export class StdioBridge {
 
   #headersOf(message: unknown): Record<string, string> {
     const { method, params } = (isRecord(message) ? message : {}) as RpcMessage;
-    const { _meta, name, uri } = isRecord(params) ? params : ({} as RpcMessage);
+    const { _meta, name, uri, taskId } = isRecord(params) ? params : ({} as RpcMessage);
+    const target = name ?? uri ?? taskId;
     const ownVersion = isRecord(_meta) ? _meta[VERSION_KEY] : undefined;
     const version = ownVersion ?? this.#version;
     return {
@@ -117,9 +121,8 @@ export class StdioBridge {
       ...(typeof version === 'string' && method !== 'initialize' ? { 'mcp-protocol-version': version } : {}),
       // Revision 2026-07-28 repeats these fields in headers.
       ...(ownVersion !== undefined && typeof method === 'string' ? { 'mcp-method': method } : {}),
-      ...(ownVersion !== undefined && typeof (name ?? uri) === 'string'
-        ? { 'mcp-name': String(name ?? uri) }
-        : {}),
+      ...(ownVersion !== undefined && typeof target === 'string' ? { 'mcp-name': target } : {}),
+      ...(this.#session !== undefined && method !== 'initialize' ? { 'mcp-session-id': this.#session } : {}),
     };
   }
 

@@ -226,6 +226,20 @@ describe('tasks of the revision 2025-11-25', () => {
   });
 });
 
+test('run_wait waits for the time that was asked for, and reports progress', TIMEOUT, async () => {
+  const client = await (await start()).connect();
+  const { runId } = await callTool(client, 'workflow_slow');
+  const progress: number[] = [];
+  const onprogress = (one: { progress: number }) => void progress.push(one.progress);
+  const wait = { name: 'run_wait', arguments: { runId, timeoutMs: 1000 } };
+  expect(await client.callTool(wait, { onprogress })).toMatchObject({
+    structuredContent: { result: { done: false, needsAnswer: false } },
+  });
+  expect(progress).toEqual([0, 1, 2, 3]);
+  const tooLong = { ...wait, arguments: { runId, timeoutMs: 45_001 } };
+  expect(await client.callTool(tooLong)).toMatchObject({ isError: true });
+});
+
 describe('tasks of the revision 2026-07-28', () => {
   test('clients that declare the extension get tasks, others the id of the run', TIMEOUT, async () => {
     const { gateway } = await start();
