@@ -371,6 +371,7 @@ export const STEPS: Record<string, Step[]> = {
   ],
   'mcp stdio': [],
   'mcp config': [step('mcp', 'config', 'claude'), fails(2, 'mcp', 'config', 'emacs')],
+  'agent-inbox': [step('agent-inbox', 'orders'), fails(1, 'agent-inbox', 'orders')],
   whoami: [step('whoami'), { args: ({ gateway }) => ['whoami', '--url', gateway] }],
   logout: [{ args: ({ gateway }) => ['logout', '--url', gateway] }, fails(2, 'logout')],
   'clients revoke': [{ args: ({ client }) => ['clients', 'revoke', client] }],

@@ -13,7 +13,7 @@ export const GROUPS = {
   Plugins: ['run', 'plugins'],
   Access: [
     ...['login', 'logout', 'whoami', 'tokens', 'clients', 'roles', 'secrets', 'audit', 'hosts'],
-    ...['agent', 'mcp'],
+    ...['agent', 'mcp', 'agent-inbox'],
   ],
   Help: ['openapi', 'commands', 'explain', 'completion'],
 } as const satisfies Record<string, readonly string[]>;

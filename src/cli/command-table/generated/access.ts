@@ -198,4 +198,11 @@ export const ACCESS_COMMANDS: readonly CommandEntry[] = [
     example: 'svc mcp config claude > .mcp.json',
     load: async () => (await import('../../commands/mcp/config.ts')).config,
   },
+  {
+    name: 'agent-inbox',
+    summary: 'Create a durable inbox for an agent: a URL, a queue and a token',
+    group: 'Access',
+    example: 'svc agent-inbox orders --client claude',
+    load: async () => (await import('../../commands/agent-inbox.ts')).agentInbox,
+  },
 ];
