@@ -5,51 +5,14 @@ import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { packageRoot } from '../src/kit/files/paths.ts';
 import { writeFiles } from './daemons/marketplace/support.ts';
-import type { AnyJson } from './support/any-json.ts';
 import { spawnCli } from './support/cli.ts';
 import { tempDir } from './support/daemon.ts';
 import { startReceiver, withStatus } from './support/message-receiver.ts';
 import { FREE_PORTS } from './support/ports.ts';
+import { Transcript } from './support/transcript.ts';
 import { userEnvironment } from './support/user-environment.ts';
 
 const ISSUE = { action: 'opened', issue: { title: 'It fails', html_url: 'https://github.com/a/b/issues/1' } };
-
-/** The commands of the page, in order. Each is run with the variables of `env`; `echo` becomes stdin. */
-class Transcript {
-  readonly #cwd: string;
-  readonly #commands: string[];
-  readonly env: Record<string, string>;
-
-  constructor(page: string, cwd: string, env: Record<string, string>) {
-    this.#cwd = cwd;
-    this.env = env;
-    this.#commands = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].flatMap(([, block]) =>
-      block!.trim().split('\n'),
-    );
-  }
-
-  get left(): number {
-    return this.#commands.length;
-  }
-
-  /** Runs the next command, which must begin like this, and returns its result. */
-  async next(expected: string): Promise<AnyJson> {
-    const line = this.#commands.shift()!;
-    const [, stdin, command] = /^(?:echo "(.*)" \| )?svc (.*)$/.exec(line)!;
-    expect(command!.startsWith(expected), `${command} instead of ${expected}`).toBe(true);
-    const fill = (text: string) => text.replaceAll(/\$([A-Z_]+)/g, (_, name: string) => this.env[name]!);
-    const words = [...command!.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) =>
-      fill(quoted ?? plain!),
-    );
-    const { code, json, stderr } = await spawnCli([...words, '--json'], {
-      cwd: this.#cwd,
-      env: { ...userEnvironment(), ...this.env },
-      ...(stdin === undefined ? {} : { stdin: `${fill(stdin)}\n` }),
-    });
-    expect(code, `${stderr}${JSON.stringify(json)}`).toBe(0);
-    return json.result;
-  }
-}
 
 test('docs/quickstart-outgoing.md: an issue reaches Slack and a receiver, and a dead endpoint alerts', {
   timeout: 300_000,
