@@ -88,7 +88,7 @@ async function explain(params: { webhookId: string }, call: ToolRun['call']) {
   return {
     ...{ webhookId, pluginId, event, status, httpStatus, reason, attempts, nextAttemptAt, traceId },
     explanation: found.explanation,
-    failedSteps: found.steps.filter(({ outcome }) => outcome !== 'ok'),
+    failedSteps: found.steps.filter(({ outcome }) => !/^ok\b/.test(outcome)),
     lastError: found.attemptHistory.findLast(({ error }) => error !== null)?.error ?? null,
     outcome: found.outcome,
     logLines: logs?.items ?? null,
