@@ -9,15 +9,15 @@ import { freePort } from './ports.ts';
 export interface ClusterGatewayOptions {
   name: string;
   projectDir: string;
-  /** `store.url` and whatever else differs from the defaults. */
-  config: Record<string, unknown> & { store: { url: string }; gateway?: Record<string, unknown> };
+  /** What differs from the defaults. With `store.url`, the gateway belongs to a cluster. */
+  config: Record<string, unknown> & { store?: { url: string }; gateway?: Record<string, unknown> };
   peers?: Record<string, string>;
   env?: Environment;
 }
 
 /**
- * One gateway of a cluster in a process of its own, as the supervisor starts it. It keeps its port and data folder when
- * it is started again.
+ * A gateway in a process of its own, as the supervisor starts it. It keeps its port and data folder when it is started
+ * again.
  */
 export class ClusterGateway {
   readonly name: string;
@@ -25,14 +25,14 @@ export class ClusterGateway {
   /** Log records of all its processes. */
   readonly logs: Array<Record<string, unknown>> = [];
   readonly #options: ClusterGatewayOptions;
-  readonly #dataDir: string;
+  readonly dataDir: string;
   #process: ServiceProcess | undefined;
   /** Number of its processes so far. Plugins find `<name>-<starts>` in the variable GENERATION. */
   #starts = 0;
 
   private constructor(options: ClusterGatewayOptions, dataDir: string, port: number) {
     this.#options = options;
-    this.#dataDir = dataDir;
+    this.dataDir = dataDir;
     this.name = options.name;
     this.url = `http://127.0.0.1:${port}`;
   }
@@ -54,22 +54,24 @@ export class ClusterGateway {
     return this.#process!.pid;
   }
 
-  async start(): Promise<void> {
-    const { config, projectDir, peers = {}, env } = this.#options;
+  /** `change` replaces parts of the config for this process. */
+  async start(change: object = {}): Promise<void> {
+    const { projectDir, peers = {}, env } = this.#options;
+    const config = { ...this.#options.config, ...change };
     const staticTokens = { [ADMIN_TOKEN]: { hostId: 'operator', namespaceId: 'default' } };
     const { hostname, port } = new URL(this.url);
     const service = spawnService({
       name: 'gateway',
       start: {
         config: PlatformConfig.parse({
-          cluster: { enabled: true },
+          cluster: { enabled: config.store !== undefined },
           ...config,
           gateway: { staticTokens, ...config.gateway },
         }),
         profile: 'development',
         projectDir,
         configFile: null,
-        dataDir: this.#dataDir,
+        dataDir: this.dataDir,
         keys: TEST_KEYS,
         operator: TEST_OPERATOR,
         peers,

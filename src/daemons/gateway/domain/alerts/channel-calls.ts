@@ -137,7 +137,7 @@ export class ChannelCalls {
 function failureText(error: unknown): string {
   const { name, code } = error as { name?: string; code?: string };
   if (name === 'TimeoutError' || name === 'AbortError') return 'The receiver did not answer in time.';
-  return code === undefined || messageOf(error).includes(code)
+  return code === undefined || error instanceof PlatformError || messageOf(error).includes(code)
     ? messageOf(error)
     : `${messageOf(error)} (${code})`;
 }

@@ -1,4 +1,5 @@
-import { isIP } from 'node:net';
+import { once } from 'node:events';
+import { connect, isIP } from 'node:net';
 import type { AlertChannelSettings } from '../../../../../contracts/index.ts';
 import type { Notification } from '../notification.ts';
 import { type ChannelCall, SENT, type SendResult } from './channel-sender.ts';
@@ -30,25 +31,20 @@ export function mailText(notification: Notification, publicUrl: string): string 
 /** Sends a notification by SMTP. nodemailer is loaded with the first mail, because most platforms send none. */
 export async function sendEmail(call: ChannelCall<Settings>, tools: MailTools): Promise<SendResult> {
   const { settings, secret, notification, publicUrl, now } = call;
-  const { host, port, security, ca, user, from, to } = settings;
-  const address = await tools.resolve(host, call.mayBePrivate);
+  const { port, from, to } = settings;
+  const address = await tools.resolve(settings.host, call.mayBePrivate);
   const { createTransport } = await import('nodemailer');
+  // The connection is opened here, so that it can be cut in each case.
+  const socket = connect({ host: address, port }).on('error', () => {});
+  const connected = once(socket, 'connect');
+  connected.catch(() => {});
   const transport = createTransport({
-    ...{ host: address, port, secure: security === 'tls' },
-    ...{ requireTLS: security === 'starttls', ignoreTLS: security === 'none' },
-    ...(user === null ? {} : { auth: { user, pass: secret ?? '' } }),
-    // TLS allows no address as server name. The certificate is then compared with the address.
-    tls: {
-      ...(isIP(host) === 0 ? { servername: host } : {}),
-      ...(ca ? { ca } : {}),
-      minVersion: 'TLSv1.2',
-    },
-    ...{
-      connectionTimeout: tools.timeoutMs,
-      greetingTimeout: tools.timeoutMs,
-      socketTimeout: tools.timeoutMs,
-    },
-    ...{ disableFileAccess: true, disableUrlAccess: true },
+    ...transportSettings(settings, { address, secret, timeoutMs: tools.timeoutMs }),
+    getSocket: (_options, opened) =>
+      void connected.then(
+        () => opened(null, { connection: socket }),
+        (error) => opened(error, {}),
+      ),
   });
   const domain = from.slice(from.lastIndexOf('@') + 1);
   const cancel = AbortSignal.timeout(2 * tools.timeoutMs);
@@ -80,7 +76,7 @@ export async function sendEmail(call: ChannelCall<Settings>, tools: MailTools): 
     return {
       ok: false,
       status,
-      error: `The mail server refused ${rejected.length} recipients.`,
+      error: `The mail server refused ${rejected.join(', ')}.`,
       isFinal: true,
     };
   } catch (error) {
@@ -89,7 +85,27 @@ export async function sendEmail(call: ChannelCall<Settings>, tools: MailTools): 
     return { ok: false, status: responseCode, error: (error as Error).message };
   } finally {
     transport.close();
+    socket.destroy();
   }
+}
+
+function transportSettings(
+  { host, port, security, ca, user }: Settings,
+  { address, secret, timeoutMs }: { address: string; secret: string | undefined; timeoutMs: number },
+) {
+  return {
+    ...{ host: address, port, secure: security === 'tls' },
+    ...{ requireTLS: security === 'starttls', ignoreTLS: security === 'none' },
+    ...(user === null ? {} : { auth: { user, pass: secret ?? '' } }),
+    // TLS allows no address as server name. The certificate is then compared with the address.
+    tls: {
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      ...(ca ? { ca } : {}),
+      minVersion: 'TLSv1.2' as const,
+    },
+    ...{ greetingTimeout: timeoutMs, socketTimeout: timeoutMs },
+    ...{ disableFileAccess: true, disableUrlAccess: true },
+  };
 }
 
 const statusOf = (response: string | undefined): number | null => {
