@@ -41,7 +41,8 @@ export class AlertLoop {
   #cancel: () => void = () => {};
   #ticking: Promise<void> | undefined;
   #isClosed = false;
-  #hasApplied = false;
+  /** Revision of the settings that were applied to the alerts. Calls of the API refresh the rule book too. */
+  #applied = -1;
 
   constructor(deps: AlertLoopDeps) {
     this.#deps = deps;
@@ -68,16 +69,17 @@ export class AlertLoop {
     const { book, evaluator, sender, isLeader, isFirstOfNode } = this.#deps;
     if (isFirstOfNode) await this.#part('crash loops', () => this.#readCrashLoops());
     let leads = false;
-    let hasChanged = false;
     await this.#part('rules', async () => {
       leads = await isLeader();
-      hasChanged = await book.refresh();
+      await book.refresh();
     });
     if (isFirstOfNode || leads) await this.#measure(leads);
     if (!leads || this.#isClosed) return;
-    // A new leader applies the settings once, because the former one might have missed the last change.
-    await this.#part('silences', () => evaluator.applySettings(hasChanged || !this.#hasApplied));
-    this.#hasApplied = true;
+    await this.#part('silences', async () => {
+      const { revision } = book;
+      await evaluator.applySettings(revision !== this.#applied);
+      this.#applied = revision;
+    });
     await this.#part('facts', () => evaluator.handleFacts());
     await this.#part('facts of runs', () => evaluator.handleRunFacts());
     if (this.#isDue('prune', PRUNE_EVERY_MS)) await this.#part('retention', () => evaluator.prune());

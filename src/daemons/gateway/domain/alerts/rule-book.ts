@@ -59,6 +59,11 @@ export class RuleBook {
     this.#declared = { rules: declaredRules(config), channels: declaredChannels(config) };
   }
 
+  /** Revision of the settings, which changes with each change of them. */
+  get revision(): number {
+    return this.#revision;
+  }
+
   get rules(): Rule[] {
     return [...this.#rules.values()];
   }
@@ -79,10 +84,10 @@ export class RuleBook {
     return this.#channels.get(keyOf(namespaceId, name));
   }
 
-  /** Reads the settings again if they have changed. Returns whether they had. */
-  async refresh(): Promise<boolean> {
+  /** Reads the settings again if they have changed. */
+  async refresh(): Promise<void> {
     const revision = await this.#store.revision();
-    if (revision === this.#revision) return false;
+    if (revision === this.#revision) return;
     const records = await this.#store.settings();
     const of = (kind: AlertSettingRecord['kind']) => records.filter((record) => record.kind === kind);
     // The config wins, so that a setting of the API cannot replace a declared one.
@@ -90,7 +95,6 @@ export class RuleBook {
     this.#channels = indexed([...of('channel').map(channelOf), ...this.#declared.channels]);
     this.#silences = of('silence').map(silenceOf);
     this.#revision = revision;
-    return true;
   }
 }
 
