@@ -40,6 +40,7 @@ export * from './marketplace.ts';
 export * from './mcp.ts';
 export * from './mcp-content.ts';
 export * from './mcp-exposure.ts';
+export * from './mcp-limits.ts';
 export * from './mcp-offers.ts';
 export * from './mcp-servers.ts';
 export * from './mcp-source.ts';

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { PluginId } from './ids.ts';
+import {
+  MAX_MCP_DESCRIPTION_CHARS,
+  MAX_MCP_TOOL_NAME_CHARS,
+  MAX_MCP_TOOLS,
+  MAX_MCP_TOOLS_CHARS,
+} from './mcp-limits.ts';
 import { SecretName } from './secrets.ts';
-
-/** Tools of one server. A longer list would not be read before it is approved. */
-export const MAX_MCP_TOOLS = 200;
-export const MAX_MCP_TOOL_NAME_CHARS = 128;
-export const MAX_MCP_DESCRIPTION_CHARS = 8_000;
-/** Characters of all approved tools together, as JSON. The manifest that contains them has at most 1 MiB. */
-export const MAX_MCP_TOOLS_CHARS = 512 * 1024;
 
 const Schema = z.record(z.string(), z.unknown());
 
@@ -29,18 +28,18 @@ const ValueName = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_-]{0,127}$/, 'must be the name of a variable or header');
 
-/** Names that would change how the server is started or how its requests are sent. */
-const RESERVED_NAMES =
-  /^(?:NODE_.*|LD_.*|DYLD_.*|SVC_.*|GATEWAY_.*|PATH|HOME|TMPDIR|.*_PROXY|accept|content-.*|host|mcp-.*)$/i;
+/** Variables that would change how the program is started, and headers that the platform sends. */
+const RESERVED_VARIABLES = /^(?:NODE_.*|LD_.*|DYLD_.*|SVC_.*|GATEWAY_.*|PATH|HOME|TMPDIR|.*_PROXY)$/i;
+const RESERVED_HEADERS = /^(?:accept|content-.*|host|cookie|origin|mcp-.*)$/i;
 
 const Values = <Value extends z.ZodType>(value: Value) =>
-  z
-    .record(ValueName, value)
-    .refine((values) => Object.keys(values).length <= 50, 'has more than 50 entries')
-    .refine(
-      (values) => !Object.keys(values).some((name) => RESERVED_NAMES.test(name)),
-      'contains a name that the platform sets itself',
-    );
+  z.record(ValueName, value).refine((values) => Object.keys(values).length <= 50, 'has more than 50 entries');
+
+/** Returns whether a server sets a variable or header that the platform sets itself. */
+export function setsReservedNames({ url, env, secrets }: McpServerSource): boolean {
+  const reserved = url === undefined ? RESERVED_VARIABLES : RESERVED_HEADERS;
+  return [...Object.keys(env), ...Object.keys(secrets)].some((name) => reserved.test(name));
+}
 
 /** What starts or reaches a server. */
 export const McpServerSource = z.strictObject({
@@ -80,13 +79,15 @@ export const McpServer = McpServerSource.extend({
     .refine((tools) => JSON.stringify(tools).length <= MAX_MCP_TOOLS_CHARS, {
       message: `has more than ${MAX_MCP_TOOLS_CHARS} characters`,
     }),
-}).refine(
-  ({ package: name, version, entry, url, args, env }) =>
-    url === undefined
-      ? name !== undefined && version !== undefined && entry !== undefined
-      : name === undefined && entry === undefined && args.length === 0 && Object.keys(env).length === 0,
-  'needs either package, version and entry, or url without args and env',
-);
+})
+  .refine(
+    ({ package: name, version, entry, url, args, env }) =>
+      url === undefined
+        ? name !== undefined && version !== undefined && entry !== undefined
+        : name === undefined && entry === undefined && args.length === 0 && Object.keys(env).length === 0,
+    'needs either package, version and entry, or url without args and env',
+  )
+  .refine((server) => !setsReservedNames(server), 'sets a variable or header that the platform sets itself');
 export type McpServer = z.infer<typeof McpServer>;
 
 /** Tool as a server lists it. The platform bounds and checks these fields before it reads them. */

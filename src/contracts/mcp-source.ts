@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PluginId } from './ids.ts';
-import { McpServerSource } from './mcp-servers.ts';
+import { McpServerSource, setsReservedNames } from './mcp-servers.ts';
 
 const PREFIX = 'mcp:';
 const Texts = z.array(z.string().min(1).max(1024)).max(50).default([]);
@@ -20,10 +20,12 @@ export const McpPluginSource = McpServerSource.extend({
   write: Texts,
   /** Whether the tools are offered at `/mcp`. */
   expose: z.boolean().default(false),
-}).refine(
-  ({ package: name, url }) => (name === undefined) !== (url === undefined),
-  'needs a package or a url, not both',
-);
+})
+  .refine(
+    ({ package: name, url }) => (name === undefined) !== (url === undefined),
+    'needs a package or a url, not both',
+  )
+  .refine((server) => !setsReservedNames(server), 'sets a variable or header that the platform sets itself');
 export type McpPluginSource = z.infer<typeof McpPluginSource>;
 
 const LISTS = ['args', 'network', 'read', 'write'] as const;

@@ -55,6 +55,13 @@ class Tunnels {
     port: unknown,
     { resolve = lookup, privateHosts = [] }: TunnelOptions,
   ): Promise<number> {
+    // Other plugins have `ctx.fetch`, which sends nothing but HTTP.
+    if (request.permissions.platform?.childProcess !== 'sandboxed')
+      throw new PlatformError(
+        'PERMISSION_DENIED',
+        `The plugin ${request.plugin.id} may not open connections: only confined programs may.`,
+        { details: { permission: 'permissions.platform.childProcess' } },
+      );
     if (typeof host !== 'string' || typeof port !== 'number' || !URL.canParse(`https://${host}:${port}`))
       throw invalid('a connection needs a host and a port');
     const url = new URL(`https://${host}:${port}`);

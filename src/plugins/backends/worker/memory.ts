@@ -1,4 +1,4 @@
-import { readFileSync, statfsSync } from 'node:fs';
+import { readdirSync, readFileSync, statfsSync } from 'node:fs';
 import { systemClock } from '../../../kit/time/clock.ts';
 
 const WATCH_MS = 50;
@@ -23,6 +23,8 @@ export interface MemoryWatchDeps {
   /** Returns the pid of the process, or undefined once the process has ended or is ending. */
   pid(): number | undefined;
   isBusy(): boolean;
+  /** Whether the process may have child processes, whose memory then counts too. */
+  hasChildren: boolean;
   onOver(usedMb: number): void;
   /** Callback that is called when the process is idle and close to its memory limit. */
   onFull(): void;
@@ -37,6 +39,7 @@ export function createMemoryWatch({
   folders,
   pid,
   isBusy,
+  hasChildren,
   onOver,
   onFull,
 }: MemoryWatchDeps): MemoryWatch {
@@ -46,7 +49,8 @@ export function createMemoryWatch({
   function check(): void {
     stop = undefined;
     const id = pid();
-    const resident = id === undefined ? undefined : residentWithChildrenMb(id);
+    const residentOf = hasChildren ? residentWithChildrenMb : residentMb;
+    const resident = id === undefined ? undefined : residentOf(id);
     const used = resident === undefined ? undefined : resident + filesMb(id!, folders);
     if (used !== undefined && used > limitMb) onOver(used);
     else if (isBusy()) next(WATCH_MS);
@@ -97,12 +101,14 @@ function residentWithChildrenMb(pid: number): number | undefined {
   return total;
 }
 
-/** Returns the ids of a process's children, which its main thread has started. */
+/** Returns the ids of the processes that the threads of a process have started. */
 function childrenOf(pid: number): number[] {
   try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+    );
   } catch {
-    // The process has ended, or this kernel does not list children.
+    // The process or a thread has ended, or this kernel does not list children.
     return [];
   }
 }

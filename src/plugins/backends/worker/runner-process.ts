@@ -141,6 +141,7 @@ export class RunnerProcess {
       folders: this.#runner.memoryFolders,
       pid: () => (this.#ended ? undefined : this.#runner.pid),
       isBusy: () => this.#calls.size > 0,
+      hasChildren: Boolean(this.#deps.permissions.platform?.childProcess),
       onOver: (usedMb) => this.end({ kind: 'memory', usedMb: Math.round(usedMb), limitMb }),
       onFull: () => this.end({ kind: 'idle' }),
     });

@@ -1,10 +1,10 @@
 import {
-  type ListedMcpTool,
   MAX_MCP_DESCRIPTION_CHARS,
   MAX_MCP_TOOL_NAME_CHARS,
   MAX_MCP_TOOLS,
   MAX_MCP_TOOLS_CHARS,
-} from '../../../contracts/mcp-servers.ts';
+} from '../../../contracts/mcp-limits.ts';
+import type { ListedMcpTool } from '../../../contracts/mcp-servers.ts';
 import { isRecord } from '../../../kit/data/is-record.ts';
 import { toolSchemaFault } from '../../mcp/tool-schemas.ts';
 import { type Rpc, ServerFailure, withLimit } from './rpc.ts';
