@@ -75,6 +75,28 @@ test('a group that is full counts further occurrences, and reports their number'
   expect(group.uncounted).toBe(0);
 });
 
+test('when all alerts of an incident have ended without a message, the next one begins a new incident', () => {
+  const rule = ruleOf({ groupWaitMs: 0 });
+  const group = newGroup('g', rule);
+  let n = 0;
+  const fireAndSend = (now: number) => {
+    const id = `a${n++}`;
+    const occurred = occurrence(id, now);
+    const alert = openAlert({ rule, group, occurrence: occurred, silenceId: null, now, newId: () => id })!;
+    const { incident } = flushGroup(group, rule, { firing: [alert], ended: [], now }, () => `of ${id}`)!;
+    return { alert, incident };
+  };
+  const first = fireAndSend(0);
+  resolveAlert(first.alert, group, { rule, now: 1, isQuiet: true });
+  const second = fireAndSend(2);
+  expect([first.incident, second.incident]).toEqual(['of a0', 'of a1']);
+  // An end that is sent belongs to the incident of its alert.
+  resolveAlert(second.alert, group, { rule, now: 3 });
+  const ends = flushGroup(group, rule, { firing: [], ended: [second.alert], now: 4 }, () => 'another');
+  expect(ends).toMatchObject({ reason: 'resolved', incident: 'of a1', firing: 0 });
+  expect(fireAndSend(5).incident).toBe('of a2');
+});
+
 /** Random lives of a group, with the rules that must hold after each step. */
 test('whatever happens, each firing alert is sent once as new, and each end of a sent one is sent once', () => {
   const random = printedRandom();
