@@ -19,15 +19,30 @@ const MAX_NAMES = 200;
 /** Shorter texts are not indexed. */
 const MIN_SEARCH_CHARS = 3;
 
-export const SCREENS: readonly Entry[] = NAVIGATION.flatMap(({ items }) =>
-  items.map(({ path, label }) => ({ id: `screen ${path}`, kind: 'Screen', label, target: path })),
+/** Screens that are parts of another one. */
+const PARTS = [
+  { path: '/studio/alerts?view=rules', label: 'Alert rules' },
+  { path: '/studio/alerts?view=channels', label: 'Alert channels' },
+  { path: '/studio/alerts?view=silences', label: 'Silences' },
+];
+
+export const SCREENS: readonly Entry[] = [...NAVIGATION.flatMap(({ items }) => items), ...PARTS].map(
+  ({ path, label }) => ({ id: `screen ${path}`, kind: 'Screen', label, target: path }),
 );
 
 export const ACTIONS: readonly Entry[] = [
   action('Set up a webhook', '/studio/webhooks?setup=1'),
   action('Install a plugin', '/studio/plugins?install=1'),
-  action('Create an endpoint', '/studio/endpoints'),
+  action('New endpoint', '/studio/endpoints?new=endpoint'),
+  action('New portal link for a customer', '/studio/endpoints?new=link'),
+  action('New message', '/studio/messages?new=message'),
+  action('New alert rule', '/studio/alerts?view=rules&new=rule'),
+  action('New alert channel', '/studio/alerts?view=channels&new=channel'),
+  action('New silence', '/studio/alerts?view=silences&new=silence'),
+  action('New secret', '/studio/secrets?new=secret'),
+  action('New connection', '/studio/connections?new=connection'),
   action('Show dead letters', '/studio/messages?status=dead'),
+  action('Show disabled endpoints', '/studio/endpoints?disabled=true'),
   action('Show firing alerts', '/studio/alerts?state=firing'),
   action('Change the theme', changeTheme),
   action('Sign out', () => void signOut()),
@@ -93,6 +108,15 @@ export async function loadNames(): Promise<Entry[]> {
         ...entry('Alert rule', name, '/studio/alerts?view=rules', `${namespaceId} ${name}`),
         hint: kind,
       })),
+    ),
+    call('listAlertChannels', { query: { limit: MAX_NAMES } }).then(({ items }) =>
+      items.map(({ name, namespaceId, type }) => ({
+        ...entry('Alert channel', name, '/studio/alerts?view=channels', `${namespaceId} ${name}`),
+        hint: type,
+      })),
+    ),
+    call('listSecrets', {}).then(({ items }) =>
+      items.map(({ name }) => entry('Secret', name, '/studio/secrets')),
     ),
   ]);
   return lists.flatMap((list) => (list.status === 'fulfilled' ? list.value : []));

@@ -76,15 +76,15 @@ interface SelectProps {
   label: string;
   value: string;
   options: ReadonlyArray<readonly [value: string, text: string]>;
-  onChange: (value: string) => void;
+  onInput: (value: string) => void;
 }
 
 /** Choice of a form. */
-export function Select({ id, label, value, options, onChange }: SelectProps) {
+export function Select({ id, label, value, options, onInput }: SelectProps) {
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+      <select id={id} value={value} onChange={(event) => onInput(event.currentTarget.value)}>
         {options.map(([option, text]) => (
           <option key={option} value={option}>
             {text}
@@ -118,6 +118,16 @@ export function CheckField({ id, label, isChecked, onChange, hint }: CheckProps)
       <Notes {...{ id, hint }} />
     </div>
   );
+}
+
+/** Mistake of a form that belongs to none of its fields. */
+export function FormIssue({ issues }: { issues: readonly FieldIssue[] }) {
+  const issue = issueOf(issues, '');
+  return issue ? (
+    <p class="error" role="alert">
+      {issue}
+    </p>
+  ) : null;
 }
 
 /** Returns the mistake of the field of a request body. */

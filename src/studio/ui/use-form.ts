@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ApiError } from '../api/call.ts';
+import { issueOf } from './field.tsx';
 import { type FieldIssue, issuesOf } from './form-values.ts';
 import type { Action } from './use-action.ts';
 
@@ -38,4 +39,22 @@ export function useForm<Values extends object>(
       );
     },
   };
+}
+
+type TextName<Values> = {
+  [Name in keyof Values]: Values[Name] extends string ? Name : never;
+}[keyof Values] &
+  string;
+
+/**
+ * Returns a function that returns the properties of the field of a text. `part` is the field of the body whose mistakes
+ * are shown, if it has another name.
+ */
+export function textFields<Values extends object>({ values, issues, set }: Form<Values>, id: string) {
+  return (name: TextName<Values>, part: string = name) => ({
+    id: `${id}-${name}`,
+    value: values[name] as string,
+    onInput: (value: string) => set({ [name]: value } as unknown as Partial<Values>),
+    issue: issueOf(issues, part),
+  });
 }

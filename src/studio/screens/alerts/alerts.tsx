@@ -1,12 +1,12 @@
 import { useLocation } from 'preact-iso';
 import type { Alert, AlertState } from '../../../contracts/alert-records.ts';
 import { usePages } from '../../api/pages.ts';
-import { type Column, DataTable } from '../../ui/data-table.tsx';
+import type { Column } from '../../ui/data-table.tsx';
 import { Filters, useFilters } from '../../ui/filters.tsx';
-import { MoreButton } from '../../ui/more-button.tsx';
 import { Page } from '../../ui/page.tsx';
+import { PagedTable } from '../../ui/paged-table.tsx';
 import { shellWord } from '../../ui/shell-word.ts';
-import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { useRefresh } from '../../ui/use-refresh.ts';
@@ -29,6 +29,7 @@ const FILTERS = [
   { name: 'state', label: 'State', options: STATES },
   { name: 'kind', label: 'Kind', options: KIND_NAMES },
   { name: 'rule', label: 'Rule' },
+  { name: 'object', label: 'Object', placeholder: 'id' },
 ] as const;
 const NAMES = FILTERS.map(({ name }) => name);
 const PAGE = 100;
@@ -42,12 +43,7 @@ function List() {
     <Page title="Alerts" command={['svc alerts list', ...words].join(' ')}>
       <Views current="" />
       <Filters filters={FILTERS} values={filters} onChange={change} />
-      {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
-      {!pages.error && pages.items.length === 0 && (pages.isLoading ? <Loading what="alerts" /> : <None />)}
-      {pages.items.length > 0 && (
-        <DataTable label="Alerts" columns={COLUMNS} items={pages.items} keyOf={({ id }) => id} />
-      )}
-      <MoreButton pages={pages} />
+      <PagedTable label="Alerts" pages={pages} columns={COLUMNS} keyOf={({ id }) => id} empty={<None />} />
     </Page>
   );
 }

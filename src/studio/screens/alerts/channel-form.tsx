@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { AlertChannelType } from '../../../contracts/alert-config.ts';
 import type { AlertChannel } from '../../../contracts/alert-records.ts';
-import { Field, issueOf, Select } from '../../ui/field.tsx';
-import type { Form } from '../../ui/use-form.ts';
+import { Field, FormIssue, Select } from '../../ui/field.tsx';
+import { type Form, textFields } from '../../ui/use-form.ts';
 import { wordsOf } from './rule-values.ts';
 
 /** Values of the form of a channel, as they are typed. */
@@ -94,12 +94,7 @@ interface ChannelFormProps {
 export function ChannelForm({ form, isNew, children }: ChannelFormProps) {
   const { values, issues, set } = form;
   const secret = SECRETS[values.type];
-  const text = (name: keyof ChannelValues) => ({
-    id: `channel-${name}`,
-    value: values[name],
-    onInput: (value: string) => set({ [name]: value }),
-    issue: issueOf(issues, name),
-  });
+  const text = textFields(form, 'channel');
   const isSecretRequired = isNew && (values.type === 'slack' || values.type === 'pagerduty');
   return (
     <form class="schema-form" onSubmit={form.onSubmit}>
@@ -111,7 +106,7 @@ export function ChannelForm({ form, isNew, children }: ChannelFormProps) {
             label="Type"
             value={values.type}
             options={TYPES}
-            onChange={(type) => set({ ...NEW_CHANNEL, name: values.name, type: type as AlertChannelType })}
+            onInput={(type) => set({ ...NEW_CHANNEL, name: values.name, type: type as AlertChannelType })}
           />
         </>
       )}
@@ -123,21 +118,14 @@ export function ChannelForm({ form, isNew, children }: ChannelFormProps) {
         <>
           <Field {...text('host')} label="SMTP server" isRequired placeholder="smtp.example.com" />
           <Field {...text('port')} label="Port" type="number" min={1} isRequired />
-          <Select
-            id="channel-security"
-            label="Encryption"
-            value={values.security}
-            options={SECURITY}
-            onChange={(security) => set({ security })}
-          />
+          <Select {...text('security')} label="Encryption" options={SECURITY} />
           <Field {...text('user')} label="User" isOptional />
           <Field {...text('from')} label="From" type="email" isRequired />
           <Field {...text('to')} label="To" isRequired hint="Several with commas." />
         </>
       )}
       <Field
-        {...text('secret')}
-        issue={issueOf(issues, secret.field)}
+        {...text('secret', secret.field)}
         label={isNew ? secret.label : `New: ${secret.label}`}
         type="password"
         isRequired={isSecretRequired}
@@ -145,11 +133,7 @@ export function ChannelForm({ form, isNew, children }: ChannelFormProps) {
         hint={isNew ? secret.hint : 'It is not shown. Empty: it stays as it is.'}
       />
       <Field {...text('description')} label="Description of the channel" isOptional maxLength={500} />
-      {issueOf(issues, '') && (
-        <p class="error" role="alert">
-          {issueOf(issues, '')}
-        </p>
-      )}
+      <FormIssue issues={issues} />
       <div class="actions">{children}</div>
     </form>
   );

@@ -6,16 +6,17 @@ import { outdate } from '../../api/query.ts';
 import { useCan } from '../../api/role.ts';
 import { Command } from '../../ui/command.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
-import { type Column, DataTable } from '../../ui/data-table.tsx';
+import type { Column } from '../../ui/data-table.tsx';
 import { durationText } from '../../ui/duration-text.ts';
-import { MoreButton } from '../../ui/more-button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
+import { PagedTable } from '../../ui/paged-table.tsx';
 import { Section } from '../../ui/section.tsx';
-import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
+import { useFocusNew } from '../../ui/use-focus-new.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { useRefresh } from '../../ui/use-refresh.ts';
 import { ChannelForm, NEW_CHANNEL, settingsOf, valuesOf } from './channel-form.tsx';
@@ -47,26 +48,18 @@ export function Channels() {
           Copy the secret of the channel now. It is not shown again: <Command text={secret} />
         </p>
       )}
-      {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
-      {!pages.error &&
-        pages.items.length === 0 &&
-        (pages.isLoading ? (
-          <Loading what="channels" />
-        ) : (
+      <PagedTable
+        label="Channels"
+        pages={pages}
+        columns={columns({ action, canTest, canAdminister, reload: done, edit: setEdited })}
+        keyOf={keyOf}
+        empty={
           <Empty>
             There are no channels. {canAdminister ? 'Create one below, or declare' : 'Declare'} them under{' '}
             <code>alerts.channels</code> in svc.config.json.
           </Empty>
-        ))}
-      {pages.items.length > 0 && (
-        <DataTable
-          label="Channels"
-          columns={columns({ action, canTest, canAdminister, reload: done, edit: setEdited })}
-          items={pages.items}
-          keyOf={keyOf}
-        />
-      )}
-      <MoreButton pages={pages} />
+        }
+      />
       {canAdminister &&
         (edited ? (
           <EditChannel key={keyOf(edited)} channel={edited} action={action} onDone={done} />
@@ -92,6 +85,7 @@ function CreateChannel({ action, onDone }: FormProps) {
     onDone(secret);
     return `The channel ${values.name} is created. Test it next.`;
   });
+  useFocusNew('channel', 'channel-name');
   return (
     <Section title="Create a channel">
       <ChannelForm form={form} isNew>

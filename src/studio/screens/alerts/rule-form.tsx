@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { AlertKind } from '../../../contracts/alert-kinds.ts';
 import { useQuery } from '../../api/query.ts';
-import { CheckField, Field, issueOf, Select } from '../../ui/field.tsx';
-import type { Form } from '../../ui/use-form.ts';
+import { CheckField, Field, FormIssue, issueOf, Select } from '../../ui/field.tsx';
+import { type Form, textFields } from '../../ui/use-form.ts';
 import { KIND_NAMES, KINDS, THRESHOLDS } from './kinds.ts';
 import type { RuleValues } from './rule-values.ts';
 
@@ -18,51 +18,35 @@ interface RuleFormProps {
 /** Form of a rule: what it observes, and which channels it tells. */
 export function RuleForm({ form, isNew, children }: RuleFormProps) {
   const { values, issues, set } = form;
+  const text = textFields(form, 'rule');
   const kinds = KIND_NAMES.map((kind) => [kind, `${kind}: ${KINDS[kind].text}`] as const);
   return (
     <form class="schema-form" onSubmit={form.onSubmit}>
       {isNew && (
         <>
-          <Field
-            id="rule-name"
-            label="Name of the rule"
-            value={values.name}
-            onInput={(name) => set({ name })}
-            issue={issueOf(issues, 'name')}
-            isRequired
-            maxLength={64}
-          />
+          <Field {...text('name')} label="Name of the rule" isRequired maxLength={64} />
           <Select
             id="rule-kind"
             label="Alert when"
             value={values.kind}
             options={kinds}
-            onChange={(kind) => set({ kind: kind as AlertKind, match: {}, threshold: {} })}
+            onInput={(kind) => set({ kind: kind as AlertKind, match: {}, threshold: {} })}
           />
         </>
       )}
       <Conditions form={form} />
       <ChannelChoice form={form} />
-      <Select
-        id="rule-severity"
-        label="Severity"
-        value={values.severity}
-        options={SEVERITIES}
-        onChange={(severity) => set({ severity })}
-      />
+      <Select {...text('severity')} label="Severity" options={SEVERITIES} />
       <Sending form={form} />
-      {issueOf(issues, '') && (
-        <p class="error" role="alert">
-          {issueOf(issues, '')}
-        </p>
-      )}
+      <FormIssue issues={issues} />
       <div class="actions">{children}</div>
     </form>
   );
 }
 
 /** Thresholds of the kind, and the objects that the rule is restricted to. */
-function Conditions({ form: { values, issues, set } }: Pick<RuleFormProps, 'form'>) {
+function Conditions({ form }: Pick<RuleFormProps, 'form'>) {
+  const { values, issues, set } = form;
   const { match, threshold } = KINDS[values.kind];
   return (
     <>
@@ -70,11 +54,8 @@ function Conditions({ form: { values, issues, set } }: Pick<RuleFormProps, 'form
         name === 'certificates' ? (
           <Field
             key={name}
-            id="rule-certificates"
+            {...textFields(form, 'rule')('certificates', 'threshold')}
             label="Certificates"
-            value={values.certificates}
-            onInput={(certificates) => set({ certificates })}
-            issue={issueOf(issues, 'threshold')}
             isRequired
             hint="PEM files on the gateway, or https URLs; several with commas."
           />
@@ -143,43 +124,29 @@ function ChannelChoice({ form: { values, issues, set } }: Pick<RuleFormProps, 'f
   );
 }
 
-function Sending({ form: { values, issues, set } }: Pick<RuleFormProps, 'form'>) {
+function Sending({ form }: Pick<RuleFormProps, 'form'>) {
+  const { values, set } = form;
+  const text = textFields(form, 'rule');
   return (
     <>
+      <Field {...text('description')} label="Description of the rule" isOptional maxLength={500} />
       <Field
-        id="rule-description"
-        label="Description of the rule"
-        value={values.description}
-        onInput={(description) => set({ description })}
-        isOptional
-        maxLength={500}
-      />
-      <Field
-        id="rule-group"
+        {...text('groupBy')}
         label="Group by"
-        value={values.groupBy}
-        onInput={(groupBy) => set({ groupBy })}
-        issue={issueOf(issues, 'groupBy')}
         isOptional
         hint="Fields such as object, workflow or endpoint. Alerts with equal ones share a notification."
       />
       <Field
-        id="rule-wait"
+        {...text('groupWaitSeconds', 'groupWaitMs')}
         label="Seconds until the first notification"
         type="number"
         min={0}
-        value={values.groupWaitSeconds}
-        onInput={(groupWaitSeconds) => set({ groupWaitSeconds })}
-        issue={issueOf(issues, 'groupWaitMs')}
       />
       <Field
-        id="rule-repeat"
+        {...text('repeatHours', 'repeatIntervalMs')}
         label="Hours until it is sent again"
         type="number"
         min={0}
-        value={values.repeatHours}
-        onInput={(repeatHours) => set({ repeatHours })}
-        issue={issueOf(issues, 'repeatIntervalMs')}
         isOptional
         hint="Empty: never."
       />

@@ -5,14 +5,15 @@ import { call, type Input } from '../../api/call.ts';
 import { usePages } from '../../api/pages.ts';
 import { useCan } from '../../api/role.ts';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
-import { type Column, DataTable } from '../../ui/data-table.tsx';
-import { MoreButton } from '../../ui/more-button.tsx';
+import type { Column } from '../../ui/data-table.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
+import { PagedTable } from '../../ui/paged-table.tsx';
 import { Section } from '../../ui/section.tsx';
-import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
+import { useFocusNew } from '../../ui/use-focus-new.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { RuleForm } from './rule-form.tsx';
 import { NEW_RULE, settingsOf, valuesOf } from './rule-values.ts';
@@ -33,26 +34,18 @@ export function Rules() {
       <Views current="rules" />
       <p>A rule says what alerts, and which channels are told.</p>
       <Notice action={action} />
-      {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
-      {!pages.error &&
-        pages.items.length === 0 &&
-        (pages.isLoading ? (
-          <Loading what="rules" />
-        ) : (
+      <PagedTable
+        label="Rules"
+        pages={pages}
+        columns={columns({ action, canEdit, reload, edit: setEdited })}
+        keyOf={keyOf}
+        empty={
           <Empty>
             There are no rules. {canEdit ? 'Create one below, or declare' : 'Declare'} them under{' '}
             <code>alerts.rules</code> in svc.config.json.
           </Empty>
-        ))}
-      {pages.items.length > 0 && (
-        <DataTable
-          label="Rules"
-          columns={columns({ action, canEdit, reload, edit: setEdited })}
-          items={pages.items}
-          keyOf={keyOf}
-        />
-      )}
-      <MoreButton pages={pages} />
+        }
+      />
       {canEdit &&
         (edited ? (
           <EditRule key={keyOf(edited)} rule={edited} action={action} onDone={reload} />
@@ -79,6 +72,7 @@ function CreateRule({ action, onDone }: FormProps) {
     onDone();
     return `The rule ${values.name} is created.`;
   });
+  useFocusNew('rule', 'rule-name');
   return (
     <Section title="Create a rule">
       <RuleForm form={form} isNew>

@@ -2,7 +2,8 @@ import { call, type Input } from '../../api/call.ts';
 import { outdate } from '../../api/query.ts';
 import { Field, issueOf, Select } from '../../ui/field.tsx';
 import type { Action } from '../../ui/use-action.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { useFocusNew } from '../../ui/use-focus-new.ts';
+import { textFields, useForm } from '../../ui/use-form.ts';
 import { KIND_NAMES } from './kinds.ts';
 
 interface SilenceFormProps {
@@ -35,46 +36,16 @@ export function SilenceForm({ first = {}, action, onDone }: SilenceFormProps) {
     onDone();
     return 'Alerts that match are not sent until the silence ends.';
   });
-  const { values, issues, set } = form;
+  const { issues } = form;
+  useFocusNew('silence', 'silence-kind');
+  const text = textFields(form, 'silence');
   return (
     <form class="schema-form" onSubmit={form.onSubmit}>
-      <Select
-        id="silence-kind"
-        label="Kind of the alerts"
-        value={values.kind}
-        options={KINDS}
-        onChange={(kind) => set({ kind })}
-      />
-      <Field
-        id="silence-rule"
-        label="Rule of the alerts"
-        value={values.rule}
-        onInput={(rule) => set({ rule })}
-        isOptional
-      />
-      <Field
-        id="silence-object"
-        label="Id of the object"
-        value={values.object}
-        onInput={(object) => set({ object })}
-        isOptional
-        hint="* stands for any characters."
-      />
-      <Select
-        id="silence-hours"
-        label="For"
-        value={values.hours}
-        options={DURATIONS}
-        onChange={(hours) => set({ hours })}
-      />
-      <Field
-        id="silence-comment"
-        label="Comment"
-        value={values.comment}
-        onInput={(comment) => set({ comment })}
-        isOptional
-        maxLength={500}
-      />
+      <Select {...text('kind')} label="Kind of the alerts" options={KINDS} />
+      <Field {...text('rule')} label="Rule of the alerts" isOptional />
+      <Field {...text('object')} label="Id of the object" isOptional hint="* stands for any characters." />
+      <Select {...text('hours')} label="For" options={DURATIONS} />
+      <Field {...text('comment')} label="Comment" isOptional maxLength={500} />
       {issues.length > 0 && <p class="error">{issueOf(issues, 'matcher') ?? issues[0]!.message}</p>}
       <div class="actions">
         <button type="submit" class="primary" disabled={action.isBusy}>

@@ -2,12 +2,12 @@ import type { AlertSilence } from '../../../contracts/alert-records.ts';
 import { call } from '../../api/call.ts';
 import { usePages } from '../../api/pages.ts';
 import { useCan } from '../../api/role.ts';
-import { type Column, DataTable } from '../../ui/data-table.tsx';
-import { MoreButton } from '../../ui/more-button.tsx';
+import type { Column } from '../../ui/data-table.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
+import { PagedTable } from '../../ui/paged-table.tsx';
 import { Section } from '../../ui/section.tsx';
-import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
@@ -23,25 +23,17 @@ export function Silences() {
     <Page title="Silences" command="svc alerts silences">
       <Views current="silences" />
       <Notice action={action} />
-      {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
-      {!pages.error &&
-        pages.items.length === 0 &&
-        (pages.isLoading ? (
-          <Loading what="silences" />
-        ) : (
+      <PagedTable
+        label="Silences"
+        pages={pages}
+        columns={columns(action, canEdit, pages.reload)}
+        keyOf={({ id }) => id}
+        empty={
           <Empty command="svc alerts silence --rule <rule> --for 1h">
             There are no silences. A silence keeps alerts from being sent, for example during maintenance:
           </Empty>
-        ))}
-      {pages.items.length > 0 && (
-        <DataTable
-          label="Silences"
-          columns={columns(action, canEdit, pages.reload)}
-          items={pages.items}
-          keyOf={({ id }) => id}
-        />
-      )}
-      <MoreButton pages={pages} />
+        }
+      />
       {canEdit && (
         <Section title="Silence alerts">
           <SilenceForm action={action} onDone={pages.reload} />

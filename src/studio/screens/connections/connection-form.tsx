@@ -1,10 +1,11 @@
 import type { ConnectionProvider } from '../../../contracts/connections.ts';
 import { call, type Input, type Reply } from '../../api/call.ts';
 import { outdate, useQuery } from '../../api/query.ts';
-import { CheckField, Field, issueOf, Select } from '../../ui/field.tsx';
+import { CheckField, Field, FormIssue, Select } from '../../ui/field.tsx';
 import { Section } from '../../ui/section.tsx';
 import type { Action } from '../../ui/use-action.ts';
-import { type Form, useForm } from '../../ui/use-form.ts';
+import { useFocusNew } from '../../ui/use-focus-new.ts';
+import { type Form, textFields, useForm } from '../../ui/use-form.ts';
 
 /** Value of the choice for a provider that is not in the catalogue. */
 const GENERIC = '';
@@ -66,7 +67,8 @@ export function CreateConnection({ action, onCreated }: CreateConnectionProps) {
   });
   const { values, issues, set } = form;
   const provider = find(values.provider);
-  const text = textFields(form);
+  const text = textFields(form, 'connection');
+  useFocusNew('connection', 'connection-name');
   const options = [
     ...(providers.data?.items ?? []).map(({ id, name }) => [id, name] as const),
     [GENERIC, 'Another OAuth 2 provider'] as const,
@@ -80,7 +82,7 @@ export function CreateConnection({ action, onCreated }: CreateConnectionProps) {
           label="Provider"
           value={values.provider}
           options={options}
-          onChange={(id) => set({ provider: id, variables: find(id)?.variables ?? {} })}
+          onInput={(id) => set({ provider: id, variables: find(id)?.variables ?? {} })}
         />
         {provider ? <ProviderFields provider={provider} form={form} /> : <EndpointUrls text={text} />}
         <Field {...text('clientId')} label="Client id" isRequired />
@@ -91,7 +93,7 @@ export function CreateConnection({ action, onCreated }: CreateConnectionProps) {
           isOptional
           hint={provider ? `Empty: ${provider.scopes.join(' ') || 'none'}` : 'Several with spaces.'}
         />
-        {issueOf(issues, '') && <p class="error">{issueOf(issues, '')}</p>}
+        <FormIssue issues={issues} />
         <div class="actions">
           <button type="submit" class="primary" disabled={action.isBusy}>
             Create connection
@@ -100,17 +102,6 @@ export function CreateConnection({ action, onCreated }: CreateConnectionProps) {
       </form>
     </Section>
   );
-}
-
-type TextName = Exclude<keyof Values, 'variables' | 'isStored'>;
-
-function textFields({ values, issues, set }: Form<Values>) {
-  return (name: TextName) => ({
-    id: `connection-${name}`,
-    value: values[name],
-    onInput: (value: string) => set({ [name]: value }),
-    issue: issueOf(issues, name),
-  });
 }
 
 function ProviderFields({ provider, form }: { provider: ConnectionProvider; form: Form<Values> }) {
@@ -138,7 +129,7 @@ function ProviderFields({ provider, form }: { provider: ConnectionProvider; form
   );
 }
 
-function EndpointUrls({ text }: { text: ReturnType<typeof textFields> }) {
+function EndpointUrls({ text }: { text: ReturnType<typeof textFields<Values>> }) {
   return (
     <>
       <Field
@@ -155,17 +146,15 @@ function EndpointUrls({ text }: { text: ReturnType<typeof textFields> }) {
   );
 }
 
-function SecretField({ form: { values, issues, set } }: { form: Form<Values> }) {
+function SecretField({ form }: { form: Form<Values> }) {
+  const { values, set } = form;
   return (
     <>
       <Field
-        id="connection-secret"
+        {...textFields(form, 'connection')('secret', 'clientSecret')}
         label={values.isStored ? 'Name of the stored secret' : 'Client secret'}
         type={values.isStored ? 'text' : 'password'}
         isOptional
-        value={values.secret}
-        onInput={(secret) => set({ secret })}
-        issue={issueOf(issues, 'clientSecret')}
         hint="Public clients have none. It is stored encrypted and never shown again."
       />
       <CheckField

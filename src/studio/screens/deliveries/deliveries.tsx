@@ -1,14 +1,12 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { WebhookDelivery } from '../../../contracts/webhook-deliveries.ts';
 import { call } from '../../api/call.ts';
 import { useLive } from '../../api/live.ts';
 import { usePages } from '../../api/pages.ts';
 import { useQuery } from '../../api/query.ts';
 import { BulkBar } from '../../ui/bulk/bulk-bar.tsx';
-import { useBulk } from '../../ui/bulk/use-bulk.ts';
-import { useChosen } from '../../ui/bulk/use-chosen.ts';
+import { useBulkList } from '../../ui/bulk/use-bulk-list.ts';
 import { Filters, filtersText, useFilters } from '../../ui/filters.tsx';
-import { rememberList } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
 import { shellWord } from '../../ui/shell-word.ts';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
@@ -49,16 +47,7 @@ export default function Deliveries() {
   const [isLive, setLive] = useState(true);
   const [selected, setSelected] = useState<string>();
   const [notice, setNotice] = useState('');
-  const chosen = useChosen(filters);
-  const bulk = useBulk({
-    list: 'bulk-deliveries',
-    of: [filters, ...chosen.keys],
-    onDone: () => {
-      chosen.clear();
-      pages.reload();
-    },
-  });
-  useEffect(() => rememberList(pages.items.map(hrefOf)), [pages.items]);
+  const { chosen, bulk } = useBulkList({ list: 'bulk-deliveries', filters, pages, hrefOf });
   const webhooks = useQuery('listWebhooks', {}, { everyMs: 30_000 });
   const { pluginId, event } = filters;
   const live = useLive(

@@ -13,6 +13,8 @@ import { Status } from '../../ui/status.tsx';
 import { Duration, durationText, Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
 import { useAction } from '../../ui/use-action.ts';
+import { ObjectAlerts } from '../alerts/object-alerts.tsx';
+import { TraceMessages } from '../messages/trace-messages.tsx';
 import { Compare } from './compare.tsx';
 import { CopyCurl } from './copy-curl.tsx';
 import { DeliveryLog } from './delivery-log.tsx';
@@ -134,6 +136,8 @@ function Details({ delivery }: { delivery: WebhookDeliveryDetails }) {
           </table>
         </Section>
       )}
+      <TraceMessages traceId={delivery.traceId} />
+      <ObjectAlerts id={delivery.webhookId} />
       <DeliveryLog delivery={delivery} isRunning={RUNNING.includes(status)} />
       <Body delivery={delivery} />
       <Section title="Headers">

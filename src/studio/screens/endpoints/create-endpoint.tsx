@@ -2,6 +2,7 @@ import { call, type Input } from '../../api/call.ts';
 import { IS_PORTAL } from '../../app/portal-address.ts';
 import { Section } from '../../ui/section.tsx';
 import type { Action } from '../../ui/use-action.ts';
+import { useFocusNew } from '../../ui/use-focus-new.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { bodyOf, EndpointFields, NEW_ENDPOINT } from './endpoint-form.tsx';
 
@@ -24,6 +25,7 @@ export function CreateEndpoint({ action, onCreated }: CreateEndpointProps) {
     onCreated(created);
     return `${created.url} gets messages from now on.`;
   });
+  useFocusNew('endpoint', 'new-endpoint-url');
   return (
     <Section title="Create an endpoint">
       <form class="schema-form" onSubmit={form.onSubmit}>

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { OutgoingEndpoint } from '../../../contracts/message-records.ts';
-import { CheckField, Field, issueOf } from '../../ui/field.tsx';
+import { CheckField, Field } from '../../ui/field.tsx';
 import { JsonRow } from '../../ui/json-row.tsx';
-import type { Form } from '../../ui/use-form.ts';
+import { type Form, textFields } from '../../ui/use-form.ts';
 import { EventTypeNames } from '../messages/event-types.tsx';
 
 /** Values of the form, as they are typed. */
@@ -81,60 +81,36 @@ interface FieldsProps {
 
 /** Fields of an endpoint. */
 export function EndpointFields({ id, form, isNew, hasApplication }: FieldsProps) {
-  const { values, issues, set } = form;
-  const text = (name: keyof EndpointValues) => ({
-    id: `${id}-${name}`,
-    value: values[name] as string,
-    onInput: (value: string) => set({ [name]: value }),
-  });
-  const issue = (name: string) => ({ issue: issueOf(issues, name) });
+  const text = textFields(form, id);
   return (
     <>
-      <Field
-        {...text('url')}
-        {...issue('url')}
-        label="URL"
-        type="url"
-        isRequired
-        placeholder="https://example.com/webhooks"
-      />
+      <Field {...text('url')} label="URL" type="url" isRequired placeholder="https://example.com/webhooks" />
       <Field
         {...text('types')}
-        {...issue('types')}
         label="Event types"
         isRequired
         list={`${id}-known-types`}
         hint="All (*), one (order.created), or those with a prefix (order.*); several with commas."
       />
       <EventTypeNames id={`${id}-known-types`} />
-      <Field
-        {...text('description')}
-        {...issue('description')}
-        label="Description"
-        isOptional
-        maxLength={500}
-      />
+      <Field {...text('description')} label="Description" isOptional maxLength={500} />
       {hasApplication && (
         <Field
           {...text('application')}
-          {...issue('application')}
           label="Application"
           isOptional
           hint="A customer of your product. The endpoint then gets only messages of this application."
         />
       )}
-      <More {...{ id, form, isNew, text, issue }} />
+      <More {...{ id, form, isNew }} />
     </>
   );
 }
 
-interface MoreProps extends Pick<FieldsProps, 'id' | 'form' | 'isNew'> {
-  text: (name: keyof EndpointValues) => { id: string; value: string; onInput: (value: string) => void };
-  issue: (name: string) => { issue: string | undefined };
-}
-
 /** Settings that few endpoints need. They open when one of them is refused. */
-function More({ id, form: { values, issues, set }, isNew, text, issue }: MoreProps) {
+function More({ id, form, isNew }: Omit<FieldsProps, 'hasApplication'>) {
+  const { values, issues, set } = form;
+  const text = textFields(form, id);
   const [isOpen, setOpen] = useState(false);
   const isRefused = issues.some(({ name }) => MORE.includes(name));
   useEffect(() => {
@@ -146,8 +122,7 @@ function More({ id, form: { values, issues, set }, isNew, text, issue }: MorePro
       {isOpen && (
         <div class="schema-form">
           <Field
-            {...text('rate')}
-            {...issue('rateLimitPerSecond')}
+            {...text('rate', 'rateLimitPerSecond')}
             {...{ label: 'Attempts per second at most', isOptional: true, type: 'number', min: 0 }}
           />
           <CheckField
@@ -158,20 +133,17 @@ function More({ id, form: { values, issues, set }, isNew, text, issue }: MorePro
             hint="A message waits until the previous one has succeeded or failed for good."
           />
           <Field
-            {...text('schedule')}
-            {...issue('retrySchedule')}
+            {...text('schedule', 'retrySchedule')}
             label="Seconds between attempts"
             isOptional
             hint="Empty: 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, each with jitter."
           />
           <Field
-            {...text('timeout')}
-            {...issue('timeoutMs')}
+            {...text('timeout', 'timeoutMs')}
             {...{ label: 'Seconds an attempt may last', isOptional: true, type: 'number', min: 1 }}
           />
           <JsonRow
             {...text('headers')}
-            {...issue('headers')}
             label="Further headers as JSON"
             isOptional
             hint={isNew ? undefined : 'Their values are not shown. A new object replaces all of them.'}
@@ -179,7 +151,6 @@ function More({ id, form: { values, issues, set }, isNew, text, issue }: MorePro
           {isNew && (
             <Field
               {...text('secret')}
-              {...issue('secret')}
               {...{ label: 'Own secret', type: 'password', isOptional: true }}
               hint="whsec_ and the base64 of 24 to 64 bytes. Empty: a new one is generated."
             />

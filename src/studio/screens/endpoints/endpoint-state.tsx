@@ -9,6 +9,16 @@ const REASONS = {
 
 type State = Pick<OutgoingEndpoint, 'disabled' | 'disabledReason' | 'failingSince'>;
 
+/** Returns the share of the newest attempts that succeeded. */
+export function successText({ recentAttempts: { total, succeeded } }: OutgoingEndpoint): string {
+  if (total === 0) return 'no attempt yet';
+  const share = Math.floor((100 * succeeded) / total);
+  return `${share} % of ${total === MAX_ATTEMPTS ? 'the latest ' : ''}${total} attempts`;
+}
+
+/** Number of attempts that the gateway counts, as in the contracts. */
+const MAX_ATTEMPTS = 100;
+
 /** Whether messages are sent to an endpoint, and whether they succeed. */
 export function EndpointState({ endpoint: { disabled, disabledReason, failingSince } }: { endpoint: State }) {
   if (disabled)

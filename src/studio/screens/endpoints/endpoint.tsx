@@ -19,9 +19,10 @@ import { Time } from '../../ui/time.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { useRefresh } from '../../ui/use-refresh.ts';
+import { ObjectAlerts } from '../alerts/object-alerts.tsx';
 import { Attempts, keyOf } from './attempts.tsx';
 import { bodyOf, EndpointFields, valuesOf } from './endpoint-form.tsx';
-import { EndpointState } from './endpoint-state.tsx';
+import { EndpointState, successText } from './endpoint-state.tsx';
 import { NewSecret } from './new-secret.tsx';
 import { ReplayEndpoint } from './replay-endpoint.tsx';
 import { TestEndpoint } from './test-endpoint.tsx';
@@ -54,6 +55,7 @@ export default function Endpoint(props: { id?: string }) {
           {canEdit && <Edit key={data.updatedAt} {...{ endpoint: data, action, reload }} />}
           {canEdit && <TestEndpoint id={id} />}
           {canEdit && <ReplayEndpoint id={id} isDisabled={data.disabled} />}
+          {!IS_PORTAL && <ObjectAlerts id={id} />}
           <AttemptList id={id} />
         </>
       )}
@@ -111,7 +113,7 @@ function EndpointFacts({ endpoint }: { endpoint: OutgoingEndpoint }) {
       facts={[
         ['State', <EndpointState key="state" endpoint={endpoint} />],
         ['Failing since', failingSince && <Time key="since" ms={failingSince} />],
-        ['Success', <SuccessShare key="share" id={id} />],
+        ['Success', successText(endpoint)],
         ['Event types', types.join(', ')],
         ['Application', IS_PORTAL ? null : application],
         ['Description', description],
@@ -145,26 +147,6 @@ function EndpointFacts({ endpoint }: { endpoint: OutgoingEndpoint }) {
 /** Returns seconds as `5 s`, `5 min` or `2 h`. */
 const delayText = (seconds: number): string =>
   durationText(seconds * 1000).replace(/\.0 s$| 0 (?:s|min)$/, (end) => (end === '.0 s' ? ' s' : ''));
-
-/** Number of attempts of which the share of successes is told. */
-const MAX_COUNTED = 200;
-
-function SuccessShare({ id }: { id: string }) {
-  const query = { limit: MAX_COUNTED };
-  const { data } = useQuery('listEndpointAttempts', { params: { id }, query } as never, {
-    everyMs: 2 * POLL_MS,
-  });
-  if (!data) return <>…</>;
-  const all = data.items.length;
-  if (all === 0) return <>no attempt yet</>;
-  const succeeded = data.items.filter(({ outcome }) => outcome === 'succeeded').length;
-  const of = data.nextCursor === null ? `${all}` : `the latest ${all}`;
-  return (
-    <>
-      {Math.floor((100 * succeeded) / all)} % of {of} attempts
-    </>
-  );
-}
 
 function Edit({ endpoint, action, reload }: PartProps) {
   const before = valuesOf(endpoint);

@@ -3,19 +3,20 @@ import type { OutgoingEndpoint } from '../../../contracts/message-records.ts';
 import { usePages } from '../../api/pages.ts';
 import { useCan } from '../../api/role.ts';
 import { endpointHref, IS_PORTAL } from '../../app/portal-address.ts';
-import { type Column, DataTable } from '../../ui/data-table.tsx';
+import type { Column } from '../../ui/data-table.tsx';
 import { Filters, useFilters } from '../../ui/filters.tsx';
 import { LazyDetails } from '../../ui/lazy-details.tsx';
-import { MoreButton } from '../../ui/more-button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
+import { PagedTable } from '../../ui/paged-table.tsx';
 import { shellWord } from '../../ui/shell-word.ts';
-import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/time.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
+import { useWantsNew } from '../../ui/use-focus-new.ts';
 import { useRefresh } from '../../ui/use-refresh.ts';
 import { type CreatedEndpoint, CreateEndpoint } from './create-endpoint.tsx';
-import { EndpointState } from './endpoint-state.tsx';
+import { EndpointState, successText } from './endpoint-state.tsx';
 import { NewSecret } from './new-secret.tsx';
 import { Toggle } from './toggle.tsx';
 
@@ -33,6 +34,7 @@ export default function Endpoints() {
   useRefresh(pages, { keyOf: ({ id }) => id, pageSize: PAGE, everyMs: POLL_MS });
   const action = useAction();
   const canEdit = useCan('editor');
+  const isLink = useWantsNew('link');
   const [created, setCreated] = useState<CreatedEndpoint>();
   const words = [
     ...(filters.application ? [`--application ${shellWord(filters.application)}`] : []),
@@ -47,19 +49,13 @@ export default function Endpoints() {
       {!IS_PORTAL && <Filters filters={FILTERS} values={filters} onChange={change} />}
       <Notice action={action} />
       {created && <NewSecret {...created} onClose={() => setCreated(undefined)} />}
-      {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
-      {!pages.error &&
-        pages.items.length === 0 &&
-        (pages.isLoading ? <Loading what="endpoints" /> : <None />)}
-      {pages.items.length > 0 && (
-        <DataTable
-          label="Endpoints"
-          columns={columns(action, canEdit, pages.reload)}
-          items={pages.items}
-          keyOf={({ id }) => id}
-        />
-      )}
-      <MoreButton pages={pages} />
+      <PagedTable
+        label="Endpoints"
+        pages={pages}
+        columns={columns(action, canEdit, pages.reload)}
+        keyOf={({ id }) => id}
+        empty={<None />}
+      />
       {canEdit && (
         <CreateEndpoint
           action={action}
@@ -69,7 +65,9 @@ export default function Endpoints() {
           }}
         />
       )}
-      {canEdit && !IS_PORTAL && <LazyDetails summary="Links for customers" load={loadLinks} props={{}} />}
+      {canEdit && !IS_PORTAL && (
+        <LazyDetails summary="Links for customers" load={loadLinks} props={{}} isOpen={isLink} />
+      )}
     </Page>
   );
 }
@@ -96,6 +94,7 @@ const columns = (
     name: 'Failing since',
     value: ({ failingSince }) => (failingSince === null ? '–' : <Time ms={failingSince} />),
   },
+  { name: 'Success', isNumber: true, value: (endpoint) => successText(endpoint) },
   { name: 'Event types', value: ({ types }) => types.join(', ') },
   ...(IS_PORTAL
     ? []

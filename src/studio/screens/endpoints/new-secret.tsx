@@ -49,7 +49,7 @@ export function NewSecret({ secret, url, onClose }: { secret: string; url: strin
         label="Language"
         value={language}
         options={LANGUAGES}
-        onChange={setLanguage}
+        onInput={setLanguage}
       />
       <Preformatted label={`Verification in ${language}`} text={SNIPPETS[language]!} />
     </Section>

@@ -4,12 +4,13 @@ import { outdate, useQuery } from '../../api/query.ts';
 import { Command } from '../../ui/command.tsx';
 import { ConfirmButton } from '../../ui/confirm-button.tsx';
 import { type Column, DataTable } from '../../ui/data-table.tsx';
-import { Field, issueOf, Select } from '../../ui/field.tsx';
+import { Field, Select } from '../../ui/field.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Failure } from '../../ui/states.tsx';
 import { Time } from '../../ui/time.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { useFocusNew } from '../../ui/use-focus-new.ts';
+import { textFields, useForm } from '../../ui/use-form.ts';
 
 const DURATIONS = [
   ['3600', '1 hour'],
@@ -30,7 +31,8 @@ export default function PortalLinks() {
     outdate('listPortalLinks');
     return '';
   });
-  const { values, issues, set } = form;
+  const text = textFields(form, 'portal');
+  useFocusNew('link', 'portal-application');
   return (
     <div class="section">
       <p>
@@ -38,21 +40,8 @@ export default function PortalLinks() {
         account: everyone with the link can use it until it expires.
       </p>
       <form class="schema-form" onSubmit={form.onSubmit}>
-        <Field
-          id="portal-application"
-          label="Application of the link"
-          value={values.application}
-          onInput={(application) => set({ application })}
-          issue={issueOf(issues, 'application')}
-          isRequired
-        />
-        <Select
-          id="portal-seconds"
-          label="Works for"
-          value={values.seconds}
-          options={DURATIONS}
-          onChange={(seconds) => set({ seconds })}
-        />
+        <Field {...text('application')} label="Application of the link" isRequired />
+        <Select {...text('seconds')} label="Works for" options={DURATIONS} />
         <div class="actions">
           <button type="submit" class="primary" disabled={action.isBusy}>
             Create link

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { MessageAttempt } from '../../../contracts/message-records.ts';
 import { call } from '../../api/call.ts';
 import { outdate } from '../../api/query.ts';
-import { Field, issueOf } from '../../ui/field.tsx';
+import { Field } from '../../ui/field.tsx';
 import { JsonRow } from '../../ui/json-row.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { parsedJson } from '../../ui/parsed-json.ts';
@@ -10,7 +10,7 @@ import { Section } from '../../ui/section.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration } from '../../ui/time.tsx';
 import { useAction } from '../../ui/use-action.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { textFields, useForm } from '../../ui/use-form.ts';
 import { EventTypeNames } from '../messages/event-types.tsx';
 import { Answer } from './attempts.tsx';
 
@@ -27,32 +27,18 @@ export function TestEndpoint({ id }: { id: string }) {
     outdate('listEndpointAttempts');
     return '';
   });
-  const { values, issues, set } = form;
+  const text = textFields(form, 'test');
   return (
     <Section title="Send a test">
       <form class="schema-form" onSubmit={form.onSubmit}>
-        <Field
-          id="test-type"
-          label="Event type of the test"
-          value={values.type}
-          onInput={(type) => set({ type })}
-          issue={issueOf(issues, 'type')}
-          isRequired
-          list="test-types"
-        />
+        <Field {...text('type')} label="Event type of the test" isRequired list="test-types" />
         <EventTypeNames id="test-types" />
-        <JsonRow
-          id="test-data"
-          label="Data of the test as JSON"
-          value={values.data}
-          onInput={(data) => set({ data })}
-          issue={issueOf(issues, 'data')}
-        />
+        <JsonRow {...text('data')} label="Data of the test as JSON" />
         <div class="actions">
           <button
             type="submit"
             class="primary"
-            disabled={action.isBusy || parsedJson(values.data) === undefined}
+            disabled={action.isBusy || parsedJson(form.values.data) === undefined}
           >
             {action.isBusy ? 'Sending…' : 'Send test'}
           </button>

@@ -1,11 +1,11 @@
 import type { Host } from '../../../contracts/hosts.ts';
 import { call } from '../../api/call.ts';
 import { usePages } from '../../api/pages.ts';
-import { type Column, DataTable } from '../../ui/data-table.tsx';
-import { MoreButton } from '../../ui/more-button.tsx';
+import type { Column } from '../../ui/data-table.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { PagedTable } from '../../ui/paged-table.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
@@ -16,17 +16,13 @@ export default function Hosts() {
   return (
     <Page title="Hosts" command="svc hosts list">
       <Notice action={action} />
-      {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
-      {pages.items.length === 0 && !pages.error && (pages.isLoading ? <Loading what="hosts" /> : <None />)}
-      {pages.items.length > 0 && (
-        <DataTable
-          label="Hosts"
-          columns={columns(action, pages.reload)}
-          items={pages.items}
-          keyOf={({ hostId }) => hostId}
-        />
-      )}
-      <MoreButton pages={pages} />
+      <PagedTable
+        label="Hosts"
+        pages={pages}
+        columns={columns(action, pages.reload)}
+        keyOf={({ hostId }) => hostId}
+        empty={<None />}
+      />
     </Page>
   );
 }

@@ -1,12 +1,12 @@
 import type { Job } from '../../../contracts/jobs.ts';
 import { call } from '../../api/call.ts';
 import { usePages } from '../../api/pages.ts';
-import { type Column, DataTable } from '../../ui/data-table.tsx';
+import type { Column } from '../../ui/data-table.tsx';
 import { Filters, useFilters } from '../../ui/filters.tsx';
-import { MoreButton } from '../../ui/more-button.tsx';
 import { Notice } from '../../ui/notice.tsx';
 import { Page } from '../../ui/page.tsx';
-import { Empty, Failure, Loading } from '../../ui/states.tsx';
+import { PagedTable } from '../../ui/paged-table.tsx';
+import { Empty } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Duration, Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
@@ -34,17 +34,13 @@ export default function Jobs() {
     <Page title="Jobs" command="svc jobs list">
       <Filters filters={FILTERS} values={filters} onChange={change} />
       <Notice action={action} />
-      {pages.error && <Failure error={pages.error} onRetry={pages.reload} />}
-      {pages.items.length === 0 && !pages.error && (pages.isLoading ? <Loading what="jobs" /> : <None />)}
-      {pages.items.length > 0 && (
-        <DataTable
-          label="Jobs"
-          columns={columns(action, pages.reload)}
-          items={pages.items}
-          keyOf={({ id }) => id}
-        />
-      )}
-      <MoreButton pages={pages} />
+      <PagedTable
+        label="Jobs"
+        pages={pages}
+        columns={columns(action, pages.reload)}
+        keyOf={({ id }) => id}
+        empty={<None />}
+      />
     </Page>
   );
 }

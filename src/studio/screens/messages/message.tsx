@@ -20,8 +20,10 @@ import { Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
 import { useRefresh } from '../../ui/use-refresh.ts';
+import { ObjectAlerts } from '../alerts/object-alerts.tsx';
 import { Attempts, keyOf } from '../endpoints/attempts.tsx';
 import { countsText, statusOf } from './message-status.tsx';
+import { Origin } from './origin.tsx';
 
 const POLL_MS = IS_PORTAL ? 10_000 : 1500;
 
@@ -105,6 +107,8 @@ function Details({ message, action, canEdit, replay }: DetailsProps) {
           />
         )}
       </Section>
+      {!IS_PORTAL && <Origin traceId={traceId} />}
+      {!IS_PORTAL && <ObjectAlerts id={id} />}
       <AttemptTimeline id={id} />
       <Section title="Data">
         <Json value={data} label="Data of the message" />

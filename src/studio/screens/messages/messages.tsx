@@ -1,20 +1,19 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Message, MessageStatus } from '../../../contracts/message-records.ts';
 import { usePages } from '../../api/pages.ts';
 import { useCan } from '../../api/role.ts';
 import { IS_PORTAL, messageHref, messagesHref } from '../../app/portal-address.ts';
 import { BulkBar } from '../../ui/bulk/bulk-bar.tsx';
 import type { BulkJob } from '../../ui/bulk/bulk-job.ts';
-import { useBulk } from '../../ui/bulk/use-bulk.ts';
-import { useChosen } from '../../ui/bulk/use-chosen.ts';
+import { useBulkList } from '../../ui/bulk/use-bulk-list.ts';
 import { Filters, filtersText, useFilters } from '../../ui/filters.tsx';
 import { LazyDetails } from '../../ui/lazy-details.tsx';
-import { rememberList } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
 import { shellWord } from '../../ui/shell-word.ts';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
+import { useWantsNew } from '../../ui/use-focus-new.ts';
 import { useRefresh } from '../../ui/use-refresh.ts';
 import { VirtualList } from '../../ui/virtual-list.tsx';
 import { countsText, statusOf } from './message-status.tsx';
@@ -25,15 +24,16 @@ const FILTERS = [
   { name: 'type', label: 'Event type', placeholder: 'order.created' },
   { name: 'application', label: 'Application' },
   { name: 'endpointId', label: 'Endpoint', placeholder: 'ep_…' },
+  { name: 'traceId', label: 'Trace' },
   { name: 'since', label: 'Since', placeholder: '2026-01-31T00:00:00Z' },
   { name: 'until', label: 'Before', placeholder: '2026-01-31T01:00:00Z' },
 ] as const;
-/** A portal has one application only. */
-const SHOWN = FILTERS.filter(({ name }) => !(IS_PORTAL && name === 'application'));
+/** A portal has one application only, and shows no traces. */
+const SHOWN = FILTERS.filter(({ name }) => !(IS_PORTAL && ['application', 'traceId'].includes(name)));
 type Name = (typeof FILTERS)[number]['name'];
 type FilterValues = Partial<Record<Name, string>>;
 const NAMES: readonly Name[] = SHOWN.map(({ name }) => name);
-const FLAGS: Partial<Record<Name, string>> = { endpointId: 'endpoint' };
+const FLAGS: Partial<Record<Name, string>> = { endpointId: 'endpoint', traceId: 'trace' };
 const PAGE = 100;
 const ROW_HEIGHT = 44;
 const POLL_MS = IS_PORTAL ? 10_000 : 3000;
@@ -45,16 +45,8 @@ export default function Messages() {
   const [selected, setSelected] = useState<string>();
   useRefresh(pages, { keyOf: ({ id }) => id, pageSize: PAGE, everyMs: POLL_MS, isOn: isLive });
   const canEdit = useCan('editor');
-  const chosen = useChosen(filters);
-  const bulk = useBulk({
-    list: 'bulk-messages',
-    of: [filters, ...chosen.keys],
-    onDone: () => {
-      chosen.clear();
-      pages.reload();
-    },
-  });
-  useEffect(() => rememberList(pages.items.map(hrefOf)), [pages.items]);
+  const isNew = useWantsNew('message');
+  const { chosen, bulk } = useBulkList({ list: 'bulk-messages', filters, pages, hrefOf });
   return (
     <Page
       title="Messages"
@@ -101,7 +93,12 @@ export default function Messages() {
         </div>
       )}
       {canEdit && !IS_PORTAL && (
-        <LazyDetails summary="Send a message" load={loadForm} props={{ onSent: pages.reload }} />
+        <LazyDetails
+          summary="Send a message"
+          load={loadForm}
+          props={{ onSent: pages.reload }}
+          isOpen={isNew}
+        />
       )}
     </Page>
   );
@@ -130,9 +127,10 @@ function DeadLetters({ isShown }: { isShown: boolean }) {
 /** Statuses at an endpoint whose messages can be sent again. */
 const REPLAYABLE = ['dead', 'succeeded'];
 
-function replay({ status, since, until, ...filters }: FilterValues, ids: readonly string[]) {
+function replay({ status, since, until, traceId, ...filters }: FilterValues, ids: readonly string[]) {
   const label = 'Replay';
-  const canReplay = status === undefined || REPLAYABLE.includes(status);
+  // The endpoint of the bulk action takes no trace.
+  const canReplay = traceId === undefined && (status === undefined || REPLAYABLE.includes(status));
   const time = (name: string, text: string | undefined) =>
     text === undefined ? {} : { [name]: /^\d+$/.test(text) ? Number(text) : text };
   const chosen: BulkJob = { endpoint: 'replayMessage', label, selection: 'chosen rows', ids };

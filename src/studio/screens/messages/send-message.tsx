@@ -9,6 +9,7 @@ import { Notice } from '../../ui/notice.tsx';
 import { parsedJson } from '../../ui/parsed-json.ts';
 import { SchemaForm } from '../../ui/schema-form.tsx';
 import { useAction } from '../../ui/use-action.ts';
+import { useFocusNew } from '../../ui/use-focus-new.ts';
 import { EventTypeNames, useEventTypes } from './event-types.tsx';
 
 /** Sends a message to the endpoints of its event type. The schema of a declared type makes a form, others take JSON. */
@@ -19,6 +20,7 @@ export default function SendMessage({ onSent }: { onSent: () => void }) {
   const [issues, setIssues] = useState<readonly FieldIssue[]>([]);
   const [sent, setSent] = useState<string>();
   const action = useAction();
+  useFocusNew('message', 'message-type');
   const declared = useEventTypes().find((each) => each.type === type.trim());
   const schema = declared?.schema as FieldSchema | null | undefined;
   const hasForm = schema !== null && schema !== undefined && fieldsOf(schema).length > 0;

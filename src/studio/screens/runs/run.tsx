@@ -13,6 +13,8 @@ import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { TraceLink } from '../../ui/trace-link.tsx';
 import { useAction } from '../../ui/use-action.ts';
+import { ObjectAlerts } from '../alerts/object-alerts.tsx';
+import { TraceMessages } from '../messages/trace-messages.tsx';
 import { exportRun } from './export-run.ts';
 import { labelTexts } from './labels.ts';
 import { RerunPanel } from './rerun-panel.tsx';
@@ -131,6 +133,8 @@ function Details({ run, steps }: { run: Reply<'getRun'>; steps: Steps }) {
           onRerun={(rerun) => open({ rerun })}
         />
       )}
+      <TraceMessages traceId={run.traceId} />
+      <ObjectAlerts id={run.id} />
       <Section title="Input">
         <Json value={run.input} label="Input" />
       </Section>

@@ -2,10 +2,8 @@ import { useEffect, useState } from 'preact/hooks';
 import type { WorkflowRun } from '../../../contracts/workflow-records.ts';
 import { usePages } from '../../api/pages.ts';
 import { BulkBar } from '../../ui/bulk/bulk-bar.tsx';
-import { useBulk } from '../../ui/bulk/use-bulk.ts';
-import { useChosen } from '../../ui/bulk/use-chosen.ts';
+import { useBulkList } from '../../ui/bulk/use-bulk-list.ts';
 import { Filters, filtersText, useFilters } from '../../ui/filters.tsx';
-import { rememberList } from '../../ui/neighbours.tsx';
 import { Page } from '../../ui/page.tsx';
 import { shellWord } from '../../ui/shell-word.ts';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
@@ -41,16 +39,7 @@ export default function Runs() {
   useEffect(() => {
     if (isSearching && !isLoading) loadMore();
   }, [isSearching, isLoading]);
-  const chosen = useChosen(filters);
-  const bulk = useBulk({
-    list: 'bulk-runs',
-    of: [filters, ...chosen.keys],
-    onDone: () => {
-      chosen.clear();
-      pages.reload();
-    },
-  });
-  useEffect(() => rememberList(pages.items.map(hrefOf)), [pages.items]);
+  const { chosen, bulk } = useBulkList({ list: 'bulk-runs', filters, pages, hrefOf });
   return (
     <Page
       title="Runs"

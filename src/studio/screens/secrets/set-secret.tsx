@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api/call.ts';
-import { CheckField, Field, issueOf, Notes } from '../../ui/field.tsx';
+import { CheckField, Field, Notes } from '../../ui/field.tsx';
 import { Section } from '../../ui/section.tsx';
 import type { Action } from '../../ui/use-action.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { useFocusNew } from '../../ui/use-focus-new.ts';
+import { textFields, useForm } from '../../ui/use-form.ts';
 
 interface SetSecretProps {
   /** Secret that gets a new version; empty for a new secret. */
@@ -23,18 +24,16 @@ export function SetSecret({ name, action, onDone }: SetSecretProps) {
     onDone();
     return `${params.name} is set (version ${version}).`;
   });
-  const { values, issues, set } = form;
-  const value = { id: 'secret-value', issue: issueOf(issues, 'value') };
+  const text = textFields(form, 'secret');
+  useFocusNew('secret', 'secret-name');
+  const value = text('value');
   return (
     <Section title={name === '' ? 'Set a secret' : `New version of ${name}`}>
       <form class="schema-form" onSubmit={form.onSubmit}>
         {name === '' && (
           <Field
-            id="secret-name"
+            {...text('name', '')}
             label="Name"
-            value={values.name}
-            onInput={(text) => set({ name: text })}
-            issue={issueOf(issues, '')}
             isRequired
             placeholder="SHOP_KEY"
             hint="Capital letters, digits and _."
@@ -50,20 +49,13 @@ export function SetSecret({ name, action, onDone }: SetSecretProps) {
               required
               autocomplete="off"
               spellcheck={false}
-              value={values.value}
-              onInput={(event) => set({ value: event.currentTarget.value })}
+              value={value.value}
+              onInput={(event) => value.onInput(event.currentTarget.value)}
             />
-            <Notes {...value} />
+            <Notes id={value.id} issue={value.issue} />
           </div>
         ) : (
-          <Field
-            {...value}
-            label="Value"
-            type="password"
-            value={values.value}
-            onInput={(text) => set({ value: text })}
-            isRequired
-          />
+          <Field {...value} label="Value" type="password" isRequired />
         )}
         <CheckField
           id="secret-lines"
@@ -72,12 +64,9 @@ export function SetSecret({ name, action, onDone }: SetSecretProps) {
           onChange={setLong}
         />
         <Field
-          id="secret-expires"
+          {...text('expires', 'expiresAt')}
           label="Stops working at"
           type="datetime-local"
-          value={values.expires}
-          onInput={(expires) => set({ expires })}
-          issue={issueOf(issues, 'expiresAt')}
           isOptional
           hint="When its service stops accepting it. A rule can alert before that."
         />
