@@ -1,34 +1,6 @@
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { tabTo } from './support/keyboard.ts';
 import { BROWSER_MISSING, type Studio, type StudioPage, startStudio } from './support/studio.ts';
-
-const MAX_TABS = 60;
-
-interface Focused {
-  text: string;
-  hasOutline: boolean;
-}
-
-/** Text or label of the element with the focus. Runs in the page. */
-const FOCUSED = `(() => {
-  const element = document.activeElement;
-  const text = element.getAttribute('aria-label') ?? element.labels?.[0]?.textContent ?? element.textContent;
-  const { outlineStyle, boxShadow } = getComputedStyle(element);
-  return { text: text.trim(), hasOutline: outlineStyle !== 'none' || boxShadow !== 'none' };
-})()`;
-
-/** Presses Tab until the element with this text or label has the focus. Each element on the way must show its focus. */
-async function tabTo(page: Page, text: string | RegExp, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
-  const passed: string[] = [];
-  for (let tabs = 0; tabs < MAX_TABS; tabs++) {
-    await page.keyboard.press(key);
-    const focused = await page.evaluate<Focused>(FOCUSED);
-    passed.push(focused.text);
-    expect(focused).toMatchObject({ hasOutline: true });
-    if (typeof text === 'string' ? focused.text === text : text.test(focused.text)) return;
-  }
-  throw new Error(`Tab does not lead to ${text}, but to ${JSON.stringify(passed)}`);
-}
 
 describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the studio without a mouse', () => {
   let studio: Studio;

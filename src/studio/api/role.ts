@@ -17,3 +17,8 @@ export function useCan(needed: Role): boolean {
   if (data.role === undefined) return true;
   return data.role !== null && ORDER.indexOf(data.role) >= ORDER.indexOf(needed);
 }
+
+/** Returns whether the caller administers the platform, and so may act for all namespaces. */
+export function useIsOperator(): boolean {
+  return useQuery('whoAmI', {}, { enabled: !IS_PORTAL }).data?.admin ?? false;
+}

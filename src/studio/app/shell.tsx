@@ -18,7 +18,8 @@ export function Shell({ session, children }: { session: StudioSession; children:
   useEffect(() => {
     setOpen(false);
     // The element that had the focus is gone with the last screen. Without this, Tab would begin above the navigation.
-    if (lastScreen.current !== screen) main.current?.focus();
+    // The form for a new object takes the focus itself.
+    if (lastScreen.current !== screen && query.new === undefined) main.current?.focus();
     lastScreen.current = screen;
   }, [screen]);
   return (
@@ -63,8 +64,11 @@ export function Shell({ session, children }: { session: StudioSession; children:
   );
 }
 
-/** Returns a key of the screen. At the path of webhooks, the query selects the list, one webhook or the set-up. */
-function screenOf(path: string, { setup, pluginId, event, instanceId }: Record<string, string>): string {
+/** Returns a key of the screen. At some paths, the query selects one of several screens. */
+function screenOf(path: string, query: Record<string, string>): string {
+  const { setup, pluginId, event, instanceId, view, name } = query;
+  if (path === '/studio/alerts') return JSON.stringify([path, view]);
+  if (path === '/studio/connections' || path === '/studio/sources') return JSON.stringify([path, name]);
   if (path !== '/studio/webhooks') return path;
   // A choice in the set-up keeps the focus on its field.
   return JSON.stringify(setup ? [path, 'setup'] : [path, pluginId, event, instanceId]);

@@ -2,13 +2,13 @@ import type { Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
 import { pageFaults, type Studio, type StudioPage } from './studio.ts';
 
-/** Opens a page as a client with this role, in this namespace. The context is closed when the test ends. */
+/** Opens a page as a client with this role, in this namespace, and returns its host id, too. The context is closed when the test ends. */
 export async function openAs(
   studio: Studio,
   role: 'viewer' | 'editor' | 'admin',
   path: string,
   namespaceId = 'default',
-): Promise<StudioPage> {
+): Promise<StudioPage & { hostId: string }> {
   const flags = ['--namespace', namespaceId];
   const client = await studio.svc('clients', 'create', `${role} of ${namespaceId}`, ...flags);
   await studio.svc('roles', 'grant', `client:${client.clientId}`, role, ...flags);
@@ -20,7 +20,7 @@ export async function openAs(
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
   await settled(page);
-  return opened;
+  return { ...opened, hostId: client.hostId };
 }
 
 /** Opens a page as the operator. The context is closed when the test ends. */

@@ -34,6 +34,7 @@ export default function AlertPage() {
         <Section title="Silence">
           <SilenceForm
             first={{ rule: data.rule, object: data.object.id }}
+            owner={data}
             action={action}
             onDone={() => {
               setSilencing(false);

@@ -4,6 +4,7 @@ import type { AlertChannel } from '../../../contracts/alert-records.ts';
 import { Field, FormIssue, Select } from '../../ui/field.tsx';
 import { type Form, textFields } from '../../ui/use-form.ts';
 import { wordsOf } from './rule-values.ts';
+import { ForAllField } from './views.tsx';
 
 /** Values of the form of a channel, as they are typed. */
 export interface ChannelValues {
@@ -18,11 +19,13 @@ export interface ChannelValues {
   from: string;
   to: string;
   secret: string;
+  /** Whether a new channel belongs to the operators. */
+  isForAll: boolean;
 }
 
 export const NEW_CHANNEL: ChannelValues = {
   ...{ name: '', type: 'webhook', description: '', url: '', host: '', port: '587', security: 'starttls' },
-  ...{ user: '', from: '', to: '', secret: '' },
+  ...{ user: '', from: '', to: '', secret: '', isForAll: false },
 };
 
 export function valuesOf({ name, type, description, settings }: AlertChannel): ChannelValues {
@@ -107,6 +110,11 @@ export function ChannelForm({ form, isNew, children }: ChannelFormProps) {
             value={values.type}
             options={TYPES}
             onInput={(type) => set({ ...NEW_CHANNEL, name: values.name, type: type as AlertChannelType })}
+          />
+          <ForAllField
+            id="channel-all"
+            isChecked={values.isForAll}
+            onChange={(isForAll) => set({ isForAll })}
           />
         </>
       )}

@@ -20,7 +20,7 @@ import { useFocusNew } from '../../ui/use-focus-new.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { useRefresh } from '../../ui/use-refresh.ts';
 import { ChannelForm, NEW_CHANNEL, settingsOf, valuesOf } from './channel-form.tsx';
-import { ownerQuery, ownerText, Views } from './views.tsx';
+import { newQuery, ownerQuery, ownerText, Views } from './views.tsx';
 
 const PAGE = 100;
 
@@ -80,7 +80,10 @@ interface FormProps {
 function CreateChannel({ action, onDone }: FormProps) {
   const form = useForm(NEW_CHANNEL, action, async (values) => {
     const body = { name: values.name, type: values.type, ...settingsOf(values) };
-    const { secret } = await call('createAlertChannel', { query: {}, body } as Input<'createAlertChannel'>);
+    const { secret } = await call('createAlertChannel', {
+      ...newQuery(values.isForAll),
+      body,
+    } as Input<'createAlertChannel'>);
     form.reset();
     onDone(secret);
     return `The channel ${values.name} is created. Test it next.`;

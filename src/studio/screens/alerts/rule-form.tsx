@@ -5,6 +5,7 @@ import { CheckField, Field, FormIssue, issueOf, Select } from '../../ui/field.ts
 import { type Form, textFields } from '../../ui/use-form.ts';
 import { KIND_NAMES, KINDS, THRESHOLDS } from './kinds.ts';
 import type { RuleValues } from './rule-values.ts';
+import { ForAllField } from './views.tsx';
 
 const SEVERITIES = ['info', 'warning', 'critical'].map((name) => [name, name] as const);
 
@@ -32,6 +33,7 @@ export function RuleForm({ form, isNew, children }: RuleFormProps) {
             options={kinds}
             onInput={(kind) => set({ kind: kind as AlertKind, match: {}, threshold: {} })}
           />
+          <ForAllField id="rule-all" isChecked={values.isForAll} onChange={(isForAll) => set({ isForAll })} />
         </>
       )}
       <Conditions form={form} />

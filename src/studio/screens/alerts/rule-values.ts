@@ -17,12 +17,14 @@ export interface RuleValues {
   repeatHours: string;
   sendsResolved: boolean;
   isEnabled: boolean;
+  /** Whether a new rule belongs to the operators. */
+  isForAll: boolean;
 }
 
 export const NEW_RULE: RuleValues = {
   ...{ name: '', kind: 'delivery.failed', description: '', match: {}, threshold: {}, certificates: '' },
   ...{ channels: [], severity: 'warning', groupBy: '', groupWaitSeconds: '30', repeatHours: '4' },
-  ...{ sendsResolved: true, isEnabled: true },
+  ...{ sendsResolved: true, isEnabled: true, isForAll: false },
 };
 
 const SECOND_MS = 1000;
@@ -49,6 +51,7 @@ export function valuesOf(rule: AlertRule): RuleValues {
     repeatHours: rule.repeatIntervalMs === null ? '' : String(rule.repeatIntervalMs / HOUR_MS),
     sendsResolved: rule.sendResolved,
     isEnabled: rule.enabled,
+    isForAll: false,
   };
 }
 

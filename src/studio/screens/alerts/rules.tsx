@@ -17,7 +17,7 @@ import { useFocusNew } from '../../ui/use-focus-new.ts';
 import { useForm } from '../../ui/use-form.ts';
 import { RuleForm } from './rule-form.tsx';
 import { NEW_RULE, settingsOf, valuesOf } from './rule-values.ts';
-import { ownerQuery, ownerText, Views } from './views.tsx';
+import { newQuery, ownerQuery, ownerText, Views } from './views.tsx';
 
 /** Rules of alerts. Those of the config are shown, and others can be changed. */
 export function Rules() {
@@ -67,7 +67,7 @@ function CreateRule({ action, onDone }: FormProps) {
   const { query } = useLocation();
   const form = useForm({ ...NEW_RULE, name: query.name ?? '' }, action, async (values) => {
     const body = { name: values.name, kind: values.kind, ...settingsOf(values) };
-    await call('createAlertRule', { query: {}, body } as Input<'createAlertRule'>);
+    await call('createAlertRule', { ...newQuery(values.isForAll), body } as Input<'createAlertRule'>);
     form.reset();
     onDone();
     return `The rule ${values.name} is created.`;

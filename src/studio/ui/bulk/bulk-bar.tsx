@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BulkJob } from './bulk-job.ts';
 import type { Bulk, BulkState } from './use-bulk.ts';
 
@@ -69,7 +69,7 @@ interface PartProps<Phase extends BulkState['phase']> {
 
 function Question({ state: { progress, sample }, bulk, noun }: PartProps<'asking'>) {
   const confirm = useRef<HTMLButtonElement>(null);
-  useEffect(() => confirm.current?.focus(), []);
+  useLayoutEffect(() => confirm.current?.focus(), []);
   const { job, total, isTotalKnown } = progress;
   const count = isTotalKnown ? String(total) : `at least ${total}`;
   return (
@@ -105,7 +105,7 @@ function Progress({ state: { phase, progress, reason }, bulk, noun }: PartProps<
   const { job, total, done, skipped, refused } = progress;
   const handled = Math.min(total, done + skipped + refused.length);
   const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => button.current?.focus(), [phase]);
+  useLayoutEffect(() => button.current?.focus(), [phase]);
   return (
     <div class="question">
       <progress value={handled} max={total} aria-label={`${job.label}: progress`} />
