@@ -68,12 +68,12 @@ export class RunAnswers {
   async apply({ runId, key }: AskedQuestion, answer: unknown, call: McpCall): Promise<void> {
     const { access, platform, toolCalls } = this.#deps;
     access.requireAnswer(call);
-    const elicited = Elicited.safeParse(answer);
-    if (!elicited.success)
-      throw new PlatformError('VALIDATION_ERROR', 'An answer needs an action: accept, decline or cancel.');
     const run = await platform.call(getRun, { params: { runId: RunId.parse(runId) } }, call);
     const question = (await this.questions(run, { ...call, elicits: true })).find((one) => one.key === key);
     if (!question) return;
+    const elicited = Elicited.safeParse(answer);
+    if (!elicited.success)
+      throw new PlatformError('VALIDATION_ERROR', 'An answer needs an action: accept, decline or cancel.');
     const { action, content = {} } = elicited.data;
     await toolCalls.recorded('elicitation', { runId, key, action }, call, () =>
       this.#decide(run.id, question, { action, content }, call),
