@@ -54,8 +54,15 @@ interface World {
 
 /** Messages per second to one signed receiver in another process, beside a loop that stores nothing. */
 export async function run(): Promise<BenchResult> {
-  await using cleanUps = new AsyncDisposableStack();
-  const world = await startWorld(cleanUps);
+  const cleanUps = new AsyncDisposableStack();
+  try {
+    return await measureAll(await startWorld(cleanUps));
+  } finally {
+    await cleanUps.disposeAsync();
+  }
+}
+
+async function measureAll(world: World): Promise<BenchResult> {
   const { receiver, emitters, secret } = world;
   const emitted = new Map<Emitter, Round[]>();
   const posted = new Map<Emitter, Round[]>();

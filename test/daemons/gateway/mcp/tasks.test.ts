@@ -3,6 +3,7 @@ import { decideApproval, listAudit } from '../../../../src/contracts/index.ts';
 import { MEMBER_TOKEN, OTHER_TOKEN } from '../../../support/gateway.ts';
 import { callTool, type McpPlatform, startMcp } from '../../../support/mcp.ts';
 import { answering, modernClient, request, startTask } from '../../../support/mcp-tasks.ts';
+import { cel } from '../../workflow/support/workflow.ts';
 
 const TIMEOUT = { timeout: 60_000 };
 const exposed = (id: string, steps: object[], more: object = {}) => ({
@@ -18,14 +19,14 @@ const FORM = {
   required: ['amount'],
 };
 const WORKFLOWS = {
-  quick: exposed('quick', [{ id: 'set', uses: 'set', with: { text: '${{ input.text }}' } }], {
-    outputs: { text: '${{ jobs.main.outputs.text }}' },
+  quick: exposed('quick', [{ id: 'set', uses: 'set', with: { text: cel('input.text') } }], {
+    outputs: { text: cel('jobs.main.outputs.text') },
   }),
   slow: exposed('slow', [{ id: 'nap', uses: 'wait', with: { ms: 600_000 } }]),
-  broken: exposed('broken', [{ id: 'wrong', uses: 'set', with: { text: '${{ input.none.at.all }}' } }]),
+  broken: exposed('broken', [{ id: 'wrong', uses: 'set', with: { text: cel('input.none.at.all') } }]),
   refund: exposed('refund', [
     { id: 'ask', uses: 'approval', with: { message: 'Refund?', form: FORM } },
-    { id: 'keep', uses: 'set', with: { data: '${{ steps.ask.output.data }}' } },
+    { id: 'keep', uses: 'set', with: { data: cel('steps.ask.output.data') } },
   ]),
   boss: exposed('boss', [{ id: 'ask', uses: 'approval', with: { approvers: { roles: ['admin'] } } }]),
   paid: exposed('paid', [{ id: 'wait', uses: 'signal', with: { name: 'paid' } }]),
@@ -36,7 +37,7 @@ const WORKFLOWS = {
 };
 WORKFLOWS.quick.jobs.main = {
   ...WORKFLOWS.quick.jobs.main,
-  outputs: { text: '${{ steps.set.output.text }}' },
+  outputs: { text: cel('steps.set.output.text') },
 } as never;
 
 const start = () => startMcp({ project: { workflows: WORKFLOWS } });
