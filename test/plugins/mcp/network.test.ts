@@ -39,6 +39,9 @@ describe.skipIf(!SANDBOXES.includes('bwrap'))('a program', { timeout: 60_000 }, 
     const server = await wrapServer(backend, hostile({ network: [`127.0.0.1:${port}`] }));
     for (let n = 0; n < 3; n++)
       expect(JSON.parse(textOf(await server.call('fetch', { url })))).toEqual({ status: 200, body: 'hello' });
+    const tunnelled = textOf(await server.call('connect', { host: '127.0.0.1', port }));
+    expect(tunnelled).toMatch(/^HTTP\/1.1 200 OK[\s\S]*hello$/);
+    expect(textOf(await server.call('connect', { host: '127.0.0.1', port: other.port }))).toBe('refused 403');
     const refused = await server.call('fetch', { url: other.url });
     expect(refused.exitCode === 0 ? JSON.parse(textOf(refused)) : refused).toMatchObject({ status: 403 });
     expect(textOf(await server.call('dial', { host: '127.0.0.1', port }))).toBe('ECONNREFUSED');

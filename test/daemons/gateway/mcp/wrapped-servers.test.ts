@@ -1,7 +1,7 @@
-import { cp, mkdir } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { McpPluginSource } from '../../../../src/contracts/index.ts';
+import { type McpPluginSource, setSecret } from '../../../../src/contracts/index.ts';
 import { createPeers } from '../../../../src/daemons/peers.ts';
 import { rest } from '../../../../src/daemons/rest/index.ts';
 import { startContainerBackend } from '../../../plugins/container-backend.ts';
@@ -95,6 +95,31 @@ test.skipIf(!SANDBOXES.includes('bwrap'))(
     const { backend } = await startBackend({ sandbox: 'bwrap' });
     const { root } = await wrapServer(backend, source);
     await useEverywhere(await startWith(root, { worker: { sandbox: 'bwrap' } }));
+  },
+);
+
+test.skipIf(!SANDBOXES.includes('bwrap'))(
+  'a secret that a server returns or prints is masked',
+  { timeout: 120_000 },
+  async () => {
+    const { backend } = await startBackend({ sandbox: 'bwrap' });
+    const { root } = await wrapServer(backend, source);
+    const file = join(root, 'svc.plugin.json');
+    const manifest = JSON.parse(await readFile(file, 'utf8'));
+    manifest.permissions.secrets = ['API_KEY'];
+    manifest.mcpServer.secrets = { TOKEN: 'API_KEY' };
+    await writeFile(file, JSON.stringify(manifest));
+    const { gateway, connect } = await startWith(root, { worker: { sandbox: 'bwrap' } });
+    const secret = 'a-secret-that-nothing-may-show';
+    await gateway.call(setSecret, { params: { name: 'API_KEY' }, body: { value: secret } });
+    const client = await connect();
+    const reply = JSON.stringify(await client.callTool({ name: 'hostile_look', arguments: {} }));
+    expect(reply).toContain('TOKEN');
+    expect(reply).not.toContain(secret);
+    const failed = JSON.stringify(await client.callTool({ name: 'hostile_tells', arguments: {} }));
+    expect(failed).toContain('cannot go on');
+    expect(failed).not.toContain(secret);
+    expect(JSON.stringify(gateway.logs.lines)).not.toContain(secret);
   },
 );
 
