@@ -11,6 +11,7 @@ import type { Admins } from '../domain/identity/admins.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
 import type { InnerCalls } from '../inner-calls.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
+import { CallsInFlight } from './calls-in-flight.ts';
 import { type FindTools, ToolCatalog } from './catalog.ts';
 import { type McpCall, PlatformCalls } from './platform-calls.ts';
 import type { PluginOffers } from './plugin-offers.ts';
@@ -55,7 +56,7 @@ export class McpEndpoint {
   /** Returns the answer of the MCP library to a request of `caller`. */
   async answer(request: FastifyRequest, caller: Principal, signal: AbortSignal): Promise<Response> {
     this.#loading ??= this.#load();
-    const { handler, answers } = await this.#loading;
+    const { handler, answers, inFlight } = await this.#loading;
     const { id: requestId, traceId, method, headers, body: parsedBody } = request;
     if (parsedBody === undefined || parsedBody === null)
       throw new PlatformError('VALIDATION_ERROR', 'The body must be a JSON-RPC message.');
@@ -66,18 +67,30 @@ export class McpEndpoint {
       ...{ method, signal, headers: shown as [string, string][] },
     });
     const session = sessionOf(headers);
-    const call: McpCall = { caller, requestId, traceId, signal, session, elicits: session !== null };
+    const elicits = session !== null;
+    const call: McpCall = {
+      caller,
+      requestId,
+      traceId,
+      signal,
+      session,
+      elicits,
+      connection: connectionOf(headers),
+    };
     const answered = answerIn(parsedBody);
     if (answered) {
       await answers.take(answered, call);
       return new Response(null, { status: 202 });
     }
+    inFlight.cancelBy(parsedBody, call);
     this.#watchFor(parsedBody, signal);
     const authInfo = { token: '', clientId: caller.hostId, scopes: [], extra: { call } };
     const response = await handler.fetch(sent, { parsedBody, authInfo });
     // The id of a session tells later requests that the client shows forms. There is no other state.
-    if (response.ok && declaresForms(parsedBody))
-      response.headers.set(SESSION_HEADER, SESSION_PREFIX + this.#parts.random.secret(16));
+    if (response.ok && isInitialize(parsedBody)) {
+      const prefix = declaresForms(parsedBody) ? SESSION_PREFIX : PLAIN_PREFIX;
+      response.headers.set(SESSION_HEADER, prefix + this.#parts.random.secret(16));
+    }
     return response;
   }
 
@@ -118,22 +131,35 @@ export class McpEndpoint {
     const tasks = new Tasks({ platform, access, toolCalls, answers, clock, maxTtlMs });
     const catalog = new ToolCatalog(access, findTools);
     const services = { access, logger, catalog, toolCalls, platform, tasks, answers, ids };
-    const parts = { ...services, offers, internalSecret };
-    return { answers, handler: createHandler(parts) };
+    const inFlight = new CallsInFlight();
+    const parts = { ...services, offers, internalSecret, inFlight };
+    return { answers, inFlight, handler: createHandler(parts) };
   }
 }
 
 interface Loaded {
   handler: McpHttpHandler;
   answers: RunAnswers;
+  inFlight: CallsInFlight;
 }
 
 const SESSION_HEADER = 'mcp-session-id';
 const SESSION_PREFIX = 'forms-';
+/** Prefix of sessions of clients that show no forms. */
+const PLAIN_PREFIX = 'plain-';
+const MAX_SESSION_CHARS = 64;
 
 function sessionOf({ [SESSION_HEADER]: session }: IncomingHttpHeaders): string | null {
   return typeof session === 'string' && session.startsWith(SESSION_PREFIX) ? session.slice(0, 64) : null;
 }
+
+function connectionOf({ [SESSION_HEADER]: session }: IncomingHttpHeaders): string | null {
+  const isOurs =
+    typeof session === 'string' && (session.startsWith(SESSION_PREFIX) || session.startsWith(PLAIN_PREFIX));
+  return isOurs && session.length <= MAX_SESSION_CHARS ? session : null;
+}
+
+const isInitialize = (body: unknown): boolean => isRecord(body) && body.method === 'initialize';
 
 /** Returns whether the message begins a connection of a client that shows forms. */
 function declaresForms(body: unknown): boolean {

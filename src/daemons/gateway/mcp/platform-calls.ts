@@ -25,6 +25,8 @@ export interface McpCall {
   requestId: string;
   traceId: string;
   signal: AbortSignal;
+  /** Id of the session of a client of an earlier revision, which tells its requests from those of other clients. */
+  connection: string | null;
   /** Whether the client can show forms to a person. */
   elicits: boolean;
   /** Id of a session of the revision 2025-11-25, or null. Sessions hold no state but what the client can do. */

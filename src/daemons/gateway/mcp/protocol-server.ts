@@ -1,5 +1,6 @@
 import type { Server, ServerContext, ServerOptions } from '@modelcontextprotocol/server';
 import { version } from '../../../kit/files/paths.ts';
+import type { CallsInFlight } from './calls-in-flight.ts';
 import type { ToolCatalog } from './catalog.ts';
 import type { StateCodec } from './client-calls.ts';
 import type { ClientLogs } from './client-logs.ts';
@@ -22,6 +23,7 @@ export interface ProtocolServerDeps extends TaskMethodsDeps {
   platform: PlatformCalls;
   logs: ClientLogs;
   codec: StateCodec;
+  inFlight: CallsInFlight;
   /** Returns the client of a call of `subject`: the name of a tool or prompt, or the URI of a resource. */
   clientOf(context: ServerContext, subject: string, caller: string): ToolClient;
 }

@@ -13,7 +13,7 @@ export function serveTools(
   deps: ProtocolServerDeps,
   { call, isModern }: { call: McpCall; isModern: boolean },
 ): void {
-  const { catalog, toolCalls, platform, tasks, answers, ids, clientOf } = deps;
+  const { catalog, toolCalls, platform, tasks, answers, ids, clientOf, inFlight } = deps;
   server.setRequestHandler('tools/list', async ({ params }) => {
     const tools = await catalog.list(call);
     const { items, nextCursor } = pageOf(tools, params?.cursor, ({ name }) => name);
@@ -27,14 +27,16 @@ export function serveTools(
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const tool = await catalog.find(call, params.name);
     if (!tool) throw invalid(`There is no tool "${params.name.slice(0, 100)}".`);
-    const signal = AbortSignal.any([call.signal, context.mcpReq.signal]);
-    const from = { ...(isModern ? modernCall(call, context) : call), signal };
+    const both = AbortSignal.any([call.signal, context.mcpReq.signal]);
+    const from = { ...(isModern ? modernCall(call, context) : call), signal: both };
     const repeated = new RepeatedCallQuestions(answers, from, context.mcpReq.inputResponses);
     const questions = isModern
       ? repeated
       : new StreamedQuestions({ answers, ids, server }, from, context.mcpReq.id);
     const client = clientOf(context, tool.name, call.caller.hostId);
-    const result = await toolCalls.run(tool, params.arguments, from, { platform, client, questions });
+    const result = await inFlight.run(from, context.mcpReq.id, (signal) =>
+      toolCalls.run(tool, params.arguments, { ...from, signal }, { platform, client, questions }),
+    );
     if (isInputRequiredResult(result)) return result;
     const requests = repeated.requests;
     if (!result.isError && Object.keys(requests).length > 0)
