@@ -38,10 +38,19 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'connections in the studio',
     await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByText('The access token is refreshed.').waitFor();
     expect(await page.content()).not.toMatch(/secret-access-token|secret-refresh-token|the client secret/);
+    await page.getByLabel('New client secret').fill('another client secret');
+    await page.getByRole('button', { name: 'Replace secret' }).click();
+    await page.getByText('The client secret is replaced.').waitFor();
+    expect(await page.getByLabel('New client secret').inputValue()).toBe('');
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await page.getByText('The access token is refreshed.').waitFor();
+    expect(await page.content()).not.toContain('another client secret');
     await page.getByRole('button', { name: 'Revoke' }).click();
     await page.locator('.verdict', { hasText: 'revoked' }).waitFor();
     expect(await auditedActions(studio)).toEqual(
-      expect.arrayContaining(['connection.create', 'connection.refresh', 'connection.revoke']),
+      expect.arrayContaining([
+        ...['connection.create', 'connection.refresh', 'connection.update', 'connection.revoke'],
+      ]),
     );
     expect(problems).toEqual([]);
   });

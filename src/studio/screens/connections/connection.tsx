@@ -14,6 +14,7 @@ import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
 import { AuthorizeLink } from './authorize-link.tsx';
+import { ChangeSecret } from './change-secret.tsx';
 
 type Link = Reply<'authorizeConnection'>;
 
@@ -38,6 +39,7 @@ export function ConnectionScreen({ name }: { name: string }) {
       {error && <Failure error={error} onRetry={reload} />}
       {!data && !error && <Loading what="the connection" />}
       {data && <Details connection={data} />}
+      {data && canAdminister && <ChangeSecret {...{ name, action }} onDone={reload} />}
     </Page>
   );
 }
