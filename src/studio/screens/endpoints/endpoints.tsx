@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
 import type { OutgoingEndpoint } from '../../../contracts/message-records.ts';
 import { usePages } from '../../api/pages.ts';
 import { useCan } from '../../api/role.ts';
@@ -13,7 +14,6 @@ import { shellWord } from '../../ui/shell-word.ts';
 import { Empty } from '../../ui/states.tsx';
 import { Time } from '../../ui/time.tsx';
 import { type Action, useAction } from '../../ui/use-action.ts';
-import { useWantsNew } from '../../ui/use-focus-new.ts';
 import { useRefresh } from '../../ui/use-refresh.ts';
 import { type CreatedEndpoint, CreateEndpoint } from './create-endpoint.tsx';
 import { EndpointState, successText } from './endpoint-state.tsx';
@@ -34,7 +34,7 @@ export default function Endpoints() {
   useRefresh(pages, { keyOf: ({ id }) => id, pageSize: PAGE, everyMs: POLL_MS });
   const action = useAction();
   const canEdit = useCan('editor');
-  const isLink = useWantsNew('link');
+  const isLink = useLocation().query.new === 'link';
   const [created, setCreated] = useState<CreatedEndpoint>();
   const words = [
     ...(filters.application ? [`--application ${shellWord(filters.application)}`] : []),

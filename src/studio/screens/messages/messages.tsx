@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
 import type { Message, MessageStatus } from '../../../contracts/message-records.ts';
 import { usePages } from '../../api/pages.ts';
 import { useCan } from '../../api/role.ts';
@@ -13,7 +14,6 @@ import { shellWord } from '../../ui/shell-word.ts';
 import { Empty, Failure, Loading } from '../../ui/states.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Time } from '../../ui/time.tsx';
-import { useWantsNew } from '../../ui/use-focus-new.ts';
 import { useRefresh } from '../../ui/use-refresh.ts';
 import { VirtualList } from '../../ui/virtual-list.tsx';
 import { countsText, statusOf } from './message-status.tsx';
@@ -45,7 +45,7 @@ export default function Messages() {
   const [selected, setSelected] = useState<string>();
   useRefresh(pages, { keyOf: ({ id }) => id, pageSize: PAGE, everyMs: POLL_MS, isOn: isLive });
   const canEdit = useCan('editor');
-  const isNew = useWantsNew('message');
+  const isNew = useLocation().query.new === 'message';
   const { chosen, bulk } = useBulkList({ list: 'bulk-messages', filters, pages, hrefOf });
   return (
     <Page
