@@ -18,7 +18,7 @@ const PARTS = {
   list: /\/virtual-core\/|\/ui\/virtual-list/,
   bulk: /\/ui\/bulk\//,
   endpoint: /\/screens\/endpoints\/|\/messages\/event-types/,
-  links: /\/messages\/(?:message-status|trace-messages)|\/alerts\/object-alerts/,
+  links: /\/messages\/(?:message-status|trace-messages)|\/alerts\/object-alerts|\/ui\/lazy-details/,
   form: /\/ui\/(?:confirm-button|field|form-values|json-row|schema-form|use-form)\./,
 };
 /** Modules with less source text in bytes join those that almost the same screens import. */
