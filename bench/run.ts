@@ -14,6 +14,7 @@ const BENCHES: Record<string, () => Promise<{ run(flags: ReadonlySet<string>): P
   handlers: () => import('./handlers.ts'),
   backends: () => import('./backends.ts'),
   agents: () => import('./agents.ts'),
+  mcp: () => import('./mcp.ts'),
   webhooks: () => import('./webhooks.ts'),
   queues: () => import('./queues.ts'),
   messages: () => import('./messages.ts'),
