@@ -344,6 +344,7 @@ export const STEPS: Record<string, Step[]> = {
     },
   ],
   'clients list': [step('clients', 'list')],
+  'agent-inbox': [step('agent-inbox', 'agent-events'), fails(1, 'agent-inbox', 'agent-events')],
   'clients scopes': [
     { args: ({ client }) => ['clients', 'scopes', client, '--scope', 'deliveries:read'] },
     { args: ({ client }) => ['clients', 'scopes', client, '--all'] },
@@ -371,7 +372,6 @@ export const STEPS: Record<string, Step[]> = {
   ],
   'mcp stdio': [],
   'mcp config': [step('mcp', 'config', 'claude'), fails(2, 'mcp', 'config', 'emacs')],
-  'agent-inbox': [step('agent-inbox', 'orders'), fails(1, 'agent-inbox', 'orders')],
   whoami: [step('whoami'), { args: ({ gateway }) => ['whoami', '--url', gateway] }],
   logout: [{ args: ({ gateway }) => ['logout', '--url', gateway] }, fails(2, 'logout')],
   'clients revoke': [{ args: ({ client }) => ['clients', 'revoke', client] }],
