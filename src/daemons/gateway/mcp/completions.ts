@@ -2,7 +2,7 @@ import type { CompleteResult } from '@modelcontextprotocol/server';
 import { listDeliveries, listRuns } from '../../../contracts/index.ts';
 import type { McpCall } from './platform-calls.ts';
 import type { OfferedPrompt } from './plugin-offers.ts';
-import type { ProtocolServerDeps } from './protocol-server.ts';
+import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { listDocs } from './resources.ts';
 
 /** Most values of one answer. @spec MCP: completion */

@@ -3,7 +3,8 @@ import type { Logger } from '../../../kit/telemetry/logger.ts';
 import { createStateCodec, toolClientOf } from './client-calls.ts';
 import { ClientLogs } from './client-logs.ts';
 import type { McpCall } from './platform-calls.ts';
-import { createProtocolServer, type ProtocolServerDeps } from './protocol-server.ts';
+import { createProtocolServer } from './protocol-server.ts';
+import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 
 export interface HandlerParts extends Omit<ProtocolServerDeps, 'codec' | 'logs' | 'clientOf'> {
   internalSecret: string;

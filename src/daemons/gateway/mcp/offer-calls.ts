@@ -1,7 +1,7 @@
 import type { InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { McpCall } from './platform-calls.ts';
-import type { ProtocolServerDeps } from './protocol-server.ts';
+import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import type { Tool } from './tool.ts';
 import { ClientQuestion } from './tool-client.ts';
 

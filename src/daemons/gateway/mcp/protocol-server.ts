@@ -1,32 +1,12 @@
-import type { Server, ServerContext, ServerOptions } from '@modelcontextprotocol/server';
+import type { Server, ServerOptions } from '@modelcontextprotocol/server';
 import { version } from '../../../kit/files/paths.ts';
-import type { CallsInFlight } from './calls-in-flight.ts';
-import type { ToolCatalog } from './catalog.ts';
-import type { StateCodec } from './client-calls.ts';
-import type { ClientLogs } from './client-logs.ts';
-import type { McpCall, PlatformCalls } from './platform-calls.ts';
-import type { PluginOffers } from './plugin-offers.ts';
+import type { McpCall } from './platform-calls.ts';
+import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { servePrompts } from './serve-prompts.ts';
 import { serveResources } from './serve-resources.ts';
 import { serveTools } from './serve-tools.ts';
-import { serveTasks, type TaskMethodsDeps, taskCapabilities } from './tasks/task-methods.ts';
+import { serveTasks, taskCapabilities } from './tasks/task-methods.ts';
 import { TaskServer } from './tasks/task-server.ts';
-import type { ToolAccess } from './tool-access.ts';
-import type { ToolCalls } from './tool-calls.ts';
-import type { ToolClient } from './tool-client.ts';
-
-export interface ProtocolServerDeps extends TaskMethodsDeps {
-  catalog: ToolCatalog;
-  offers: PluginOffers;
-  access: ToolAccess;
-  toolCalls: ToolCalls;
-  platform: PlatformCalls;
-  logs: ClientLogs;
-  codec: StateCodec;
-  inFlight: CallsInFlight;
-  /** Returns the client of a call of `subject`: the name of a tool or prompt, or the URI of a resource. */
-  clientOf(context: ServerContext, subject: string, caller: string): ToolClient;
-}
 
 const INSTRUCTIONS = [
   'svc runs plugins and workflows, and receives webhooks.',

@@ -8,7 +8,7 @@ import type { McpCall } from './platform-calls.ts';
 import type { OfferedPrompt } from './plugin-offers.ts';
 import { PROMPTS } from './prompts.ts';
 import { protocolError } from './protocol-error.ts';
-import type { ProtocolServerDeps } from './protocol-server.ts';
+import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 
 /** Serves the prompts of the platform, and those that plugins offer. */
 export function servePrompts(server: Server, deps: ProtocolServerDeps, call: McpCall): void {

@@ -6,7 +6,7 @@ import { pageOf } from './pages.ts';
 import type { McpCall } from './platform-calls.ts';
 import { isTemplate, type OfferedResource } from './plugin-offers.ts';
 import { protocolError } from './protocol-error.ts';
-import type { ProtocolServerDeps } from './protocol-server.ts';
+import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { findResource, listDocs, RESOURCE_TEMPLATES } from './resources.ts';
 
 /** Serves the resources of the platform, and those that plugins offer. */

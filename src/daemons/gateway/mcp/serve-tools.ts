@@ -1,7 +1,7 @@
 import { inputRequired, isInputRequiredResult } from '@modelcontextprotocol/server';
 import { invalid, pageOf } from './pages.ts';
 import type { McpCall } from './platform-calls.ts';
-import type { ProtocolServerDeps } from './protocol-server.ts';
+import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { RepeatedCallQuestions, StreamedQuestions } from './tasks/elicitations.ts';
 import { askedTask, modernCall, startTask } from './tasks/task-methods.ts';
 import type { TaskServer } from './tasks/task-server.ts';
