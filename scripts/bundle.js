@@ -46,6 +46,21 @@ const withoutCompilers = {
     id.startsWith('\0@fastify/') ? 'module.exports = () => { throw new Error("not bundled") };' : null,
 };
 
+/** Omits the tables of nodemailer that the platform does not need: its mails have no attachments, its servers are configured. */
+const MAIL_TABLES = {
+  'mime-funcs/mime-types.js': `export const detectMimeType = () => 'application/octet-stream';
+                               export const detectExtension = () => 'bin';`,
+  'well-known/services.js': 'export const services = {};',
+};
+
+const withoutMailTables = {
+  name: 'without-mail-tables',
+  load: (id) => {
+    const [, table] = /[\\/]nodemailer[\\/]dist[\\/]esm[\\/](.+)$/.exec(id) ?? [];
+    return MAIL_TABLES[table?.replaceAll(sep, '/')] ?? null;
+  },
+};
+
 /** Exports of undici that the sources use. The rest of undici, such as its mocks, caches and WebSocket, is not bundled. */
 const UNDICI_EXPORTS = ['Agent', 'Pool', 'fetch'];
 const USE_OF_UNDICI =
@@ -110,7 +125,10 @@ const COMPACT = {
   module: true,
 };
 
-/** Removes the white space of packages and shortens their local names. Own code keeps both, for readable stack traces. */
+/**
+ * Removes the white space of packages and shortens their local names. Own code keeps its lines and names, for readable
+ * stack traces.
+ */
 const compactPackages = {
   name: 'compact-packages',
   async generateBundle(_options, files) {
@@ -123,7 +141,8 @@ const compactPackages = {
 };
 
 async function compactPart(fileName, part) {
-  if (!part.startsWith('// node_modules/')) return part;
+  // No text of the sources contains a tab.
+  if (!part.startsWith('// node_modules/')) return part.replace(/^\t+/gm, '');
   const { code, errors } = await minify(fileName, part, COMPACT);
   if (errors.length > 0) throw new Error(`${part.split('\n', 1)} cannot be minified: ${errors[0].message}`);
   return `${code}\n`;
@@ -209,7 +228,13 @@ export async function bundle(root, out) {
       cwd: root,
       input: Object.fromEntries(entries),
       platform: 'node',
-      plugins: [withoutCompilers, partOfUndici, compactPackages, ...(split ? [directBuiltins] : [])],
+      plugins: [
+        withoutCompilers,
+        withoutMailTables,
+        partOfUndici,
+        compactPackages,
+        ...(split ? [directBuiltins] : []),
+      ],
       external: [...NODE, ...external],
       tsconfig: false,
       // Required for chunk groups.
