@@ -37,9 +37,11 @@ export class ToolCalls {
   ): Promise<ToolResult> {
     const key = call.caller.hostId;
     let status = 200;
+    let hasEntered = false;
     let result: ToolResult;
     try {
       const release = await this.#enter(key);
+      hasEntered = true;
       try {
         this.#deps.access.require(call, tool);
         const run: ToolRun = {
@@ -57,6 +59,8 @@ export class ToolCalls {
       this.#report(tool, call, error);
       result = failureOf(error);
     }
+    // Floods must not fill the audit log. A tool that ran is recorded, also if it failed with this status.
+    if (!hasEntered && status === PLATFORM_CODES.RATE_LIMIT_EXCEEDED) return result;
     return this.#recorded(tool, input, call, { status, result });
   }
 
@@ -120,8 +124,6 @@ export class ToolCalls {
     call: McpCall,
     { status, result }: { status: number; result: ToolResult },
   ): Promise<ToolResult> {
-    // Floods must not fill the audit log.
-    if (status === PLATFORM_CODES.RATE_LIMIT_EXCEEDED) return result;
     try {
       await this.#record(tool, input, call, status);
       return result;
