@@ -46,7 +46,13 @@ const idsOf = (registry: PluginRegistry) => registry.plugins.map(({ id }) => id)
 test('plugins are found by globs and by name; defaults are filled in', async () => {
   const registry = await loadPlugins({ projectDir: join(FIXTURES, '..'), patterns: ['plugins/*'] });
   expect(registry.broken).toEqual([]);
-  expect(idsOf(registry)).toEqual(['attacker', 'container-attacker', 'good', '@acme/schemas']);
+  expect(idsOf(registry)).toEqual([
+    'attacker',
+    'container-attacker',
+    'good',
+    'mcp-conformance',
+    '@acme/schemas',
+  ]);
   const good = registry.require('good');
   expect(good).toMatchObject({ id: 'good', version: '1.2.3', root: join(FIXTURES, 'good') });
   expect(registry.requireWebhook('good', 'push').webhook).toMatchObject({
