@@ -11,6 +11,7 @@ import {
   WebhookAuthConfig,
 } from '../../contracts/index.ts';
 import { nearest } from '../../kit/data/nearest.ts';
+import { keysAt } from '../../kit/data/schema-keys.ts';
 import { problemsOf, problemText } from '../../kit/data/schema-problems.ts';
 import { messageOf } from '../../kit/errors/errors.ts';
 import { version as platformVersion } from '../../kit/files/paths.ts';
@@ -160,11 +161,9 @@ function fault(path: ReadonlyArray<PropertyKey>, message: string): PluginFault {
   };
 }
 
-const ROOT_KEYS = Object.keys(ManifestV3.shape);
-
 function unknownKey(key: string, path: ReadonlyArray<PropertyKey>, at: readonly PropertyKey[]): string {
   const whole = [...at, ...path];
-  const meant = whole.length === 0 ? nearest(key, ROOT_KEYS) : undefined;
+  const meant = nearest(key, keysAt(ManifestV3, whole));
   const where = whole.length === 0 ? 'the manifest' : formatPath(whole);
   return `"${named(key)}" is not a key of ${where}${meant ? `; did you mean "${meant}"?` : ''}`;
 }

@@ -25,6 +25,7 @@ const BY_MESSAGE: ReadonlyArray<readonly [RegExp, string]> = [
   [/there is no file (\S+) in the plugin/, 'Create the file $1, or correct the path.'],
   [/must lie inside the plugin|is outside of the plugin/, 'Move the file into the folder of the plugin.'],
   [/is a symbolic link that leaves/, 'Replace the link by a copy of the file.'],
+  [/^The schema "([^"#]*)[^"]*" cannot be used/, 'Correct the JSON Schema in $1, or the reference to it.'],
   [/(\S+) has no export "([^"]+)"/, 'Export $2 from $1, or correct the name after "#".'],
   [
     /is a (\S+) handler, but a (\S+) handler is needed/,
