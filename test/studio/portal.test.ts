@@ -1,5 +1,11 @@
+import { createHmac } from 'node:crypto';
+import { join } from 'node:path';
+import { SignJWT } from 'jose';
 import type { Page } from 'playwright-core';
+import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { dataFolder } from '../../src/supervisor/data-folder.ts';
+import { readKeys } from '../../src/supervisor/keys-file.ts';
 import { type Api, apiOf } from './support/api.ts';
 import { openPage, settled } from './support/people.ts';
 import { type Receiver, startReceiver } from './support/receiver.ts';
@@ -29,6 +35,20 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the portal of an applicatio
     const { pathname, hash } = new URL(url);
     return { id, path: pathname + hash };
   };
+  /** Address of a link of customer-7 that ends in this many seconds. The key is that of the platform. */
+  async function signLink(seconds: number): Promise<string> {
+    const { id } = await createLink();
+    const { internalSecret } = readKeys(dataFolder(join(studio.platform.folder, '.svc')))!;
+    const now = Math.floor(Date.now() / 1000);
+    const token = await new SignJWT({ namespaceId: 'default', application: 'customer-7' })
+      .setProtectedHeader({ alg: 'HS256' })
+      .setAudience('portal')
+      .setIssuedAt(now - 3600)
+      .setExpirationTime(now + seconds)
+      .setJti(id)
+      .sign(createHmac('sha256', internalSecret).update('portal links').digest());
+    return `/studio/portal#token=svcp_${token}`;
+  }
   async function openPortal(options: { theme?: 'light' | 'dark'; width?: number } = {}): Promise<StudioPage> {
     const { path } = await createLink();
     const opened = await studio.open(path, { ...options, isSignedIn: false });
@@ -128,6 +148,51 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'the portal of an applicatio
     await page.getByRole('navigation').getByRole('link', { name: 'Messages', exact: true }).click();
     await page.getByRole('heading', { name: 'This page needs a valid link' }).waitFor();
     expect(await main(page)).not.toContain('customer-7');
+  });
+
+  test('an expired link leads to a page that says so, and shows nothing of the application', async () => {
+    const valid = await studio.open(await signLink(600), { isSignedIn: false });
+    onTestFinished(() => valid.context.close());
+    await valid.page.getByRole('link', { name: `${receiver.url}/customer-7` }).waitFor();
+    const expired = await studio.open(await signLink(-1), { isSignedIn: false });
+    onTestFinished(() => expired.context.close());
+    const { page, problems } = expired;
+    await page.getByRole('heading', { name: 'This page needs a valid link' }).waitFor();
+    await page.getByText('has expired or was withdrawn').waitFor();
+    expect(await page.content()).not.toContain('customer-7');
+    expect(await page.getByRole('navigation').count()).toBe(0);
+    expect(new URL(page.url()).hash).toBe('');
+    expect([...(await pageFaults(page)), ...problems]).toEqual([]);
+  });
+
+  test('a customer rotates the secret of an endpoint, and the new one is shown once', async () => {
+    const { secret: before } = await api('POST', '/api/v1/endpoints', {
+      ...{ url: `${receiver.url}/rotated`, application: 'customer-7', types: ['rotated.*'] },
+    });
+    const { page, problems } = await openPortal();
+    page.on('dialog', (dialog) => void dialog.accept());
+    await page.getByRole('link', { name: `${receiver.url}/rotated` }).click();
+    await page.getByRole('button', { name: 'Rotate secret' }).click();
+    await page.getByText('The previous one remains valid for 24 hours.').waitFor();
+    const secret = (await page.getByText(/^whsec_/).textContent())!;
+    expect(secret).not.toBe(before);
+    await page.getByText('Previous secret valid until').waitFor();
+    await page.getByRole('button', { name: 'Send test' }).click();
+    await page.getByText('HTTP 200').first().waitFor();
+    const { body, headers } = receiver.requests.find(({ path }) => path === '/rotated')!;
+    for (const each of [secret, before])
+      expect(new Webhook(each).verify(body, headers as never)).toMatchObject({ type: 'webhook.test' });
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    await expect.poll(() => page.content()).not.toContain('whsec_');
+    await page.getByRole('navigation').getByRole('link', { name: 'Endpoints', exact: true }).click();
+    await page.getByRole('link', { name: `${receiver.url}/rotated` }).click();
+    await page.getByText('Previous secret valid until').waitFor();
+    expect(await page.content()).not.toContain('whsec_');
+    const { items } = await studio.svc('audit', 'list');
+    expect(items).toContainEqual(
+      expect.objectContaining({ actor: 'portal:customer-7', action: 'endpoint.rotate' }),
+    );
+    expect(problems).toEqual([]);
   });
 
   for (const theme of ['light', 'dark'] as const) {
