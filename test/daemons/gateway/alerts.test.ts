@@ -35,11 +35,16 @@ const PATIENT = { staleMs: 10 * 24 * 3600_000 };
 const ALL = { query: { namespaceId: '*' as const } };
 
 /** Lets time pass until `read` returns what is expected. */
-async function until<Value>(gateway: TestGateway, read: () => Promise<Value> | Value, expected: unknown) {
+async function until<Value>(
+  gateway: TestGateway,
+  read: () => Promise<Value> | Value,
+  expected: unknown,
+  stepMs = 200,
+) {
   await expect
     .poll(
       async () => {
-        gateway.clock.advance(200);
+        gateway.clock.advance(stepMs);
         return read();
       },
       { timeout: 20_000, interval: 20 },
@@ -111,6 +116,8 @@ describeOnStores('alerts', (storeConfig) => {
     const secret = await observe(gateway, receiver, { kind: 'delivery.failed', match: { source: 'g*' } });
     const fail = await failingSource(gateway);
     for (const n of [1, 2, 3]) await fail(n);
+    // In small steps, so that the wait of the first alert does not end before the last one is known.
+    await until(gateway, async () => (await gateway.call(listAlerts, { query: {} })).items.length, 3, 20);
     await until(gateway, () => receiver.received.length, 1);
     const [received] = receiver.received;
     const headers = received!.headers as Record<string, string>;
