@@ -187,6 +187,9 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'changes on the screens of o
     await says('The access token is refreshed.');
     await button('Revoke').click();
     await page.locator('.verdict', { hasText: 'revoked' }).waitFor();
+    await page.getByLabel('New client secret').fill('another client secret');
+    await button('Replace secret').click();
+    await says('The client secret is replaced.');
     await remove('Delete', /\/studio\/connections$/);
     await says('There are no connections.');
   }
@@ -288,7 +291,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'changes on the screens of o
         'secret.set secret:SHOP_KEY',
         'secret.revoke secret:SHOP_KEY',
         'workflow.approve_secrets workflow:notify',
-        ...['create', 'authorize', 'refresh', 'revoke', 'delete'].map(
+        ...['create', 'authorize', 'refresh', 'revoke', 'update', 'delete'].map(
           (action) => `connection.${action} connection:crm`,
         ),
         ...['create', 'update', 'delete'].map((action) => `alert_channel.${action} alert-channel:ops`),

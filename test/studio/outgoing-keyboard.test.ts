@@ -7,7 +7,10 @@ import { openPage, settled } from './support/people.ts';
 import { type Receiver, startReceiver } from './support/receiver.ts';
 import { BROWSER_MISSING, type Studio, startStudio } from './support/studio.ts';
 
-const CONFIG = { outgoing: { allowPrivateAddresses: true }, alerts: { intervalMs: 200 } };
+const CONFIG = {
+  outgoing: { allowPrivateAddresses: true, allow: ['127.0.0.1'] },
+  alerts: { intervalMs: 200 },
+};
 
 describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'outgoing messages without a mouse', () => {
   let studio: Studio;

@@ -34,7 +34,7 @@ export async function tabTo(
     passed.push(focused.text);
     // The editor of JSON shows it a moment later.
     await expect
-      .poll(async () => (await read()).hasOutline, { message: `focus of ${focused.text}` })
+      .poll(async () => (await read()).hasOutline, { message: `focus of ${focused.text}`, timeout: 10_000 })
       .toBe(true);
     if (typeof text === 'string' ? focused.text === text : text.test(focused.text)) return;
   }
