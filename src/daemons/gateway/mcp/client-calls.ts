@@ -4,6 +4,7 @@ import { isRecord } from '../../../kit/data/is-record.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { deriveKey } from '../../../kit/security/keys.ts';
 import type { ClientLogs } from './client-logs.ts';
+import type { McpCall } from './platform-calls.ts';
 import { ClientQuestion, type ToolClient } from './tool-client.ts';
 
 const STATE_TTL_S = 3600;
@@ -32,7 +33,7 @@ export type StateCodec = ReturnType<typeof createStateCodec>;
 export function toolClientOf(
   context: ServerContext,
   subject: string,
-  { codec, logs, caller }: { codec: StateCodec; logs: ClientLogs; caller: string },
+  { codec, logs, call }: { codec: StateCodec; logs: ClientLogs; call: McpCall },
 ): ToolClient {
   const { mcpReq } = context;
   const progressToken = mcpReq._meta?.progressToken;
@@ -46,8 +47,8 @@ export function toolClientOf(
       const params = { progressToken, progress: done, ...more };
       await mcpReq.notify({ method: 'notifications/progress', params });
     },
-    log: (level, message, source) => logs.send(context, caller, { level, message, source }),
-    answers: answersOf(context, subject),
+    log: (level, message, source) => logs.send(context, call.caller.hostId, { level, message, source }),
+    answers: answersOf(context, subject, call),
     async questionOf(value) {
       if (!isRecord(value) || !Object.hasOwn(value, '$ask')) return undefined;
       const { requests, state } = parsedAsk(value).$ask;
@@ -63,10 +64,14 @@ export function toolClientOf(
   };
 }
 
-function answersOf({ mcpReq }: ServerContext, subject: string): ClientAnswers {
+function answersOf({ mcpReq }: ServerContext, subject: string, { elicits }: McpCall): ClientAnswers {
   const signed = mcpReq.requestState<SignedState>();
   const declared = (mcpReq.envelope as Record<string, unknown> | undefined)?.[CAPABILITIES];
-  const supported = KINDS.filter((kind) => isRecord(declared) && Object.hasOwn(declared, kind));
+  // Requests of the revision 2025-11-25 have no envelope. Their session says whether the client shows forms.
+  const isLegacy = mcpReq.envelope === undefined;
+  const supported = isLegacy
+    ? KINDS.filter((kind) => elicits && kind === 'elicitation')
+    : KINDS.filter((kind) => isRecord(declared) && Object.hasOwn(declared, kind));
   // Answers to a question of another tool are no answers to this one.
   if (signed && signed.of !== subject) return { answers: {}, supported };
   const state = signed?.state === undefined ? {} : { state: signed.state };

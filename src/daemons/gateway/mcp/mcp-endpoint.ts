@@ -15,6 +15,7 @@ import { CallsInFlight } from './calls-in-flight.ts';
 import { type FindTools, ToolCatalog } from './catalog.ts';
 import { type McpCall, PlatformCalls } from './platform-calls.ts';
 import type { PluginOffers } from './plugin-offers.ts';
+import { StreamedRequests } from './streamed-requests.ts';
 import { showsForms } from './tasks/forms.ts';
 import { answerIn, QuestionIds } from './tasks/question-ids.ts';
 import { RunAnswers } from './tasks/run-answers.ts';
@@ -56,7 +57,7 @@ export class McpEndpoint {
   /** Returns the answer of the MCP library to a request of `caller`. */
   async answer(request: FastifyRequest, caller: Principal, signal: AbortSignal): Promise<Response> {
     this.#loading ??= this.#load();
-    const { handler, answers, inFlight } = await this.#loading;
+    const { handler, answers, inFlight, streamedRequests } = await this.#loading;
     const { id: requestId, traceId, method, headers, body: parsedBody } = request;
     if (parsedBody === undefined || parsedBody === null)
       throw new PlatformError('VALIDATION_ERROR', 'The body must be a JSON-RPC message.');
@@ -82,6 +83,7 @@ export class McpEndpoint {
       await answers.take(answered, call);
       return new Response(null, { status: 202 });
     }
+    if (streamedRequests.take(parsedBody, call)) return new Response(null, { status: 202 });
     inFlight.cancelBy(parsedBody, call);
     this.#watchFor(parsedBody, signal);
     const authInfo = { token: '', clientId: caller.hostId, scopes: [], extra: { call } };
@@ -132,8 +134,9 @@ export class McpEndpoint {
     const catalog = new ToolCatalog(access, findTools);
     const services = { access, logger, catalog, toolCalls, platform, tasks, answers, ids };
     const inFlight = new CallsInFlight();
-    const parts = { ...services, offers, internalSecret, inFlight };
-    return { answers, inFlight, handler: createHandler(parts) };
+    const streamedRequests = new StreamedRequests(random);
+    const parts = { ...services, offers, internalSecret, inFlight, streamedRequests };
+    return { answers, inFlight, streamedRequests, handler: createHandler(parts) };
   }
 }
 
@@ -141,6 +144,7 @@ interface Loaded {
   handler: McpHttpHandler;
   answers: RunAnswers;
   inFlight: CallsInFlight;
+  streamedRequests: StreamedRequests;
 }
 
 const SESSION_HEADER = 'mcp-session-id';

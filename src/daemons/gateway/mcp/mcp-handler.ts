@@ -20,7 +20,7 @@ export function createHandler({ logger, internalSecret, ...parts }: HandlerParts
   const logs = new ClientLogs();
   const deps: ProtocolServerDeps = {
     ...{ ...parts, codec, logs },
-    clientOf: (context, subject, caller) => toolClientOf(context, subject, { codec, logs, caller }),
+    clientOf: (context, subject, call) => toolClientOf(context, subject, { codec, logs, call }),
   };
   return createMcpHandler(
     ({ era, authInfo }) => createProtocolServer(deps, callOf(authInfo?.extra), era === 'modern'),

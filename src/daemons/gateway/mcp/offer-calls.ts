@@ -22,7 +22,7 @@ export async function runOffer(
   let value: unknown;
   let failure: unknown;
   const signal = AbortSignal.any([call.signal, context.mcpReq.signal]);
-  const client = clientOf(context, subject, call.caller.hostId);
+  const client = clientOf(context, subject, call);
   const noted: Tool = {
     ...tool,
     run: async (given, run) => {

@@ -3,8 +3,9 @@ import type { CallsInFlight } from './calls-in-flight.ts';
 import type { ToolCatalog } from './catalog.ts';
 import type { StateCodec } from './client-calls.ts';
 import type { ClientLogs } from './client-logs.ts';
-import type { PlatformCalls } from './platform-calls.ts';
+import type { McpCall, PlatformCalls } from './platform-calls.ts';
 import type { PluginOffers } from './plugin-offers.ts';
+import type { StreamedRequests } from './streamed-requests.ts';
 import type { TaskMethodsDeps } from './tasks/task-methods.ts';
 import type { ToolAccess } from './tool-access.ts';
 import type { ToolCalls } from './tool-calls.ts';
@@ -20,6 +21,7 @@ export interface ProtocolServerDeps extends TaskMethodsDeps {
   logs: ClientLogs;
   codec: StateCodec;
   inFlight: CallsInFlight;
+  streamedRequests: StreamedRequests;
   /** Returns the client of a call of `subject`: the name of a tool or prompt, or the URI of a resource. */
-  clientOf(context: ServerContext, subject: string, caller: string): ToolClient;
+  clientOf(context: ServerContext, subject: string, call: McpCall): ToolClient;
 }

@@ -1,5 +1,6 @@
 import type { Server, ServerOptions } from '@modelcontextprotocol/server';
 import { version } from '../../../kit/files/paths.ts';
+import { askingHandler } from './asking-handler.ts';
 import type { McpCall } from './platform-calls.ts';
 import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { servePrompts } from './serve-prompts.ts';
@@ -28,6 +29,7 @@ export function createProtocolServer(deps: ProtocolServerDeps, call: McpCall, is
     requestState: { verify: deps.codec.verify },
   };
   const server = new TaskServer({ name: 'svc', title: 'svc platform', version }, options);
+  if (!isModern) server.onInputRequired(askingHandler(server, deps, call));
   serveTools(server, deps, { call, isModern });
   serveTasks(server, deps, call, isModern);
   serveResources(server, deps, call);

@@ -33,7 +33,7 @@ export function serveTools(
     const questions = isModern
       ? repeated
       : new StreamedQuestions({ answers, ids, server }, from, context.mcpReq.id);
-    const client = clientOf(context, tool.name, call.caller.hostId);
+    const client = clientOf(context, tool.name, call);
     const result = await inFlight.run(from, context.mcpReq.id, (signal) =>
       toolCalls.run(tool, params.arguments, { ...from, signal }, { platform, client, questions }),
     );

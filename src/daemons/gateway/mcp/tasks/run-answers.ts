@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import {
   decideApproval,
   getRun,
@@ -13,6 +12,7 @@ import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import { type McpCall, type PlatformCalls, shownRole } from '../platform-calls.ts';
 import type { ToolAccess } from '../tool-access.ts';
 import type { ToolCalls } from '../tool-calls.ts';
+import { Elicited } from './elicited.ts';
 import type { AskedQuestion, QuestionIds } from './question-ids.ts';
 import { answerData, type Question, questionsOf } from './questions.ts';
 
@@ -26,12 +26,6 @@ export interface RunAnswersDeps {
 
 const REMEMBERED = 10_000;
 const ACTIVE: ReadonlySet<WorkflowRun['status']> = new Set(['running', 'waiting', 'cancelling']);
-
-/** Answer of the person at a client. @spec Elicitation: Response actions */
-const Elicited = z.object({
-  action: z.enum(['accept', 'decline', 'cancel']),
-  content: z.record(z.string(), z.json()).optional(),
-});
 
 /**
  * Questions of waiting steps for the person at an MCP client, and the answers. The answer counts as one of the caller,
