@@ -105,6 +105,13 @@ export async function incorrect(): Promise<void> {
   data.notes;
   // @ts-expect-error a field that the response does not have
   data?.note;
+  const put = await svc.PUT(PLUGIN, { params, body: { text: 'two', kind: 'memo' } });
+  // @ts-expect-error the data of a route of a plugin has the types of its output
+  const stars: string | undefined = put.data?.stars;
+  // @ts-expect-error a field that errors do not have
+  put.error?.error.reason;
+  // @ts-expect-error a parameter of the query with another type
+  await svc.GET('/api/v1/plugins/notes/notes', { params: { query: { limit: 'one' } } });
   // @ts-expect-error a state that runs do not have
   await svc.GET('/api/v1/workflows/runs', { params: { query: { status: 'asleep' } } });
 }
