@@ -1,13 +1,16 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { listAudit } from '../../src/contracts/index.ts';
 import { marketplace } from '../../src/daemons/marketplace/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { rest } from '../../src/daemons/rest/index.ts';
-import { bodyOf, listening, wrapServer } from '../plugins/mcp/support.ts';
+import { startRegistry } from '../daemons/marketplace/registry.ts';
+import type { TestEngine } from '../plugins/engine.ts';
+import { bodyOf, HOSTILE, listening, wrapServer } from '../plugins/mcp/support.ts';
 import { SANDBOXES, startBackend } from '../plugins/support.ts';
 import { runCli } from '../support/cli.ts';
+import { CONTAINER_ENGINES, useEngine } from '../support/containers.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';
 
@@ -68,6 +71,53 @@ test('add-mcp shows the tools in 80 columns; accept-mcp shows and accepts a chan
   expect(items).toContainEqual(expect.objectContaining({ action: 'plugin.update' }));
   expect((await svc('plugins', 'show', 'sums')).stdout).toMatch(/approved tools\s+add/);
 });
+
+describe.each(CONTAINER_ENGINES)(
+  'where only containers of %s confine programs',
+  {
+    timeout: 180_000,
+  },
+  (name) => {
+    let engine: TestEngine;
+    useEngine(name, (started) => {
+      engine = started;
+    });
+
+    test('add-mcp and accept-mcp list the tools of a package in a container', async () => {
+      const { publish } = await startRegistry();
+      const about = { name: 'hostile', version: '1.0.0', type: 'module', bin: 'hostile.js' };
+      const program = await readFile(HOSTILE, 'utf8');
+      await publish('hostile', '1.0.0', { 'package.json': about, 'hostile.js': program });
+      const execution = {
+        container: { socket: engine.socket },
+        plugins: { hostile: { backend: 'container' } },
+        worker: { sandbox: 'permission' },
+      };
+      const projectDir = await tempDir();
+      const options = { projectDir, dataDir: join(projectDir, '.svc'), config: { execution } };
+      const { url: owner } = await startTestDaemon(marketplace, options);
+      const peers = createPeers({ marketplace: owner });
+      peers.set({ rest: (await startTestDaemon(rest, { ...options, peers })).url });
+      const gateway = await startGateway({ ...options, peers });
+      const svc = (...args: string[]) =>
+        runCli([...args, '--json', '--url', gateway.url, '--token', ADMIN_TOKEN], { cwd: projectDir });
+      const added = await svc('plugins', 'add-mcp', 'hostile', '--yes');
+      expect(added.json, added.stdout).toMatchObject({
+        ok: true,
+        result: { id: 'hostile', status: 'loaded', mcpServer: { package: 'hostile', version: '1.0.0' } },
+      });
+      expect((await svc('plugins', 'accept-mcp', 'hostile')).json).toMatchObject({
+        ok: true,
+        result: { accepted: false },
+      });
+      // Under another id no container confines the program, and bubblewrap is not in force.
+      expect((await svc('plugins', 'add-mcp', 'hostile', '--name', 'other', '--yes')).json).toMatchObject({
+        ok: false,
+        error: { message: expect.stringContaining('inside bubblewrap or a container') },
+      });
+    });
+  },
+);
 
 test.each([
   [['plugins', 'add-mcp', 'good', '--env', 'NODE_OPTIONS=--inspect'], 'platform sets itself'],
