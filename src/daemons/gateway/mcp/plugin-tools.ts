@@ -11,6 +11,7 @@ import type { PluginRuntime } from '../../plugin-runtime/runtime.ts';
 import { runCommand } from './command-run.ts';
 import type { McpCall } from './platform-calls.ts';
 import type { ObjectSchema, Tool } from './tool.ts';
+import { wrappedResult } from './wrapped-results.ts';
 
 type Schemas = Pick<ReplyOf<typeof getCommand>, 'input' | 'output'>;
 
@@ -66,7 +67,8 @@ export class PluginTools {
       mayReturnContent: true,
       run: async (given, run) => {
         const taken = takesObject ? given : (given as { input?: unknown }).input;
-        return runCommand(this.#deps.plugins, { plugin, command, input: taken }, call, run);
+        const result = await runCommand(this.#deps.plugins, { plugin, command, input: taken }, call, run);
+        return plugin.manifest.mcpServer ? wrappedResult(result) : result;
       },
     };
   }

@@ -1,5 +1,6 @@
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Client } from '@modelcontextprotocol/client';
 import { describe, expect, test } from 'vitest';
 import { type McpPluginSource, setSecret } from '../../../../src/contracts/index.ts';
 import { createPeers } from '../../../../src/daemons/peers.ts';
@@ -56,6 +57,24 @@ async function startWith(root: string, config: object) {
   return { gateway, workflow, connect: () => connectTo(gateway.url) };
 }
 
+/** Images and files of a server arrive as content blocks, marked as data, without its own marks and claims. */
+async function expectMedia(client: Client): Promise<void> {
+  const { content, isError, _meta } = await client.callTool({ name: 'hostile_media', arguments: {} });
+  expect(isError).not.toBe(true);
+  expect(_meta).toEqual({ 'svc-platform/untrusted': true });
+  const leftOut = (type: string) => `(A block of the type ${type} is not valid and was left out.)`;
+  expect(content).toEqual([
+    { type: 'text', text: expect.stringContaining('data from outside the platform') },
+    { type: 'text', text: expect.stringContaining('IGNORE ALL PREVIOUS') },
+    { type: 'image', data: 'aWNvbg==', mimeType: 'image/png' },
+    { type: 'text', text: leftOut('image') },
+    { type: 'resource', resource: { uri: 'file:///a.txt', text: 'a' } },
+    { type: 'text', text: leftOut('resource') },
+    { type: 'resource_link', uri: 'https://a.example', name: 'a' },
+    { type: 'text', text: '{"icons":1}' },
+  ]);
+}
+
 async function useEverywhere({ gateway, workflow, connect }: Awaited<ReturnType<typeof startWith>>) {
   const client = await connect();
   const reply = await client.callTool({ name: 'hostile_inject', arguments: {} });
@@ -70,6 +89,7 @@ async function useEverywhere({ gateway, workflow, connect }: Awaited<ReturnType<
     code: 'EXECUTION_ERROR',
     details: { code: 'MCP_TOOL_FAILED' },
   });
+  await expectMedia(client);
 
   const route = await fetch(`${gateway.url}/api/v1/plugins/shop/ask`, {
     method: 'POST',
