@@ -157,7 +157,7 @@ export class ConnectionTokens {
     return this.#settle(leased, state, lease, granted);
   }
 
-  /** Stores the state. Nobody has the new tokens before they are stored. */
+  /** Stores the state. New tokens are handed out only after they are stored. */
   async #settle(
     leased: LeasedConnection,
     state: ConnectionState,

@@ -14,8 +14,8 @@ export interface AskedQuestion {
 
 /**
  * Ids of questions that the gateway sends to clients of the revision 2025-11-25. An id holds the question and a signature
- * for its caller. Every gateway can take the answer, also after a restart, and nobody answers a question that this
- * gateway did not ask the same caller.
+ * for its caller. So every gateway can take the answer, also after a restart, and refuses answers of other callers and
+ * to invented questions.
  */
 export class QuestionIds {
   readonly #secret: string;

@@ -112,7 +112,7 @@ export class RunAnswers {
     const { platform } = this.#deps;
     const { kind, stepId, name, key } = question;
     const approved = action === 'accept';
-    // A dismissed question stays open. So does a declined signal, which nobody can refuse.
+    // A dismissed question stays open. A declined signal too, because a signal can only be sent.
     if (action === 'cancel' || (kind === 'signal' && !approved)) return;
     const data = approved ? answerData(question, content) : undefined;
     const via = 'elicitation' as const;
