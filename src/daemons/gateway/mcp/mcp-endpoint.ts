@@ -41,6 +41,14 @@ export interface McpParts
   logger: Resources['logger'];
 }
 
+/** The connection on which the response is sent. */
+export interface ClientConnection {
+  /** Aborts if the client disconnects before the response is complete. */
+  signal: AbortSignal;
+  /** Registers a listener for the end of the response, whether it is complete or not. */
+  onClose(listener: () => void): void;
+}
+
 /** Serves MCP requests. Loads the MCP library on the first request. */
 export class McpEndpoint {
   readonly #http: Http;
@@ -55,7 +63,11 @@ export class McpEndpoint {
   }
 
   /** Returns the answer of the MCP library to a request of `caller`. */
-  async answer(request: FastifyRequest, caller: Principal, signal: AbortSignal): Promise<Response> {
+  async answer(
+    request: FastifyRequest,
+    caller: Principal,
+    { signal, onClose }: ClientConnection,
+  ): Promise<Response> {
     this.#loading ??= this.#load();
     const { handler, answers, inFlight, streamedRequests } = await this.#loading;
     const { id: requestId, traceId, method, headers, body: parsedBody } = request;
@@ -85,9 +97,9 @@ export class McpEndpoint {
     }
     if (streamedRequests.take(parsedBody, call)) return new Response(null, { status: 202 });
     inFlight.cancelBy(parsedBody, call);
-    this.#watchFor(parsedBody, signal);
     const authInfo = { token: '', clientId: caller.hostId, scopes: [], extra: { call } };
     const response = await handler.fetch(sent, { parsedBody, authInfo });
+    if (isListen(parsedBody) && isStream(response) && !signal.aborted) onClose(this.#changes.watch());
     // The id of a session tells later requests that the client shows forms. There is no other state.
     if (response.ok && isInitialize(parsedBody)) {
       const prefix = declaresForms(parsedBody) ? SESSION_PREFIX : PLAIN_PREFIX;
@@ -113,11 +125,6 @@ export class McpEndpoint {
   async close(): Promise<void> {
     this.#changes.close();
     await (await this.#loading)?.handler.close();
-  }
-
-  /** Watches the tools of workflows while clients listen for changes. */
-  #watchFor(body: unknown, signal: AbortSignal): void {
-    if (isRecord(body) && body.method === 'subscriptions/listen') this.#changes.watchUntil(signal);
   }
 
   async #load(): Promise<Loaded> {
@@ -162,6 +169,12 @@ function connectionOf({ [SESSION_HEADER]: session }: IncomingHttpHeaders): strin
     typeof session === 'string' && (session.startsWith(SESSION_PREFIX) || session.startsWith(PLAIN_PREFIX));
   return isOurs && session.length <= MAX_SESSION_CHARS ? session : null;
 }
+
+const isListen = (body: unknown): boolean => isRecord(body) && body.method === 'subscriptions/listen';
+
+/** Returns whether the response is a stream. Refused subscriptions get one JSON-RPC error. */
+const isStream = ({ headers }: Response): boolean =>
+  headers.get('content-type')?.startsWith('text/event-stream') === true;
 
 const isInitialize = (body: unknown): boolean => isRecord(body) && body.method === 'initialize';
 

@@ -6,7 +6,7 @@ const INTERVAL_MS = seconds(2);
 export class ToolChanges {
   readonly #list: () => Promise<unknown>;
   readonly #report: () => void;
-  readonly #listeners = new Set<AbortSignal>();
+  readonly #listeners = new Set<object>();
   #timer: NodeJS.Timeout | undefined;
   #known: string | undefined;
   #isReading = false;
@@ -16,21 +16,21 @@ export class ToolChanges {
     this.#report = report;
   }
 
-  /** Polls until the client of this signal is gone. */
-  watchUntil(signal: AbortSignal): void {
-    if (signal.aborted) return;
-    this.#listeners.add(signal);
-    signal.addEventListener('abort', () => this.#remove(signal), { once: true });
+  /** Polls until the returned function is called, and as long as other clients listen. */
+  watch(): () => void {
+    const listener = {};
+    this.#listeners.add(listener);
     this.#timer ??= setInterval(() => void this.#read(), INTERVAL_MS).unref();
     if (this.#listeners.size === 1) void this.#read();
+    return () => this.#remove(listener);
   }
 
   close(): void {
-    for (const signal of this.#listeners) this.#remove(signal);
+    for (const listener of this.#listeners) this.#remove(listener);
   }
 
-  #remove(signal: AbortSignal): void {
-    this.#listeners.delete(signal);
+  #remove(listener: object): void {
+    this.#listeners.delete(listener);
     if (this.#listeners.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;

@@ -45,7 +45,8 @@ export function mcpRoutes(http: Http, services: McpServices): void {
   };
   mount(http, callMcp, { auth: 'caller', authenticate }, async ({ request, reply }) => {
     const { signal } = abortOnDisconnect(reply);
-    const response = await endpoint.answer(request, request.caller as Principal, signal);
+    const onClose = (listener: () => void): void => void reply.raw.once('close', listener);
+    const response = await endpoint.answer(request, request.caller as Principal, { signal, onClose });
     return sendResponse(reply, response);
   });
   mount(http, getMcpResource, { auth: 'open' }, () => {
