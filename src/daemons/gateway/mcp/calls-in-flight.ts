@@ -4,8 +4,8 @@ import type { McpCall } from './platform-calls.ts';
 type RequestId = string | number;
 
 /**
- * Tool calls in flight, so that a message of a client of the revision 2025-11-25 can cancel them. The number of a request
- * is unique only in the session of its client: without a session, a call cannot be cancelled.
+ * Calls and waits in flight, so that a message of a client of the revision 2025-11-25 can cancel them. The number of a
+ * request is unique only in the session of its client: without a session, a call cannot be cancelled.
  */
 export class CallsInFlight {
   readonly #controls = new Map<string, AbortController>();

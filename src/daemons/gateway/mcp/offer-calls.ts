@@ -13,7 +13,7 @@ type Answer = { value: unknown } | { question: InputRequiredResult };
  * URI. Throws the error of the command.
  */
 export async function runOffer(
-  { toolCalls, platform, clientOf }: ProtocolServerDeps,
+  { toolCalls, platform, clientOf, inFlight }: ProtocolServerDeps,
   tool: Tool,
   { input, subject }: { input: unknown; subject: string },
   call: McpCall,
@@ -21,7 +21,8 @@ export async function runOffer(
 ): Promise<Answer> {
   let value: unknown;
   let failure: unknown;
-  const signal = AbortSignal.any([call.signal, context.mcpReq.signal]);
+  const { mcpReq } = context;
+  const from = { ...call, signal: AbortSignal.any([call.signal, mcpReq.signal]) };
   const client = clientOf(context, subject, call);
   const noted: Tool = {
     ...tool,
@@ -36,7 +37,9 @@ export async function runOffer(
       return value instanceof ClientQuestion ? value : null;
     },
   };
-  const result = await toolCalls.run(noted, input, { ...call, signal }, { platform, client });
+  const result = await inFlight.run(from, mcpReq.id, (signal) =>
+    toolCalls.run(noted, input, { ...from, signal }, { platform, client }),
+  );
   if (value instanceof ClientQuestion) return { question: value.result };
   if ('isError' in result && result.isError) throw failure ?? refusal(result._meta?.['svc-platform/error']);
   return { value };

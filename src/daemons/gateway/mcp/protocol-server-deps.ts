@@ -1,5 +1,4 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
-import type { CallsInFlight } from './calls-in-flight.ts';
 import type { ToolCatalog } from './catalog.ts';
 import type { StateCodec } from './client-calls.ts';
 import type { ClientLogs } from './client-logs.ts';
@@ -20,7 +19,6 @@ export interface ProtocolServerDeps extends TaskMethodsDeps {
   platform: PlatformCalls;
   logs: ClientLogs;
   codec: StateCodec;
-  inFlight: CallsInFlight;
   streamedRequests: StreamedRequests;
   /** Returns the client of a call of `subject`: the name of a tool or prompt, or the URI of a resource. */
   clientOf(context: ServerContext, subject: string, call: McpCall): ToolClient;

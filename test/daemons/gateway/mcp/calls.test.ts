@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from '@modelcontextprotocol/client';
+import type { Client, RequestOptions } from '@modelcontextprotocol/client';
 import { expect, test } from 'vitest';
 import { CallsInFlight } from '../../../../src/daemons/gateway/mcp/calls-in-flight.ts';
 import type { AnyJson } from '../../../support/any-json.ts';
 import { MEMBER_TOKEN } from '../../../support/gateway.ts';
 import { callTool, ERAS, startMcp } from '../../../support/mcp.ts';
 import { messageOf, post, toolCall } from '../../../support/mcp-messages.ts';
+import { request, startTask } from '../../../support/mcp-tasks.ts';
 
 const TIMEOUT = { timeout: 120_000 };
 
@@ -19,6 +20,10 @@ const STOPPABLE = {
         { id: 'slow', handler: 'shop.js#slow', mcp: { expose: true, readOnly: true } },
         { id: 'state', handler: 'shop.js#state', mcp: { expose: true, readOnly: true } },
       ],
+      mcp: {
+        prompts: [{ id: 'endless', command: 'endless' }],
+        resources: [{ uri: 'shop://endless', name: 'Endless', command: 'endless' }],
+      },
     },
     code: `
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -70,6 +75,56 @@ test.each(ERAS)('a cancelled call stops the command: %j', TIMEOUT, async (era) =
   await expect
     .poll(() => callTool(client, 'acme_shop_state'), { interval: 200 })
     .toMatchObject({ running: 0, stopped: 1 });
+});
+
+test.each(ERAS)('a cancelled prompt or resource stops its command: %j', TIMEOUT, async (era) => {
+  const { connect } = await startMcp(STOPPABLE);
+  const client = await connect(undefined, era);
+  const reads = [
+    (options: RequestOptions) => client.getPrompt({ name: 'acme_shop_endless' }, options),
+    (options: RequestOptions) => client.readResource({ uri: 'shop://endless' }, options),
+  ];
+  for (const [index, read] of reads.entries()) {
+    const control = new AbortController();
+    const { promise: started, resolve } = Promise.withResolvers<void>();
+    const ended = read({ signal: control.signal, onprogress: () => resolve() }).catch((error) => error);
+    await started;
+    control.abort(new Error('the user has stopped it'));
+    expect(await ended).toBeInstanceOf(Error);
+    await expect
+      .poll(() => callTool(client, 'acme_shop_state'), { interval: 200, timeout: 10_000 })
+      .toMatchObject({ running: 0, stopped: index + 1 });
+  }
+});
+
+test('a cancelled wait for the result of a task releases its permit', TIMEOUT, async () => {
+  const { connect } = await startMcp({
+    config: { gateway: { mcp: { concurrentCalls: 1 } } },
+    project: {
+      workflows: {
+        nap: {
+          ...{ id: 'nap', mcp: { expose: true } },
+          jobs: { main: { steps: [{ id: 'nap', uses: 'wait', with: { ms: 600_000 } }] } },
+        },
+      },
+    },
+  });
+  const client = await connect();
+  const { taskId } = await startTask(client, 'workflow_nap');
+  /** Returns "waits" after the first progress, or the code of the refusal. */
+  const wait = (signal: AbortSignal): Promise<string> => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const options = { signal, onprogress: () => resolve('waits') };
+    request(client, 'tasks/result', { taskId }, options).catch(({ data }) => resolve(data?.code));
+    return promise;
+  };
+  const first = new AbortController();
+  const second = new AbortController();
+  expect(await wait(first.signal)).toBe('waits');
+  expect(await wait(second.signal)).toBe('CONCURRENT_LIMIT_EXCEEDED');
+  first.abort();
+  await expect.poll(() => wait(second.signal), { timeout: 10_000 }).toBe('waits');
+  second.abort();
 });
 
 test('a message cancels only the call of its own caller and session', async () => {

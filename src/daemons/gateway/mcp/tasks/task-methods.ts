@@ -12,6 +12,7 @@ import {
 import { z } from 'zod';
 import { isRecord } from '../../../../kit/data/is-record.ts';
 import { toPlatformError } from '../../../../kit/errors/errors.ts';
+import type { CallsInFlight } from '../calls-in-flight.ts';
 import type { McpCall } from '../platform-calls.ts';
 import { protocolError } from '../protocol-error.ts';
 import type { Tool } from '../tool.ts';
@@ -37,6 +38,7 @@ export interface TaskMethodsDeps {
   answers: RunAnswers;
   ids: QuestionIds;
   toolCalls: ToolCalls;
+  inFlight: CallsInFlight;
 }
 
 const ById = z.looseObject({ taskId: z.string().max(256) });
@@ -86,7 +88,7 @@ function detailed(tasks: Tasks, server: Server, { run, state, questions }: Found
 }
 
 function serveLegacy(server: Server, deps: TaskMethodsDeps, call: McpCall): void {
-  const { tasks, toolCalls } = deps;
+  const { tasks, toolCalls, inFlight } = deps;
   const limited = (work: () => Promise<Result>): Promise<Result> =>
     reported(() => toolCalls.limited(call, work));
   server.setRequestHandler('tasks/get', { params: ById }, ({ taskId }) =>
@@ -108,15 +110,20 @@ function serveLegacy(server: Server, deps: TaskMethodsDeps, call: McpCall): void
       throw invalid(`The task has ended already: it is ${state.status}.`);
     }),
   );
-  server.setRequestHandler('tasks/result', { params: ById }, ({ taskId }, context) =>
-    reported(() =>
-      toolCalls.limited(call, () => waitForResult(server, deps, { taskId, call, context }), { isWait: true }),
-    ),
-  );
+  server.setRequestHandler('tasks/result', { params: ById }, ({ taskId }, context) => {
+    const { mcpReq } = context;
+    const from = { ...call, signal: AbortSignal.any([call.signal, mcpReq.signal]) };
+    const wait = (signal: AbortSignal): Promise<Result> =>
+      waitForResult(server, deps, { taskId, call: { ...from, signal }, context });
+    return reported(() =>
+      toolCalls.limited(call, () => inFlight.run(from, mcpReq.id, wait), { isWait: true }),
+    );
+  });
 }
 
 interface Wait {
   taskId: string;
+  /** Its signal ends the wait. */
   call: McpCall;
   context: ServerContext;
 }
@@ -127,7 +134,7 @@ async function waitForResult(
   { tasks, ...deps }: TaskMethodsDeps,
   { taskId, call, context }: Wait,
 ): Promise<Result> {
-  const signal = AbortSignal.any([call.signal, context.mcpReq.signal]);
+  const { signal } = call;
   const related = { [RELATED_TASK_META_KEY]: { taskId } };
   const questions = new StreamedQuestions({ ...deps, server }, call, context.mcpReq.id);
   const news = new TaskNews(context);
