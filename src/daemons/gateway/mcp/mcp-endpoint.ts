@@ -68,8 +68,7 @@ export class McpEndpoint {
     caller: Principal,
     { signal, onClose }: ClientConnection,
   ): Promise<Response> {
-    this.#loading ??= this.#load();
-    const { handler, answers, inFlight, streamedRequests } = await this.#loading;
+    const { handler, answers, inFlight, streamedRequests } = await this.#loaded();
     const { id: requestId, traceId, method, headers, body: parsedBody } = request;
     if (parsedBody === undefined || parsedBody === null)
       throw new PlatformError('VALIDATION_ERROR', 'The body must be a JSON-RPC message.');
@@ -110,12 +109,12 @@ export class McpEndpoint {
 
   /** Tells clients that listen for changes that the list of tools has changed. */
   async toolsChanged(): Promise<void> {
-    (await this.#loading)?.handler.notify.toolsChanged();
+    (await this.#handler())?.notify.toolsChanged();
   }
 
   /** Tells clients that listen for changes that what plugins offer has changed. */
   async offersChanged(): Promise<void> {
-    const notify = (await this.#loading)?.handler.notify;
+    const notify = (await this.#handler())?.notify;
     notify?.toolsChanged();
     notify?.promptsChanged();
     notify?.resourcesChanged();
@@ -124,7 +123,22 @@ export class McpEndpoint {
   /** Ends open streams. */
   async close(): Promise<void> {
     this.#changes.close();
-    await (await this.#loading)?.handler.close();
+    await (await this.#handler())?.close();
+  }
+
+  /** Returns the handler if a request has loaded it. */
+  async #handler(): Promise<McpHttpHandler | undefined> {
+    // The request reports a failed load.
+    return (await this.#loading?.catch(() => undefined))?.handler;
+  }
+
+  /** Loads the library. After a failure, for example for want of file descriptors, the next request tries again. */
+  #loaded(): Promise<Loaded> {
+    this.#loading ??= this.#load().catch((error) => {
+      this.#loading = undefined;
+      throw error;
+    });
+    return this.#loading;
   }
 
   async #load(): Promise<Loaded> {

@@ -7,15 +7,16 @@ const NEWEST = '2026-07-28';
 const caller = { hostId: 'agent', namespaceId: 'default' } as never;
 
 /** Creates an endpoint without the other services of a gateway, which these requests do not reach. */
-function startEndpoint() {
+function startEndpoint(parts: object = {}) {
   const logger = { debug: () => {}, warn: vi.fn() };
-  const parts = {
+  const all = {
     internalSecret: 'i'.repeat(40),
     random: systemRandom(),
     workflowTools: async () => [],
     logger,
   };
-  return new McpEndpoint({} as never, parts as never);
+  Object.defineProperties(all, Object.getOwnPropertyDescriptors(parts));
+  return new McpEndpoint({} as never, all as never);
 }
 
 /** Returns a request of the newest revision, or of an earlier one without `meta`. */
@@ -69,5 +70,21 @@ test('tools of workflows are polled only while a client listens', async () => {
   expect(vi.getTimerCount()).toBe(whileOpen - 1);
   await open.response.body?.cancel();
   expect(vi.getTimerCount()).toBe(0);
+  await endpoint.close();
+});
+
+test('the library is loaded again after a failure', async () => {
+  let loads = 0;
+  const endpoint = startEndpoint({
+    get offers() {
+      if (++loads === 1) throw new Error('EMFILE: too many open files');
+      return {};
+    },
+  });
+  const request = requestOf('ping', {}, undefined);
+  const failed = expect(send(endpoint, request)).rejects.toThrow('EMFILE');
+  await Promise.all([failed, endpoint.offersChanged(), endpoint.toolsChanged()]);
+  const { response } = await send(endpoint, request);
+  expect(await response.text()).toContain('"result":{}');
   await endpoint.close();
 });
