@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { createLogger } from '../../../src/kit/telemetry/logger.ts';
 import { systemClock } from '../../../src/kit/time/clock.ts';
@@ -31,6 +32,12 @@ async function startPlatform(privateHosts: string[] = []) {
   });
 }
 
+function connectionsOf(server: Server): Promise<number> {
+  return new Promise((resolve, reject) =>
+    server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );
+}
+
 describe.skipIf(!SANDBOXES.includes('bwrap'))('a program', { timeout: 60_000 }, () => {
   test('reaches the allowed host through the platform, and no other', async () => {
     const { url, port } = await listening();
@@ -45,6 +52,32 @@ describe.skipIf(!SANDBOXES.includes('bwrap'))('a program', { timeout: 60_000 }, 
     const refused = await server.call('fetch', { url: other.url });
     expect(refused.exitCode === 0 ? JSON.parse(textOf(refused)) : refused).toMatchObject({ status: 403 });
     expect(textOf(await server.call('dial', { host: '127.0.0.1', port }))).toBe('ECONNREFUSED');
+  });
+
+  test('has no connection of a former call', async () => {
+    const { port, server: upstream } = await listening();
+    const { backend } = await startPlatform();
+    const server = await wrapServer(backend, hostile({ network: [`127.0.0.1:${port}`] }));
+    expect(textOf(await server.call('keep', { host: '127.0.0.1', port }))).toBe('200');
+    expect(textOf(await server.call('kept'))).toBe('closed');
+    await expect.poll(() => connectionsOf(upstream)).toBe(0);
+  });
+
+  test('may send data together with CONNECT', async () => {
+    const { port } = await listening();
+    const { backend } = await startPlatform();
+    const server = await wrapServer(backend, hostile({ network: [`127.0.0.1:${port}`] }));
+    const answer = textOf(await server.call('early', { host: '127.0.0.1', port }));
+    expect(answer).toMatch(/^HTTP\/1.1 200 Connection Established[\s\S]*hello$/);
+  });
+
+  test('gets 502 for an allowed host that does not answer', async () => {
+    const { port, url, server: upstream } = await listening();
+    await new Promise((resolve) => upstream.close(resolve));
+    const { backend } = await startPlatform();
+    const server = await wrapServer(backend, hostile({ network: [`127.0.0.1:${port}`] }));
+    expect(textOf(await server.call('connect', { host: '127.0.0.1', port }))).toBe('refused 502');
+    expect(JSON.parse(textOf(await server.call('fetch', { url })))).toMatchObject({ status: 502 });
   });
 
   test('cannot reach a private address by a name', async () => {

@@ -42,10 +42,11 @@ interface Manifest {
 export class McpTools {
   readonly #root: string;
   #manifest: Manifest | undefined;
-  #proxy: Promise<EgressProxy> | undefined;
+  readonly #proxy = new EgressProxy(() => this.#current());
   #opened: { session: Session; values: string } | undefined;
   #opening: Promise<unknown> = Promise.resolve();
-  #current: McpCall | undefined;
+  /** The calls in flight, the newest last. */
+  readonly #calls = new Set<McpCall>();
   #failures = 0;
   #retryAt = 0;
 
@@ -55,6 +56,7 @@ export class McpTools {
 
   /** Lists the tools of the server, each within the limits of an approved tool. */
   async list(call: McpCall): Promise<ListedMcpTool[]> {
+    this.#calls.add(call);
     try {
       const session = await this.#session(call);
       return await listTools(session.rpc, call.context.signal);
@@ -64,6 +66,7 @@ export class McpTools {
     } finally {
       // The listed tools are about to be written to the manifest.
       this.#manifest = undefined;
+      this.#end(call);
     }
   }
 
@@ -73,6 +76,7 @@ export class McpTools {
     if (!tool) return failed('MCP_TOOL_CHANGED', `The tool "${name}" is not approved.${this.#remedy()}`);
     const { signal } = call.context;
     let session: Session | undefined;
+    this.#calls.add(call);
     try {
       const found = await this.#found(name, call, (opened) => {
         session = opened;
@@ -90,7 +94,19 @@ export class McpTools {
         });
       if (error instanceof ServerFailure) return this.#serverFailed(error);
       throw error;
+    } finally {
+      this.#end(call);
     }
+  }
+
+  #end(call: McpCall): void {
+    this.#calls.delete(call);
+    this.#proxy.closeConnections(call);
+  }
+
+  /** The call on whose behalf the server works now. A server does not say for which of several calls it works. */
+  #current(): McpCall | undefined {
+    return [...this.#calls].at(-1);
   }
 
   /** Finds a tool. Starts the server once more if it has ended since the last call, or has dropped the session. */
@@ -135,7 +151,6 @@ export class McpTools {
 
   /** Returns the running server, started with the present values of its secrets. */
   async #session(call: McpCall): Promise<Session> {
-    this.#current = call;
     const values = await this.#values(call.context);
     const turn = this.#opening.catch(() => {}).then(() => this.#open(call, values));
     this.#opening = turn;
@@ -159,7 +174,7 @@ export class McpTools {
     const { signal } = call.context;
     if (server.url !== undefined)
       return connectServer(
-        { server, headers: headersOf(values), fetch: () => this.#current!.context.fetch },
+        { server, headers: headersOf(values), fetch: () => (this.#current() ?? call).context.fetch },
         signal,
       );
     const { PATH = '', LANG, TZ } = process.env;
@@ -172,8 +187,7 @@ export class McpTools {
   async #proxyEnv(): Promise<Record<string, string>> {
     const { network } = this.#read().permissions;
     if (network.length === 0 || network.includes('*')) return {};
-    this.#proxy ??= EgressProxy.listen(() => this.#current);
-    return (await this.#proxy).env;
+    return this.#proxy.env();
   }
 
   async #values({ secrets }: PluginContextV3): Promise<Record<string, string>> {
