@@ -6,7 +6,7 @@ import { CONNECTIONS } from './gateway/connections.ts';
 import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
 import { DELIVERY_HOURS } from './gateway/inbox/hour-schema.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
-import { LIST_INDEXES } from './gateway/list-indexes.ts';
+import { LIST_INDEXES, REPLACED_INDEXES } from './gateway/list-indexes.ts';
 import { MESSAGE_TRACE, MESSAGES, PORTAL_URLS } from './gateway/messages/schema.ts';
 import { QUEUES } from './gateway/queues/schema.ts';
 import { REFUSED_REQUESTS } from './gateway/refused-requests.ts';
@@ -92,8 +92,11 @@ export const MIGRATIONS: readonly Migration[] = [
   { index: MESSAGE_TRACE, minVersion: 1 },
   { index: ALERT_OF_OBJECT, minVersion: 1 },
   { sql: RECOVERY_FACTS, minVersion: 1 },
-  { sql: LIST_INDEXES, minVersion: 1 },
+  // Empty: its statements kept nodes from writing while they built indexes. `LIST_INDEXES` replaces them.
+  { minVersion: 1 },
   { sql: PORTAL_URLS, minVersion: 1 },
+  ...LIST_INDEXES.map((index) => ({ index, minVersion: 1 })),
+  { sql: REPLACED_INDEXES, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { PostgresDatabase } from '../../../src/store/postgres/database.ts';
+import { LIST_INDEXES } from '../../../src/store/postgres/gateway/list-indexes.ts';
+import { PORTAL_URLS } from '../../../src/store/postgres/gateway/messages/schema.ts';
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { MIGRATIONS } from '../../../src/store/postgres/migrations.ts';
 import {
@@ -65,6 +67,20 @@ async function holdSnapshot({ pool }: PostgresDatabase): Promise<() => Promise<v
   };
 }
 
+/** SQL of the migration that development versions applied in place of the empty one. */
+const BLOCKING_INDEXES = `
+  drop index svc.message_attempt_endpoint;
+  drop index svc.message_attempt_failed;
+  create index message_attempt_endpoint on svc.message_attempt (endpoint_id, succeeded, started_at, message_id, number);
+  create index alert_notification_waiting on svc.alert_notification (namespace_id, channel, created_at)
+    where status = 'pending';
+  create index alert_namespace_state on svc.alert (namespace_id, state, id);
+  create index alert_namespace_kind on svc.alert (namespace_id, kind, id);
+  create index alert_namespace_rule on svc.alert (namespace_id, rule, id);
+  create index connection_failed on svc.connection (namespace_id, name) where status = 'failed';
+  create index connection_expiry on svc.connection (expires_at) where status = 'active';`;
+const ALL_INDEXES = `select indexdef from pg_indexes where schemaname = 'svc' order by 1`;
+
 async function addRows(database: PostgresDatabase, n: number): Promise<void> {
   for (const row of [addRun(`run_${n}`, 'succeeded'), addDelivery(n), addEvent(n)])
     await database.sql(`set local lock_timeout = 1; ${row}`);
@@ -100,6 +116,46 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'Upgrade of running node
     const { rows } = await database.sql(INDEX, [`svc.${index.name}`]);
     const partitions = index === EVENT_TRACE ? 8 : 0;
     expect(rows).toEqual([{ valid: true, partitions, parts: partitions }]);
+  });
+
+  test('nodes store attempts while the indexes of lists are built', async () => {
+    const database = await open();
+    const first = MIGRATIONS.findIndex(({ index }) => index === LIST_INDEXES[0]);
+    const last = MIGRATIONS.findIndex(({ index }) => index === LIST_INDEXES.at(-1));
+    await migratePostgres(database, MIGRATIONS.slice(0, first));
+    const release = await holdSnapshot(database);
+    const migrated = migratePostgres(database, MIGRATIONS.slice(0, last + 1));
+    await expect
+      .poll(async () => (await database.sql<{ table: string }>(BUILDS)).rows[0]?.table)
+      .toBe('svc.message_attempt');
+    expect((await database.sql(BLOCKING)).rows).toEqual([]);
+    await database.sql(`set local lock_timeout = 1;
+      insert into svc.message_attempt (message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded)
+      values ('m', 'e', 1, 'first', 1, 1, 1)`);
+    await release();
+    await migrated;
+    for (const { name } of LIST_INDEXES)
+      expect((await database.sql(INDEX, [`svc.${name}`])).rows).toMatchObject([{ valid: true }]);
+  });
+
+  test('no migration after the first upgrade of running nodes builds an index of an existing table in its SQL', () => {
+    const blocking = MIGRATIONS.slice(EARLIER).flatMap(({ sql = '' }) => {
+      const created = new Set([...sql.matchAll(/create table (svc\.\w+)/g)].map(([, table]) => table));
+      const indexed = [...sql.matchAll(/create (?:unique )?index (\w+) on (svc\.\w+)/g)];
+      return indexed.filter(([, , table]) => !created.has(table)).map(([, name]) => name);
+    });
+    expect(blocking).toEqual([]);
+  });
+
+  test('a database with the list indexes of a development version gets those of a new database', async () => {
+    const [upgraded, fresh] = [await open(), await open()];
+    const until = MIGRATIONS.findIndex(({ sql }) => sql === PORTAL_URLS) + 1;
+    const developed = MIGRATIONS.slice(0, until);
+    developed[until - 2] = { sql: BLOCKING_INDEXES, minVersion: 1 };
+    await migratePostgres(upgraded, developed);
+    for (const database of [upgraded, fresh]) await migratePostgres(database);
+    const indexes = (await fresh.sql(ALL_INDEXES)).rows;
+    expect((await upgraded.sql(ALL_INDEXES)).rows).toEqual(indexes);
   });
 
   test('machines that migrate at once do not wait for each other in a circle', async () => {

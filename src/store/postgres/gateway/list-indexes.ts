@@ -1,12 +1,40 @@
+import type { ConcurrentIndex } from '../concurrent-index.ts';
+
 /** Indexes as in `sqlite/svc/list-indexes.ts`. */
-export const LIST_INDEXES = `
-  drop index svc.message_attempt_endpoint;
-  drop index svc.message_attempt_failed;
-  create index message_attempt_endpoint on svc.message_attempt (endpoint_id, succeeded, started_at, message_id, number);
-  create index alert_notification_waiting on svc.alert_notification (namespace_id, channel, created_at)
-    where status = 'pending';
-  create index alert_namespace_state on svc.alert (namespace_id, state, id);
-  create index alert_namespace_kind on svc.alert (namespace_id, kind, id);
-  create index alert_namespace_rule on svc.alert (namespace_id, rule, id);
-  create index connection_failed on svc.connection (namespace_id, name) where status = 'failed';
-  create index connection_expiry on svc.connection (expires_at) where status = 'active';`;
+export const LIST_INDEXES: readonly ConcurrentIndex[] = [
+  {
+    name: 'message_attempt_list',
+    table: 'message_attempt',
+    columns: 'endpoint_id, succeeded, started_at, message_id, number',
+  },
+  {
+    name: 'alert_notification_backlog',
+    table: 'alert_notification',
+    columns: 'namespace_id, channel, created_at',
+    where: `status = 'pending'`,
+  },
+  { name: 'alert_list_state', table: 'alert', columns: 'namespace_id, state, id' },
+  { name: 'alert_list_kind', table: 'alert', columns: 'namespace_id, kind, id' },
+  { name: 'alert_list_rule', table: 'alert', columns: 'namespace_id, rule, id' },
+  {
+    name: 'connection_list_failed',
+    table: 'connection',
+    columns: 'namespace_id, name',
+    where: `status = 'failed'`,
+  },
+  {
+    name: 'connection_list_expiry',
+    table: 'connection',
+    columns: 'expires_at',
+    where: `status = 'active'`,
+  },
+];
+
+/**
+ * Indexes that `LIST_INDEXES` replace. All but the two of attempts exist only in databases to which a development version
+ * applied migration 36.
+ */
+export const REPLACED_INDEXES = `
+  drop index if exists svc.message_attempt_endpoint, svc.message_attempt_failed, svc.alert_notification_waiting,
+    svc.alert_namespace_state, svc.alert_namespace_kind, svc.alert_namespace_rule, svc.connection_failed,
+    svc.connection_expiry;`;
