@@ -3,6 +3,7 @@ import { PlatformConfig } from '../../contracts/index.ts';
 import { nearest } from '../data/nearest.ts';
 import { bare, keysAt } from '../data/schema-keys.ts';
 import { typeName, valueAt, withArticle } from '../data/schema-problems.ts';
+import { certificateFault } from '../security/certificates.ts';
 
 /** A config error with the path of the key and a message such as `must be at least 1`. */
 export interface ConfigProblem {
@@ -19,12 +20,20 @@ export interface RawProblem {
 /** Validates a merged config and returns all problems. */
 export function findProblems(candidate: unknown): RawProblem[] {
   const parsed = PlatformConfig.safeParse(candidate);
-  if (parsed.success) return [];
+  if (parsed.success) return certificateProblems(parsed.data);
   return parsed.error.issues.flatMap((issue) =>
     issue.code === 'unrecognized_keys'
       ? issue.keys.map((key) => ({ path: [...issue.path, key], message: unknownKey(issue.path, key) }))
       : [{ path: [...issue.path], message: phrase(issue, candidate) }],
   );
+}
+
+/** The schema checks only the form of certificates, because browsers use it too. */
+function certificateProblems({ alerts }: PlatformConfig): RawProblem[] {
+  return Object.entries(alerts.channels).flatMap(([name, channel]) => {
+    const message = channel.type === 'email' && channel.ca ? certificateFault(channel.ca) : undefined;
+    return message === undefined ? [] : [{ path: ['alerts', 'channels', name, 'ca'], message }];
+  });
 }
 
 /**

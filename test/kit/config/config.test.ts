@@ -10,6 +10,7 @@ import {
 } from '../../../src/kit/config/config-file.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { packageRoot } from '../../../src/kit/files/paths.ts';
+import { selfSigned } from '../../support/certificates.ts';
 import { tempDir } from '../../support/daemon.ts';
 
 type Load = Partial<LoadConfigOptions>;
@@ -271,6 +272,24 @@ test('two daemons cannot have one port; any number of them may take a free one',
   ]);
   const free = await project({ rest: { port: 0 }, gateway: { port: 0 } });
   expect(load(free).config.rest.port).toBe(0);
+});
+
+test('certificates of mail servers that cannot be read are refused, in each profile', async () => {
+  const pem = (content: string) => `-----BEGIN CERTIFICATE-----\n${content}\n-----END CERTIFICATE-----\n`;
+  const { cert } = await selfSigned(1);
+  const withCa = (ca: string) => ({
+    alerts: {
+      channels: { mail: { type: 'email', host: 'mx', from: 'a@b.example', to: ['a@b.example'], ca } },
+    },
+  });
+  expect(load(await project(withCa(cert + cert))).config.alerts.channels).toHaveProperty('mail');
+  const message = 'must be certificates in PEM form; certificate 2 of 2 cannot be read';
+  expect(problems(await project(withCa(cert + pem('MIIC'))))).toEqual([
+    { path: 'alerts.channels.mail.ca', message },
+  ]);
+  expect(problems(await project({ profiles: { production: withCa(cert + pem('MIIC')) } }))).toEqual([
+    { path: 'profiles.production.alerts.channels.mail.ca', message },
+  ]);
 });
 
 test('an unsupported store is refused, not replaced by another', async () => {

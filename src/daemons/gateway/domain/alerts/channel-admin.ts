@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import {
   type AlertChannel,
   type AlertChannelChange,
@@ -7,6 +6,7 @@ import {
   type NewAlertChannel,
 } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
+import { certificateFault } from '../../../../kit/security/certificates.ts';
 import type { Seal } from '../../../../kit/security/keys.ts';
 import type { Random } from '../../../../kit/security/random.ts';
 import { newWebhookSecret } from '../../../../kit/security/standard-webhooks.ts';
@@ -193,15 +193,11 @@ function changed({ name, settings, secret: known }: Channel, given: Omit<AlertCh
 
 /** Reads the authorities now, because a faulty one would only fail when an alert is sent. */
 function requireCertificates(settings: AlertChannelSettings): void {
-  if (settings.type !== 'email' || !settings.ca) return;
-  try {
-    for (const pem of settings.ca.split(/(?<=-----END CERTIFICATE-----)/))
-      if (pem.trim() !== '') new X509Certificate(pem);
-  } catch {
-    throw new PlatformError('VALIDATION_ERROR', 'The certificates of the mail server cannot be read.', {
-      details: { issues: [{ path: 'body.ca', message: 'must be certificates in PEM form' }] },
-    });
-  }
+  const message = settings.type === 'email' && settings.ca ? certificateFault(settings.ca) : undefined;
+  if (message === undefined) return;
+  throw new PlatformError('VALIDATION_ERROR', 'The certificates of the mail server cannot be read.', {
+    details: { issues: [{ path: 'body.ca', message }] },
+  });
 }
 
 function requirePassword(settings: AlertChannelSettings, hasSecret: boolean): void {
