@@ -16,6 +16,7 @@ export * from './commands.ts';
 export * from './common.ts';
 export * from './config.ts';
 export * from './connection-provider-ids.ts';
+export * from './connection-settings.ts';
 export * from './connections.ts';
 export * from './delivery-attempts.ts';
 export * from './dispatch.ts';

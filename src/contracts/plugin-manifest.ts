@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ConnectionName } from './connections.ts';
+import { ConnectionName } from './connection-settings.ts';
 import { MAX_EVENT_TYPES } from './event-types.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { PluginId } from './ids.ts';
