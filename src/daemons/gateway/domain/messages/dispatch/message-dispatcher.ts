@@ -11,13 +11,13 @@ import type {
 } from '../../../../../store/ports/index.ts';
 import type { EndpointRegistry, KnownEndpoint } from '../endpoint-registry.ts';
 import type { MessageSender, SentAttempt } from '../message-sender.ts';
+import { endOf } from './attempt-end.ts';
 import { AttemptEnds } from './attempt-ends.ts';
 import { type AttemptSlot, AttemptSlots } from './attempt-slots.ts';
 import type { EndpointEnds } from './endpoint-ends.ts';
 import { EndpointLoads } from './endpoint-loads.ts';
 import { EndpointQueue } from './endpoint-queue.ts';
 import { MessageContents } from './message-contents.ts';
-import { isSuccess, planAfter } from './retry-plan.ts';
 
 export interface MessageDispatcherDeps {
   store: MessageStore;
@@ -269,25 +269,17 @@ export class MessageDispatcher {
 
   #ended(queue: EndpointQueue, known: KnownEndpoint, delivery: DueDelivery, sent: SentAttempt): void {
     const { clock, random, observe, endpointEnds } = this.#deps;
-    const { startedAt, durationMs, responseStatus, excerpt, error } = sent;
-    const { messageId, endpointId } = delivery;
-    const tries = delivery.tries + 1;
-    const succeeded = isSuccess(responseStatus);
-    const { failingSince, disable, ...outcome } = planAfter({
-      result: sent,
-      ...{ tries, schedule: known.record.retrySchedule ?? DEFAULT_RETRY_SCHEDULE },
-      ...{ failingSince: queue.failingSince, now: clock.now(), fraction: random.fraction() },
+    const { end, failingSince, disable } = endOf(delivery, sent, {
+      schedule: known.record.retrySchedule ?? DEFAULT_RETRY_SCHEDULE,
+      failingSince: queue.failingSince,
+      now: clock.now(),
+      fraction: random.fraction(),
     });
-    const failure = failingSince === queue.failingSince ? null : { endpointId, failingSince };
+    const failure =
+      failingSince === queue.failingSince ? null : { endpointId: delivery.endpointId, failingSince };
     queue.failingSince = failingSince;
-    queue.ended(succeeded);
-    observe(succeeded ? 'succeeded' : 'failed', durationMs);
-    const trigger = tries > 1 ? 'retry' : delivery.isReplay ? 'replay' : 'first';
-    const end: EndedAttempt = {
-      ...{ messageId, endpointId, trigger, startedAt, durationMs, succeeded, responseStatus, excerpt, error },
-      ...{ number: delivery.attempts + 1, tries },
-      ...outcome,
-    };
+    queue.ended(end.succeeded);
+    observe(end.succeeded ? 'succeeded' : 'failed', sent.durationMs);
     this.#ends.add(end, failure, queue.isOrdered || disable !== null);
     if (disable !== null) endpointEnds.disable(known.record, disable);
   }
