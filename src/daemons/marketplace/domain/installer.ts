@@ -12,7 +12,6 @@ import type { Analytics } from '../../../kit/telemetry/analytics.ts';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 import {
-  manifestDigest,
   type PluginDescriber,
   type PluginRegistry,
   pluginsFolder,
@@ -36,7 +35,7 @@ import {
   requireInstalled,
   usedInPlace,
 } from './lock-entries.ts';
-import { changesBetween, codeWarnings, warningsOf } from './plan.ts';
+import { planOf } from './plan.ts';
 import { createPluginFolders, type PluginFolders, type Staged, type StageOptions } from './plugin-folders.ts';
 import type { PluginLock } from './plugin-lock.ts';
 import { requireSame } from './refusals.ts';
@@ -158,16 +157,8 @@ export class Installer {
       if (pluginId !== undefined) requireSame(plugin, pluginId);
       await this.#dependents.requirePlace(plugin);
       const before = (await load()).find(plugin.id);
-      return {
-        id: plugin.id,
-        version: plugin.version,
-        installed: before?.version ?? entryOf(lock, plugin.id)?.version ?? null,
-        source: parsed.text,
-        resolved,
-        manifestDigest: manifestDigest(plugin.manifest),
-        changes: changesBetween(before?.manifest, plugin.manifest),
-        warnings: [...warningsOf(plugin.manifest, authMode), ...codeWarnings(plugin.manifestModule, reason)],
-      };
+      const installed = before?.version ?? entryOf(lock, plugin.id)?.version ?? null;
+      return planOf(plugin, { before, installed, source: parsed.text, resolved, authMode, reason });
     });
   }
 

@@ -2,9 +2,40 @@ import {
   type ManifestV3,
   type PlanChange,
   type PlatformConfig,
+  type PluginPlan,
   routeSecurity,
 } from '../../../contracts/index.ts';
-import { permissionSets, selfStarting, workflowBriefs } from '../../../plugins/index.ts';
+import {
+  type LoadedPlugin,
+  manifestDigest,
+  permissionSets,
+  selfStarting,
+  workflowBriefs,
+} from '../../../plugins/index.ts';
+
+interface PlanParts {
+  /** The loaded plugin of the same id, if there is one. */
+  before: Pick<LoadedPlugin, 'manifest'> | undefined;
+  installed: string | null;
+  source: string;
+  resolved: string;
+  authMode: PlatformConfig['auth']['mode'];
+  /** Why the code of the plugin was not run. */
+  reason: string | undefined;
+}
+
+/** Returns the plan that the operator approves before the plugin is installed or updated. */
+export function planOf(
+  { id, version, manifest, manifestModule }: LoadedPlugin,
+  { before, installed, source, resolved, authMode, reason }: PlanParts,
+): PluginPlan {
+  return {
+    ...{ id, version, installed, source, resolved },
+    manifestDigest: manifestDigest(manifest),
+    changes: changesBetween(before?.manifest, manifest),
+    warnings: [...warningsOf(manifest, authMode), ...codeWarnings(manifestModule, reason)],
+  };
+}
 
 /**
  * Returns the capabilities of a manifest by kind and name. For an update, the operator approves the differences between
@@ -51,7 +82,7 @@ function capabilities(
 }
 
 /** Returns the changes between two manifests. Without a previous manifest, every capability is an addition. */
-export function changesBetween(before: ManifestV3 | undefined, after: ManifestV3): PlanChange[] {
+function changesBetween(before: ManifestV3 | undefined, after: ManifestV3): PlanChange[] {
   const [old, next] = [capabilities(before), capabilities(after)];
   const changes: PlanChange[] = [];
   for (const [key, { what, name, value }] of next) {
@@ -71,7 +102,7 @@ const OPEN_PORTS =
   'The services accept calls without a token (auth.mode is "optional"): through their ports it may start, read and cancel runs and jobs of every tenant, call routes of other plugins, and read logs and analytics. Plugin state stays protected. Set auth.mode to "required" to prevent this.';
 
 /** Returns warnings about permissions whose consequences are not obvious. */
-export function warningsOf(manifest: ManifestV3, authMode: PlatformConfig['auth']['mode']): string[] {
+function warningsOf(manifest: ManifestV3, authMode: PlatformConfig['auth']['mode']): string[] {
   const { rest } = manifest;
   const warnings: string[] = [];
   const granted = permissionSets(manifest);
@@ -102,7 +133,7 @@ export function warningsOf(manifest: ManifestV3, authMode: PlatformConfig['auth'
 }
 
 /** Returns notes that state which code of the plugin was run to make the plan. */
-export function codeWarnings(module: string | undefined, notRun: string | undefined): string[] {
+function codeWarnings(module: string | undefined, notRun: string | undefined): string[] {
   return [
     ...(module === undefined ? [] : [`Its manifest is code (${module}), which was run to read it.`]),
     ...(notRun === undefined
