@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import {
   createEndpoint,
@@ -70,4 +71,24 @@ test('an endpoint that is deleted while an attempt is in flight gets nothing mor
   held[0]!();
   await expect.poll(() => (gateway.services as GatewayServices).messageDispatcher.inFlight).toBe(0);
   expect(receiver.ids()).toEqual([ids[0]]);
+});
+
+test('the retry of a disabled endpoint does not disturb the order after it is enabled', async () => {
+  const { receiver, held, publish, update, counts } = await world({ ordered: true, retrySchedule: [1, 1] });
+  receiver.answer((_, response) => void response.writeHead(500).end());
+  const failed = await publish();
+  await expect.poll(() => counts(failed)).toMatchObject({ retrying: 1 });
+  await update({ disabled: true });
+  await expect.poll(() => counts(failed)).toMatchObject({ dead: 1 });
+  await update({ disabled: false });
+  receiver.answer((_, response) => void held.push(() => response.end()));
+  const first = await publish();
+  await expect.poll(() => held.length).toBe(1);
+  // Longer than the delay of the retry with its jitter.
+  await sleep(1500);
+  const second = await publish();
+  await sleep(200);
+  expect(receiver.ids()).toEqual([failed, first]);
+  held[0]!();
+  await expect.poll(() => receiver.ids()).toEqual([failed, first, second]);
 });

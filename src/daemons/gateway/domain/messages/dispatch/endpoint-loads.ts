@@ -29,7 +29,7 @@ export class EndpointLoads {
       queue.beginRead();
       const found = await (retries ? store.retries(queue.id, now, limit) : store.waiting(queue.id, limit));
       const isFull = found.length >= limit;
-      // Messages that this process is about to accept come by `push`. They would be sent twice.
+      // `push` adds messages that this process is storing. Adding them here too would send them twice.
       if (!retries)
         return queue.loadedWaiting(
           found.filter(({ messageId }) => !isPublishing(messageId)),

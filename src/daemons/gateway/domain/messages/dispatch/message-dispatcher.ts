@@ -163,7 +163,7 @@ export class MessageDispatcher {
       return;
     }
     queue?.pause();
-    if (queue?.isEmpty) this.#queues.delete(id);
+    if (queue?.isEmpty) this.#forget(queue);
     if (this.#isActive) this.#deps.endpointEnds.end(id);
   }
 
@@ -209,8 +209,15 @@ export class MessageDispatcher {
 
   #forgetIdle(queue: EndpointQueue): false {
     const isUnused = queue.isPaused || (queue.failingSince === null && !queue.isProven);
-    if (queue.isEmpty && isUnused) this.#queues.delete(queue.id);
+    if (queue.isEmpty && isUnused) this.#forget(queue);
     return false;
+  }
+
+  /** Drops a queue with its timer. An endpoint that is enabled again gets another queue, which must stay. */
+  #forget(queue: EndpointQueue): void {
+    this.#timers.get(queue)?.();
+    this.#timers.delete(queue);
+    if (this.#queues.get(queue.id) === queue) this.#queues.delete(queue.id);
   }
 
   #wakeIn(queue: EndpointQueue, ms: number): void {
