@@ -159,7 +159,8 @@ export interface LogLineRecord {
 /** Input that a run receives after its start, such as a signal. */
 export interface InboxRecord {
   n: number;
-  kind: 'signal' | 'approval' | 'decision';
+  /** `agent_signal`: a signal by an agent, which only steps take that allow agents. */
+  kind: 'signal' | 'agent_signal' | 'approval' | 'decision';
   /** Name of the signal or step that receives the input. */
   name: string;
   payload: string;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { decideStep, decideSteps, sendSignal, startRun } from '../../../src/contracts/index.ts';
 import { type CodeWorkflow, startCode } from './support/code.ts';
 import { startWorkflow, type TestWorkflow } from './support/workflow.ts';
@@ -18,6 +18,27 @@ async function send(
     .then(() => undefined)
     .catch((error) => error);
 }
+
+test('a signal of an agent is taken only by steps that allow agents, also if another signal came first', async () => {
+  const it = await startWorkflow();
+  const id = await it.start({
+    steps: [
+      { id: 'open', uses: 'signal', with: { name: 'go', agents: true } },
+      { id: 'closed', uses: 'signal', with: { name: 'go' } },
+    ],
+  });
+  await it.until(id, 'waiting');
+  const bothSent = [1, 2].map((payload) =>
+    it.services.runs.signal('default', id, 'go', payload, { via: 'agent', by: 'agent' }),
+  );
+  await Promise.allSettled(bothSent);
+  await vi.waitFor(async () => expect((await it.step(id, 'main.open')).status).toBe('succeeded'));
+  await it.until(id, 'waiting');
+  expect((await it.step(id, 'main.closed')).status).toBe('waiting');
+  expect(await send(it, id, { payload: 3 })).toBeUndefined();
+  await it.until(id, 'succeeded');
+  expect((await it.step(id, 'main.closed')).output).toMatchObject({ payload: 3 });
+});
 
 describe('a payload that a step could not hand on', () => {
   test('is 413 at once, and the run goes on waiting', async () => {

@@ -1,3 +1,4 @@
+import { isSignal } from '../../inbox-kind.ts';
 import type { InboxRecord, RunRecord, RunStore } from '../../ports/index.ts';
 import type { Sql } from '../named-sql.ts';
 import { lockKey, promoteKey } from './concurrency-keys.ts';
@@ -67,7 +68,7 @@ export async function deliver(
   const { kind, name, payload, at, sentBy = null } = entry;
   const isTaken = once && (await isInInbox(sql, seq, kind, name));
   if (isTaken) return { outcome: 'taken' };
-  if (kind === 'signal') {
+  if (isSignal(kind)) {
     const { count, bytes } = await unreadSignals(sql, seq);
     if (count >= most || bytes + Buffer.byteLength(payload) > mostBytes) return { outcome: 'full' };
   }
@@ -78,7 +79,9 @@ export async function deliver(
      returning n`,
     { seq, kind, name, payload, at, sentBy, key: repeat?.key ?? null, digest: repeat?.digest ?? null },
   );
-  await addEvents(sql, seq, [{ at, type: `${kind}.received`, data: { name } }]);
+  await addEvents(sql, seq, [
+    { at, type: isSignal(kind) ? 'signal.received' : `${kind}.received`, data: { name } },
+  ]);
   await sql(
     `update svc.run set wake_at = case when fence is null then :at::bigint else wake_at end,
        notices = notices + (fence is not null)::integer
@@ -108,7 +111,7 @@ async function isInInbox(sql: Sql, seq: number, kind: string, name: string): Pro
 async function unreadSignals(sql: Sql, seq: number): Promise<{ count: number; bytes: number }> {
   const [row] = await sql<{ count: number; bytes: number }>(
     `select count(*) as count, coalesce(sum(octet_length(payload)), 0) as bytes from svc.run_inbox
-     where run_seq = :seq and kind = 'signal' and taken_by is null`,
+     where run_seq = :seq and kind in ('signal', 'agent_signal') and taken_by is null`,
     { seq },
   );
   return row!;

@@ -38,7 +38,7 @@ function statements(db: Database) {
     ),
     unreadSignals: db.prepare<[Seq], UnreadSignals>(`
       select count(*) as count, coalesce(sum(octet_length(payload)), 0) as bytes from inbox
-      where run_seq = :seq and kind = 'signal' and taken_by is null`),
+      where run_seq = :seq and kind in ('signal', 'agent_signal') and taken_by is null`),
     putInbox: db
       .prepare<
         [Omit<InboxRecord, 'n' | 'takenBy'> & Seq & { key: string | null; digest: string | null }],

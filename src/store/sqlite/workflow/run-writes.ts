@@ -1,3 +1,4 @@
+import { isSignal } from '../../inbox-kind.ts';
 import type { RunRecord, RunStore, RunWrite, WriteResult } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { PARKED } from './conditions.ts';
@@ -69,14 +70,18 @@ export class RunWrites {
     const holder = this.#tables.rows.holder(seq);
     if (!holder || FINAL.has(holder.status)) return { outcome: 'ended' };
     if (once && this.#tables.rows.inInbox(seq, entry.kind, entry.name)) return { outcome: 'taken' };
-    if (entry.kind === 'signal') {
+    if (isSignal(entry.kind)) {
       const { count, bytes } = this.#tables.rows.unreadSignals(seq);
       const isFull = count >= most || bytes + Buffer.byteLength(entry.payload) > mostBytes;
       if (isFull) return { outcome: 'full' };
     }
     const n = this.#tables.rows.putInbox(seq, entry, repeat);
     this.#tables.rows.addEvents(seq, [
-      { at: entry.at, type: `${entry.kind}.received`, data: { name: entry.name } },
+      {
+        at: entry.at,
+        type: isSignal(entry.kind) ? 'signal.received' : `${entry.kind}.received`,
+        data: { name: entry.name },
+      },
     ]);
     this.#sql.wake.run({ seq, at: entry.at });
     return { outcome: 'delivered', n };

@@ -12,7 +12,7 @@ import type {
 } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
-import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import type { InboxRecord, JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
@@ -48,8 +48,6 @@ export interface RunsDeps {
   signalCheck: SignalCheck;
   checkApproval: CheckApproval;
 }
-
-type InboxKind = 'approval' | 'decision' | 'signal';
 
 /**
  * API operations on runs. All operations except `start` and `list` throw WORKFLOW_RUN_NOT_FOUND for an unknown run.
@@ -176,7 +174,9 @@ export class Runs {
       // the first delivery.
       checked = payload;
     }
-    await this.#deliver(run, 'signal', name, checked, { repeat, sentBy: by });
+    // Another signal can end the wait of the step that allows agents, so later steps check the sender, too.
+    const kind = via === 'agent' ? 'agent_signal' : 'signal';
+    await this.#deliver(run, kind, name, checked, { repeat, sentBy: by });
   }
 
   async logs(
@@ -271,7 +271,7 @@ export class Runs {
 
   async #deliver(
     run: RunRecord,
-    kind: InboxKind,
+    kind: InboxRecord['kind'],
     name: string,
     payload: JsonValue,
     {
@@ -281,7 +281,7 @@ export class Runs {
   ): Promise<void> {
     const { engine, clock } = this.#deps;
     const entry = { kind, name, payload: JSON.stringify(payload), at: clock.now(), sentBy };
-    await engine.deliver(run, entry, { once: kind !== 'signal', repeat });
+    await engine.deliver(run, entry, { once: kind === 'approval' || kind === 'decision', repeat });
   }
 }
 

@@ -58,7 +58,11 @@ function entryFor(turn: Turn, step: StepState): InboxRecord | undefined {
   if (wait?.for !== 'signal' && wait?.for !== 'approval' && wait?.for !== 'decision') return undefined;
   if (record.status !== 'waiting' || turn.state.inbox.length === 0) return undefined;
   const name = wait.for === 'signal' ? wait.name : stepIdOf(turn, step);
-  return turn.state.inbox.find((entry) => entry.kind === wait.for && entry.name === name);
+  const mayBeAgent = wait.for === 'signal' && wait.agents === true;
+  return turn.state.inbox.find(
+    (entry) =>
+      entry.name === name && (entry.kind === wait.for || (mayBeAgent && entry.kind === 'agent_signal')),
+  );
 }
 
 function takeEntry(turn: Turn, step: StepState, entry: InboxRecord): void {
@@ -66,7 +70,7 @@ function takeEntry(turn: Turn, step: StepState, entry: InboxRecord): void {
   state.inbox = state.inbox.filter((other) => other !== entry);
   turn.taken(entry.n, stepIdOf(turn, step));
   const payload = JSON.parse(entry.payload);
-  if (entry.kind === 'signal') {
+  if (entry.kind === 'signal' || entry.kind === 'agent_signal') {
     succeed(turn, step, { payload, receivedAt: entry.at, ...(entry.sentBy ? { by: entry.sentBy } : {}) });
     endAttempt(turn, step, step.record.status, null);
     return;
