@@ -1,5 +1,6 @@
 import { storeError } from '../../store-error.ts';
 import { Batches, type Pending } from './batches.ts';
+import { cutUnits } from './cut-units.ts';
 import { layOut, pack } from './pack.ts';
 import type { BatchReply, Unit } from './protocol.ts';
 import { type CommitterThread, endedError, errorOf } from './thread.ts';
@@ -19,7 +20,6 @@ interface Written {
   rowid: number;
 }
 
-const MAX_BATCH = 512;
 /**
  * Size below which a batch waits for more writes under load. Without this wait, small commits accounted for a sixth of
  * the processing time of a delivery.
@@ -35,7 +35,7 @@ export function createCommitter(thread: Pick<CommitterThread, 'commit'>, file: s
       layOut(parts, bytes, 0);
       settle(batch, await thread.commit({ units, bytes: bytes.buffer }), file);
     },
-    cut: () => MAX_BATCH,
+    cut: cutUnits,
     small: SMALL_BATCH,
     closedError: () => endedError(file),
   });

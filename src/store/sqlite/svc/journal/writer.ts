@@ -1,5 +1,6 @@
 import { storeError } from '../../store-error.ts';
 import { Batches, type Pending } from '../committer/batches.ts';
+import { cutUnits } from '../committer/cut-units.ts';
 import { pack } from '../committer/pack.ts';
 import type { Unit } from '../committer/protocol.ts';
 import { endedError } from '../committer/thread.ts';
@@ -15,8 +16,6 @@ export interface JournalWriterDeps {
   load: WriteLoad;
 }
 
-const MAX_UNITS = 512;
-const MAX_BYTES = 4 * 1024 * 1024;
 /**
  * Number of writes below which a frame waits for more writes under load. Without this wait, system calls took a sixth
  * of the CPU time.
@@ -40,7 +39,7 @@ export class JournalWriter {
     this.#sequence = checkpointer.added;
     this.#batches = new Batches({
       write: (batch) => this.#write(batch),
-      cut,
+      cut: cutUnits,
       small: SMALL_FRAME,
       closedError: () => endedError(segments.folder),
     });
@@ -96,19 +95,4 @@ export class JournalWriter {
       await this.#checkpointer.progress(applied);
     }
   }
-}
-
-function cut(queue: readonly { item: Unit }[]): number {
-  let bytes = 0;
-  let count = 0;
-  while (count < queue.length && count < MAX_UNITS && bytes < MAX_BYTES)
-    bytes += bytesOf(queue[count++]!.item);
-  return count;
-}
-
-function bytesOf({ steps }: Unit): number {
-  let bytes = 0;
-  for (const [, values] of steps)
-    for (const value of values) if (value instanceof Uint8Array) bytes += value.byteLength;
-  return bytes;
 }
