@@ -35,10 +35,17 @@ const RESERVED_HEADERS = /^(?:accept|content-.*|host|cookie|origin|mcp-.*)$/i;
 const Values = <Value extends z.ZodType>(value: Value) =>
   z.record(ValueName, value).refine((values) => Object.keys(values).length <= 50, 'has more than 50 entries');
 
-/** Returns whether a server sets a variable or header that the platform sets itself. */
-export function setsReservedNames({ url, env, secrets }: McpServerSource): boolean {
-  const reserved = url === undefined ? RESERVED_VARIABLES : RESERVED_HEADERS;
-  return [...Object.keys(env), ...Object.keys(secrets)].some((name) => reserved.test(name));
+/** Reports a variable or header of a server that the platform sets itself. */
+export function refuseReservedNames(
+  { url, env, secrets }: McpServerSource,
+  { addIssue }: z.RefinementCtx,
+): void {
+  const isProgram = url === undefined;
+  const reserved = isProgram ? RESERVED_VARIABLES : RESERVED_HEADERS;
+  const name = [...Object.keys(env), ...Object.keys(secrets)].find((each) => reserved.test(each));
+  if (name === undefined) return;
+  const what = isProgram ? 'variable' : 'header';
+  addIssue({ code: 'custom', message: `${name} is set by the platform; choose another ${what}` });
 }
 
 /** What starts or reaches a server. */
@@ -87,7 +94,7 @@ export const McpServer = McpServerSource.extend({
         : name === undefined && entry === undefined && args.length === 0 && Object.keys(env).length === 0,
     'needs either package, version and entry, or url without args and env',
   )
-  .refine((server) => !setsReservedNames(server), 'sets a variable or header that the platform sets itself');
+  .superRefine(refuseReservedNames);
 export type McpServer = z.infer<typeof McpServer>;
 
 /** Tool as a server lists it. The platform bounds and checks these fields before it reads them. */

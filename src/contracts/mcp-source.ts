@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PluginId } from './ids.ts';
-import { McpServerSource, setsReservedNames } from './mcp-servers.ts';
+import { McpServerSource, refuseReservedNames } from './mcp-servers.ts';
 
 const PREFIX = 'mcp:';
 const Texts = z.array(z.string().min(1).max(1024)).max(50).default([]);
@@ -25,7 +25,7 @@ export const McpPluginSource = McpServerSource.extend({
     ({ package: name, url }) => (name === undefined) !== (url === undefined),
     'needs a package or a url, not both',
   )
-  .refine((server) => !setsReservedNames(server), 'sets a variable or header that the platform sets itself');
+  .superRefine(refuseReservedNames);
 export type McpPluginSource = z.infer<typeof McpPluginSource>;
 
 const LISTS = ['args', 'network', 'read', 'write'] as const;

@@ -42,6 +42,20 @@ test('add-mcp shows the tools in 80 columns; accept-mcp shows and accepts a chan
     runCli([...args, '--url', gateway.url, '--token', ADMIN_TOKEN], { cwd: projectDir });
   const { url, state } = await remoteServer();
 
+  for (const [flag, value] of [
+    ['--arg', 'x'],
+    ['--env', 'A=b'],
+    ['--bin', 'z'],
+  ] as const) {
+    const refused = await svc('plugins', 'add-mcp', url, '--name', 'sums', flag, value);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('are for npm packages')]);
+  }
+  const misspelt = await svc('plugins', 'add-mcp', 'some-package', '--env', 'PATH=/x');
+  expect([misspelt.code, misspelt.stderr]).toEqual([
+    2,
+    expect.stringContaining('PATH is set by the platform'),
+  ]);
+
   const unanswered = await svc('plugins', 'add-mcp', url, '--name', 'sums');
   expect([unanswered.code, unanswered.stderr]).toEqual([3, expect.stringContaining('Use --yes')]);
   expect(unanswered.stderr).toMatch(/\+ tool add\n\s+\+ description\n\s+Adds two numbers\./);
@@ -120,7 +134,7 @@ describe.each(CONTAINER_ENGINES)(
 );
 
 test.each([
-  [['plugins', 'add-mcp', 'good', '--env', 'NODE_OPTIONS=--inspect'], 'platform sets itself'],
+  [['plugins', 'add-mcp', 'good', '--env', 'NODE_OPTIONS=--inspect'], 'NODE_OPTIONS is set by the platform'],
   [['plugins', 'add-mcp', 'good', '--env', 'LEVEL'], 'must be <NAME>=<value>'],
   [['plugins', 'add-mcp', '../evil'], 'package'],
 ])('%j is refused before anything is sent', async (args, reason) => {

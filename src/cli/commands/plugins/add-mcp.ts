@@ -39,7 +39,10 @@ export const addMcp = defineCommand({
     const plan = await context.client.call(planPlugin, { body: { source } }, options);
     if (plan.installed !== null)
       throw new PlatformError('PLUGIN_CONFLICT', `Plugin ${plan.id} is already installed.`, {
-        details: { pluginId: plan.id, hint: `svc plugins accept-mcp ${plan.id}` },
+        details: {
+          pluginId: plan.id,
+          hint: `svc plugins accept-mcp ${plan.id} accepts changed tools of an MCP server. For other flags, uninstall it first. For another plugin, pass --name <id>.`,
+        },
       });
     await confirmPlan(plan, context);
     const body = { source, manifestDigest: plan.manifestDigest };
@@ -59,8 +62,19 @@ interface Flags {
   expose: boolean;
 }
 
+/** Flag of each field of a source. */
+const FLAGS: Readonly<Record<string, string>> = {
+  ...{ id: '--name', url: 'the URL', package: 'the package', range: 'the version after @', bin: '--bin' },
+  ...{ args: '--arg', network: '--allow-network', read: '--allow-read', write: '--allow-write' },
+  ...{ env: '--env', secrets: '--secret' },
+};
+
 function sourceOf(server: string, name: string | undefined, flags: Flags): McpPluginSource {
   const isUrl = /^https?:\/\//.test(server);
+  if (isUrl && (flags.arg.length > 0 || flags.env.length > 0 || flags.bin !== undefined))
+    throw new UsageError('--arg, --env and --bin are for npm packages.', {
+      hint: 'A server with a URL takes headers from secrets: --secret NAME=SECRET',
+    });
   const at = isUrl ? -1 : server.indexOf('@', 1);
   const packageName = at === -1 ? server : server.slice(0, at);
   const parsed = McpPluginSource.safeParse({
@@ -75,8 +89,10 @@ function sourceOf(server: string, name: string | undefined, flags: Flags): McpPl
     expose: flags.expose,
   });
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new UsageError(`${issue!.path.join('.') || server}: ${issue!.message}.`);
+  const [{ path, message }] = parsed.error.issues as [(typeof parsed.error.issues)[number]];
+  const [key, ...rest] = path;
+  const flag = key === undefined ? server : (FLAGS[String(key)] ?? String(key));
+  throw new UsageError(`${[flag, ...rest].join(' ')}: ${message}.`);
 }
 
 /** Splits `NAME=value`. The value is the name itself if that is allowed and the flag has no `=`. */
