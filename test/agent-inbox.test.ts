@@ -43,7 +43,7 @@ test('docs/agent-inbox.md: an agent that dies after events_wait loses nothing', 
   const script = new Transcript(page, folder, {});
   onTestFinished(async () => void (await spawnCli(['down'], { cwd: folder, env: userEnvironment() })));
   await script.next('up');
-  const { url, config, token, scopes } = await script.next('agent-inbox');
+  const { url, config, token, scopes, clientId } = await script.next('agent-inbox');
   expect(scopes).toEqual(['mcp:events_wait', 'mcp:events_ack', 'mcp:events_nack', 'queue:orders']);
   expect(JSON.stringify(config)).not.toContain(token);
   script.env.INBOX_URL = url;
@@ -70,5 +70,10 @@ test('docs/agent-inbox.md: an agent that dies after events_wait loses nothing', 
   expect(await refusedTool(second.client, 'runs_list')).toMatchObject({ code: 'FORBIDDEN' });
   await script.next('queues show');
   expect((await script.next('queues dead')).items).toEqual([]);
+  script.env.CLIENT_ID = clientId;
+  await script.next('clients revoke');
+  await script.next('sources delete orders');
+  await script.next('queues purge orders waiting');
+  await script.next('queues purge orders dead');
   expect(script.left).toBe(0);
 });

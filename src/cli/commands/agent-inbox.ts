@@ -3,6 +3,7 @@ import {
   connectSource,
   createClientCredentials,
   createSource,
+  deleteSource,
   grantRole,
   mintToken,
   PROVIDER_IDS,
@@ -53,8 +54,15 @@ export const agentInbox = defineCommand({
     const auth = provider ? { provider } : { auth: { type: 'token' } };
     const { url, secret } = await client.call(createSource, { body: { name, ...auth } as never });
     const target = { queue: name };
-    await client.call(connectSource, { params: { name }, body: target as never });
-    const agent = await createAgent(name, days, context);
+    const made = async () => {
+      await client.call(connectSource, { params: { name }, body: target as never });
+      return createAgent(name, days, context);
+    };
+    const agent = await made().catch(async (error) => {
+      // The URL is shown only once, so a source without an agent is of no use. A second try creates it again.
+      await client.call(deleteSource, { params: { name } }).catch(() => {});
+      throw error;
+    });
     ui.warn('Copy the URL and the token now; they are shown only once.');
     ui.note(`Save the configuration as ${fileOf(app)}, and set SVC_TOKEN to the token.`);
     return ok({
