@@ -24,13 +24,14 @@ export function scopesOf(scopes: string | undefined): { scopes?: string[] } {
 export async function readClientSecret(
   isStdin: boolean,
   stored: string | undefined,
+  command: string,
 ): Promise<{ clientSecret?: ClientSecret }> {
   if (isStdin && stored !== undefined) throw new UsageError('Pass either --secret-stdin or --secret.');
   if (stored !== undefined) return { clientSecret: { secret: stored } };
   if (!isStdin) return {};
   if (process.stdin.isTTY)
     throw new UsageError('--secret-stdin requires a pipe on stdin.', {
-      hint: 'pbpaste | svc connections create <name> … --secret-stdin',
+      hint: `pbpaste | svc connections ${command} <name> … --secret-stdin`,
     });
   const secret = (await text(process.stdin)).replace(/\r?\n$/, '');
   if (secret === '') throw new UsageError('--secret-stdin: stdin was empty.');

@@ -77,7 +77,7 @@ export const create = defineCommand({
       ...(flags.params === undefined
         ? {}
         : { authorizationParams: (await readJson('--params', flags.params, cwd)) as never }),
-      ...(await readClientSecret(secretStdin, secret)),
+      ...(await readClientSecret(secretStdin, secret, 'create')),
     };
     const created = await client.call(createConnection, { body });
     return ok<Connection>(noWait || globals.json ? created : await awaitAuthorization(created, context));

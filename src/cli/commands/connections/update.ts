@@ -27,7 +27,7 @@ export const update = defineCommand({
   }),
   async run({ name, secretStdin, secret, clientAuth, scopes, params }, { client, cwd }) {
     const body = {
-      ...(await readClientSecret(secretStdin, secret)),
+      ...(await readClientSecret(secretStdin, secret, 'update')),
       ...(clientAuth === undefined ? {} : { clientAuth }),
       ...scopesOf(scopes),
       ...(params === undefined
