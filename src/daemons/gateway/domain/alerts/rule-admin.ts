@@ -1,4 +1,5 @@
 import {
+  ALL_NAMESPACES,
   type AlertRule,
   type AlertRuleChange,
   type AlertRuleSettings,
@@ -106,7 +107,9 @@ export class RuleAdmin {
     if (missing === undefined) return;
     throw new PlatformError(
       'NOT_FOUND',
-      `There is no channel "${missing}"; \`svc alerts channels\` shows them.`,
+      namespaceId === ALL_NAMESPACES
+        ? `There is no channel "${missing}" for all namespaces. Add it: svc alerts add-channel ${missing} … --all`
+        : `There is no channel "${missing}" in the namespace ${namespaceId}, and its rules use no others. Add it: svc alerts add-channel ${missing} …`,
     );
   }
 

@@ -67,10 +67,7 @@ export function settingsPage<Setting extends Named>(
 }
 
 export function notFound(what: string, name: string): PlatformError {
-  return new PlatformError(
-    'NOT_FOUND',
-    `There is no ${what} "${name}"; \`svc alerts ${what}s list\` shows them.`,
-  );
+  return new PlatformError('NOT_FOUND', `There is no ${what} "${name}"; \`svc alerts ${what}s\` shows them.`);
 }
 
 export function declaredError(what: string, name: string): PlatformError {
