@@ -190,6 +190,9 @@ test('private addresses are refused for users of a link, even if the config allo
   expect(await call(testEndpoint, { params })).toMatchObject({ outcome: 'failed', responseStatus: null });
   expect(await gateway.call(testEndpoint, { params })).toMatchObject({ outcome: 'failed' });
   expect(receiver.received).toEqual([]);
+  // An operator who sends the URL of the user again does not vouch for it.
+  await gateway.call(updateEndpoint, { params, body: { url: `http://localhost:${receiver.port}/` } });
+  expect(await gateway.call(testEndpoint, { params })).toMatchObject({ outcome: 'failed' });
 
   // An operator may set the URL, and a user of the link may not set it back.
   await gateway.call(updateEndpoint, { params, body: { url: receiver.url } });

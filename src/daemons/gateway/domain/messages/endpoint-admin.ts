@@ -171,7 +171,7 @@ export class EndpointAdmin {
     const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
     return {
       ...(given as EndpointChanges),
-      ...(body.url === undefined ? {} : { publicOnly: isPortal(scope) }),
+      ...(body.url === undefined || body.url === endpoint.url ? {} : { publicOnly: isPortal(scope) }),
       ...(headers === undefined ? {} : { headers: this.#sealHeaders(endpoint.id, headers) }),
       ...(application === undefined || scope.application !== undefined ? {} : { application }),
       ...(disabled === true && !isDisabled ? { disabledReason: 'operator' as const, disabledAt: now } : {}),
