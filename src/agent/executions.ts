@@ -127,7 +127,6 @@ export class AgentExecutions {
       throw tooLarge('result');
     } catch (thrown) {
       if (signal.aborted) return;
-      logStack(link, executionId, request.handler, thrown);
       this.#report(link, executionId, thrown);
     } finally {
       this.#running.delete(executionId);
@@ -167,17 +166,4 @@ function streamTo(link: Link, executionId: string, credit: StreamCredit): Stream
       link.send({ type: 'chunk', executionId, data: piece.toString('base64') });
     },
   };
-}
-
-/**
- * Sends the stack of a failed handler to the gateway's log. The error frame omits the stack, because callers receive
- * the content of that frame.
- */
-function logStack(link: Link, executionId: string, handler: string, thrown: unknown): void {
-  const { code, message, details, cause } = toPlatformError(thrown);
-  if (code !== 'EXECUTION_ERROR' || !(cause instanceof Error) || !cause.stack) return;
-  const at = typeof details.at === 'string' ? { at: details.at } : {};
-  const meta = { code, ...at, stack: cause.stack.slice(0, MAX_MESSAGE_CHARS) };
-  const text = `"${handler}" failed: ${message}`.slice(0, MAX_MESSAGE_CHARS);
-  link.send({ type: 'log', executionId, level: 'error', message: text, meta });
 }

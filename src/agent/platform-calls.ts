@@ -1,6 +1,7 @@
 import { type GatewayFrame, HOST_SOCKET } from '../contracts/index.ts';
 import type { BoundedCache } from '../kit/data/bounded-cache.ts';
 import { PlatformError } from '../kit/errors/errors.ts';
+import { keepTenantSecret } from '../kit/telemetry/redact.ts';
 import type { PlatformCallContext, PlatformServices } from '../plugins/index.ts';
 import type { Link } from './link.ts';
 import { remoteError } from './remote-error.ts';
@@ -21,8 +22,13 @@ export interface PlatformCallsDeps {
   accepted: Pick<BoundedCache<Link>, 'get'>;
 }
 
+/** Methods of `ctx` that return a secret. */
+const SECRET_METHODS = new Set(['secrets.get', 'connections.token']);
+
 interface PendingCall {
   link: Link;
+  /** Namespace and name of the secret that the reply contains, if any. */
+  secret: { namespaceId: string; name: string } | undefined;
   resolve(value: unknown): void;
   reject(error: PlatformError): void;
 }
@@ -55,8 +61,11 @@ export class PlatformCalls {
   settle(callId: number, outcome: Extract<GatewayFrame, { type: 'reply' }>['outcome']): void {
     const call = this.#pending.get(callId);
     this.#pending.delete(callId);
-    if (outcome.ok) call?.resolve(outcome.value);
-    else call?.reject(remoteError(outcome.error));
+    if (outcome.ok) {
+      // What plugin code prints outside of a call is logged here, and not by the gateway.
+      if (call?.secret && typeof outcome.value === 'string') keepTenantSecret(call.secret, outcome.value);
+      call?.resolve(outcome.value);
+    } else call?.reject(remoteError(outcome.error));
   }
 
   /** Rejects the pending calls of a closed connection. */
@@ -74,12 +83,16 @@ export class PlatformCalls {
     { request, signal }: PlatformCallContext,
     args: unknown[],
   ): Promise<unknown> {
-    const { executionId } = request;
+    const { executionId, tenantId } = request;
     const link = this.#deps.running.get(executionId)?.link;
+    const id = `${service}.${method}`;
+    const secret = SECRET_METHODS.has(id)
+      ? { namespaceId: tenantId, name: `${service} ${String(args[0])}` }
+      : undefined;
     if (!link || signal.aborted) return Promise.reject(lost());
     const callId = ++this.#lastCallId;
     return new Promise((resolve, reject) => {
-      this.#pending.set(callId, { link, resolve, reject });
+      this.#pending.set(callId, { link, secret, resolve, reject });
       if (link.send({ type: 'call', callId, executionId, service, method, args })) return;
       this.#pending.delete(callId);
       reject(tooLarge(`call of ctx.${service}`));

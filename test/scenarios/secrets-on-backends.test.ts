@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -41,6 +42,7 @@ const CODE = `
   const digest = (value) => createHash('sha256').update(value).digest('hex');
   const shown = (ctx, value) => {
     console.log('printed', value);
+    process.stdout.write('written ' + value + '\\n');
     console.error(Buffer.from(value).toString('base64'));
     ctx.log.info('logged ' + value, { hex: Buffer.from(value).toString('hex') });
     return { digest: digest(value), value, base64: Buffer.from('x' + value).toString('base64') };
@@ -193,11 +195,15 @@ describe.skipIf(networkMissing !== undefined)('over a network', () => {
     const host = await registerTestHost(parts.gateway, ADMIN_TOKEN);
     const home = await tempDir();
     const printed: string[] = [];
-    await spawnAgent({ url: parts.far }, host, elsewhere.within, {
+    const agent = await spawnAgent({ url: parts.far }, host, elsewhere.within, {
       home,
       onOutput: (text) => void printed.push(text),
     });
     const used = await useAll(parts);
+    // At its end the program prints all lines that it still has.
+    agent.kill('SIGTERM');
+    await once(agent, 'close');
+    expect(printed.join('')).toContain('written [redacted]');
     await expectNoLeak(parts, used, [printed.join(''), ...(await filesIn(home))]);
   });
 });

@@ -132,10 +132,18 @@ export class LiveCalls {
 
   #writeLog(frame: RawFrame, entry: LiveCall | undefined, length: number): boolean {
     const meta = length <= MAX_LOG_FRAME_CHARS ? frame.meta : undefined;
-    const write = Object.hasOwn(this.#deps.services, 'log') ? this.#deps.services.log?.write : undefined;
-    if (entry && write) write(this.#contextOf(entry), [frame.level, frame.message, meta]).catch(() => {});
+    if (entry) this.#log(entry, frame.level, frame.message, meta);
     else this.#deps.sink.write({ pluginId: this.#deps.pluginId }, frame.level, frame.message, meta);
     return true;
+  }
+
+  /** Writes a line about a call by `ctx.log`. On a host, that is the log of the gateway, which knows what to mask. */
+  #log(entry: LiveCall, level: unknown, message: unknown, meta: unknown): void {
+    const { pluginId, services, sink } = this.#deps;
+    const write = Object.hasOwn(services, 'log') ? services.log?.write : undefined;
+    const { requestId, traceId, tenantId } = entry.call.request;
+    if (write) write(this.#contextOf(entry), [level, message, meta]).catch(() => {});
+    else sink.write({ pluginId, requestId, traceId, tenantId }, level, message, meta);
   }
 
   #contextOf(entry: LiveCall): PlatformCallContext {
@@ -199,21 +207,14 @@ export class LiveCalls {
         .finally(stream.close);
   }
 
-  #reportError({ call, stream }: LiveCall, error: PlatformError): void {
+  #reportError(entry: LiveCall, error: PlatformError): void {
+    const { call, stream } = entry;
     stream?.close();
     if (call.isSettled) return;
-    const { requestId, traceId, tenantId, handler } = call.request;
-    const stack = (error.cause as Error | undefined)?.stack;
-    this.#deps.sink.write(
-      { pluginId: this.#deps.pluginId, requestId, traceId, tenantId },
-      'error',
-      `"${handler}" failed: ${error.message}`,
-      {
-        code: error.code,
-        ...(typeof error.details.at === 'string' ? { at: error.details.at } : {}),
-        ...(stack ? { stack } : {}),
-      },
-    );
+    const { code, message, details, cause } = error;
+    const at = typeof details.at === 'string' ? { at: details.at } : {};
+    const stack = cause instanceof Error && cause.stack ? { stack: cause.stack } : {};
+    this.#log(entry, 'error', `"${call.request.handler}" failed: ${message}`, { code, ...at, ...stack });
     call.reject(error);
   }
 
