@@ -56,12 +56,14 @@ export class McpTools {
 
   /** Lists the tools of the server, each within the limits of an approved tool. */
   async list(call: McpCall): Promise<ListedMcpTool[]> {
+    let session: Session | undefined;
     this.#calls.add(call);
     try {
-      const session = await this.#session(call);
+      session = await this.#session(call);
       return await listTools(session.rpc, call.context.signal);
     } catch (error) {
       if (!(error instanceof ServerFailure) && !(error instanceof ServerRefusal)) throw error;
+      session?.close();
       throw new RunnerFailure('EXECUTION_ERROR', `The MCP server cannot be used: ${error.message}.`);
     } finally {
       // The listed tools are about to be written to the manifest.
@@ -92,8 +94,10 @@ export class McpTools {
           rpcCode: error.code,
           untrusted: true,
         });
-      if (error instanceof ServerFailure) return this.#serverFailed(error);
-      throw error;
+      if (!(error instanceof ServerFailure)) throw error;
+      // It may still run, but not answer. The next call starts it again.
+      session?.close();
+      return this.#serverFailed(error);
     } finally {
       this.#end(call);
     }
@@ -117,7 +121,7 @@ export class McpTools {
     try {
       return await findTool(session.rpc, name, call.context.signal);
     } catch (error) {
-      if (!(error instanceof ServerFailure) || session !== before) throw error;
+      if (!(error instanceof ServerFailure) || session !== before || session.isOpen()) throw error;
       const next = await this.#session(call);
       take(next);
       return findTool(next.rpc, name, call.context.signal);
