@@ -1,4 +1,5 @@
 import type { PlatformCalls } from './platform-calls.ts';
+import { raceAbort } from './race-abort.ts';
 
 /** A request in the form sent over the channel. The body is base64. */
 export interface FetchRequest {
@@ -45,19 +46,6 @@ export function createFetch(
     const reply = await raceAbort(calls.call(executionId, 'fetch', 'request', [sent]), aborted);
     return toResponse(reply as FetchReply);
   };
-}
-
-async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  let stop: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    if (stop) signal.removeEventListener('abort', stop);
-  }
 }
 
 function toResponse(reply: FetchReply): Response {

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { toolDigest } from '../../../src/plugins/index.ts';
 import type { McpCall } from '../../../src/plugins/runner/mcp/mcp-call.ts';
@@ -18,7 +19,10 @@ async function serverOf(answer: (method: string, session: string) => unknown) {
     const session = isNew ? `s-${++sessions}` : new Headers(headers).get('mcp-session-id')!;
     seen.push(method);
     const result = isNew ? { protocolVersion: '2025-11-25' } : await answer(method, session);
-    if (id === undefined) return new Response(null, { status: 202 });
+    if (id === undefined) {
+      seen.push(`${method} received`);
+      return new Response(null, { status: 202 });
+    }
     if (result === undefined) await new Promise(() => {});
     return Response.json({ jsonrpc: '2.0', id, result }, { headers: { 'mcp-session-id': session } });
   }) as typeof globalThis.fetch;
@@ -55,4 +59,18 @@ test('a server that does not list its tools is started again', async () => {
   await vi.advanceTimersByTimeAsync(500);
   expect(await tools.run('add', {}, call())).toMatchObject({ exitCode: 0 });
   expect(seen.filter((method) => method === 'initialize')).toHaveLength(2);
+});
+
+test('no request is sent before the server has received that the handshake is done', async () => {
+  const { seen, call, tools } = await serverOf(async (method) => {
+    if (method.startsWith('notifications/')) await delay(20);
+    return method === 'tools/list' ? { tools: [ADD] } : {};
+  });
+  await tools.list(call());
+  expect(seen).toEqual([
+    'initialize',
+    'notifications/initialized',
+    'notifications/initialized received',
+    'tools/list',
+  ]);
 });

@@ -16,8 +16,9 @@ export interface HttpStart {
 /** Opens a session with a server that speaks over HTTP (Streamable HTTP). */
 export async function connectServer(start: HttpStart, signal: AbortSignal): Promise<Session> {
   const session = new HttpSession(start);
-  session.version = await initialise(session.rpc, signal);
-  session.rpc.notify('notifications/initialized');
+  await initialise(session.rpc, signal, (version) => {
+    session.version = version;
+  });
   return session;
 }
 
@@ -31,7 +32,7 @@ class HttpSession implements Session {
   constructor(start: HttpStart) {
     this.#start = start;
     this.rpc = new Rpc(
-      (message) => void this.#post(message),
+      (message) => this.#post(message),
       (reason) => this.#end(reason),
     );
   }

@@ -31,20 +31,24 @@ interface Waiting {
 
 /** Requests of JSON-RPC 2.0 to an MCP server. All messages of the server are untrusted. */
 export class Rpc {
-  readonly #send: (message: object) => void;
+  readonly #send: (message: object) => Promise<void>;
   readonly #onFault: (reason: string) => void;
   readonly #waiting = new Map<number, Waiting>();
   #lastId = 0;
   #messages = 0;
 
-  /** `onFault` is called when the server does not follow the protocol. */
-  constructor(send: (message: object) => void, onFault: (reason: string) => void) {
+  /**
+   * `send` resolves once the server has received the message, and does not reject. `onFault` is called when the server
+   * does not follow the protocol.
+   */
+  constructor(send: (message: object) => Promise<void>, onFault: (reason: string) => void) {
     this.#send = send;
     this.#onFault = onFault;
   }
 
-  notify(method: string, params: object = {}): void {
-    this.#send({ jsonrpc: '2.0', method, params });
+  /** Resolves once the server has received the notification. */
+  notify(method: string, params: object = {}): Promise<void> {
+    return this.#send({ jsonrpc: '2.0', method, params });
   }
 
   /** Resolves with the result. Rejects with ServerRefusal, ServerFailure or the reason of the signal. */
@@ -54,13 +58,16 @@ export class Rpc {
     this.#messages = 0;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const cancel = (): void => {
-      this.notify('notifications/cancelled', { requestId: id, reason: 'The caller has cancelled the call.' });
+      void this.notify('notifications/cancelled', {
+        requestId: id,
+        reason: 'The caller has cancelled the call.',
+      });
       reject(signal.reason as Error);
     };
     this.#waiting.set(id, { resolve, reject });
     signal.addEventListener('abort', cancel, { once: true });
     try {
-      this.#send({ jsonrpc: '2.0', id, method, params });
+      void this.#send({ jsonrpc: '2.0', id, method, params });
       return await promise;
     } finally {
       signal.removeEventListener('abort', cancel);
@@ -106,9 +113,9 @@ export class Rpc {
 
   /** Refuses requests of the server, such as sampling: the platform declares none of these capabilities. */
   #answer(id: number | string, method: string): void {
-    if (method === 'ping') this.#send({ jsonrpc: '2.0', id, result: {} });
+    if (method === 'ping') void this.#send({ jsonrpc: '2.0', id, result: {} });
     else
-      this.#send({
+      void this.#send({
         jsonrpc: '2.0',
         id,
         error: { code: METHOD_NOT_FOUND, message: 'This client answers no requests.' },

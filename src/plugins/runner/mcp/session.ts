@@ -1,4 +1,5 @@
 import { isRecord } from '../../../kit/data/is-record.ts';
+import { raceAbort } from '../race-abort.ts';
 import { type Rpc, ServerFailure, withLimit } from './rpc.ts';
 
 /** Newest revision of the handshake. Servers of earlier revisions answer with their own. */
@@ -16,8 +17,15 @@ export interface Session {
   close(): void;
 }
 
-/** Does the handshake. The platform declares no capabilities: no sampling, no questions, no folders. */
-export async function initialise(rpc: Rpc, signal: AbortSignal): Promise<string> {
+/**
+ * Does the handshake. The platform declares no capabilities: no sampling, no questions, no folders. `onVersion` receives
+ * the revision of the server before the next message is sent.
+ */
+export async function initialise(
+  rpc: Rpc,
+  signal: AbortSignal,
+  onVersion: (version: string) => void = () => {},
+): Promise<void> {
   const limited = withLimit(signal, START_MS, 'answer the handshake');
   try {
     const params = {
@@ -29,7 +37,9 @@ export async function initialise(rpc: Rpc, signal: AbortSignal): Promise<string>
     const version = isRecord(result) ? result.protocolVersion : undefined;
     if (typeof version !== 'string' || !KNOWN.includes(version))
       throw new ServerFailure('it speaks no revision of MCP from 2024-11-05 to 2025-11-25');
-    return version;
+    onVersion(version);
+    // A server may refuse requests that arrive before this notification.
+    await raceAbort(rpc.notify('notifications/initialized'), limited.signal);
   } finally {
     limited.stop();
   }

@@ -24,14 +24,13 @@ export interface StdioStart {
 
 /** Starts a server as a child process, inside the sandbox of this process. */
 export async function startServer(start: StdioStart, signal: AbortSignal): Promise<Session> {
-  const process = new ServerProcess(start);
+  const server = new ServerProcess(start);
   try {
-    await initialise(process.rpc, signal);
-    process.rpc.notify('notifications/initialized');
-    return process;
+    await initialise(server.rpc, signal);
+    return server;
   } catch (error) {
-    process.close();
-    throw process.explained(error);
+    server.close();
+    throw server.explained(error);
   }
 }
 
@@ -50,7 +49,7 @@ class ServerProcess implements Session {
     });
     const { stdin, stdout, stderr } = this.#child;
     this.rpc = new Rpc(
-      (message) => {
+      async (message) => {
         if (!this.#failure) stdin!.write(`${JSON.stringify(message)}\n`);
       },
       (reason) => this.#end(reason),
