@@ -17,6 +17,9 @@ events_logger="file"
 tmp_dir="${join(folder, 'tmp')}"
 `;
 
+/** Networks of containers need iptables, and the PATH of some users lacks its folder. */
+const ENGINE_PATH = `${process.env.PATH}:/usr/sbin:/sbin`;
+
 /** A user with ranges in /etc/subuid, as whom Podman is tested without root. */
 const ROOTLESS_USER = process.env.SVC_TEST_ROOTLESS_USER;
 
@@ -123,7 +126,7 @@ interface Program extends Pick<TestEngine, 'env' | 'command'> {
 function podman(folder: string, socket: string, name: EngineName): Program {
   const conf = join(folder, 'containers.conf');
   writeFileSync(conf, containersConf(folder));
-  const env: NodeJS.ProcessEnv = { ...process.env, CONTAINERS_CONF: conf };
+  const env: NodeJS.ProcessEnv = { ...process.env, PATH: ENGINE_PATH, CONTAINERS_CONF: conf };
   const store = ['--root', join(folder, 'root'), '--runroot', join(folder, 'run'), '--storage-driver', 'vfs'];
   const user: Program['user'] = name === 'podman without root' ? idsOf(ROOTLESS_USER!) : {};
   if (user.uid !== undefined && user.gid !== undefined) {
@@ -150,7 +153,7 @@ function docker(folder: string, socket: string): Program {
   const own = (what: string): string[] => [`--${what}`, join(folder, what)];
   const network = ['--iptables=false', '--ip6tables=false', '--bridge=none'];
   return {
-    env: process.env,
+    env: { ...process.env, PATH: ENGINE_PATH },
     user: {},
     command: ['docker', ...host],
     serve: [

@@ -52,6 +52,7 @@ async function dispatch(gateway: TestGateway, handler: string, input: unknown, t
 
 async function callsFrom(gateway: TestGateway, handler: string, calls: unknown[]): Promise<Reply[]> {
   const body = await dispatch(gateway, handler, { calls });
+  expect(body.result, JSON.stringify(body)).toBeDefined();
   return body.result.result.replies;
 }
 
