@@ -20,6 +20,7 @@ export * from './connection-settings.ts';
 export * from './connections.ts';
 export * from './delivery-attempts.ts';
 export * from './dispatch.ts';
+export * from './duration.ts';
 export * from './endpoint.ts';
 export * from './endpoint-access.ts';
 export * from './errors.ts';

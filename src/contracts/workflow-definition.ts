@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DURATION_FAULT, durationFields, durationMs, foldDurations, MAX_DURATION_MS } from './duration.ts';
 import { ERROR_CLASSES } from './error-classes.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { EventName, PluginId } from './ids.ts';
@@ -28,21 +29,19 @@ export const WorkflowId = z
   .max(256)
   .regex(/^[A-Za-z0-9@][A-Za-z0-9@/._-]*$/, 'must contain only letters, digits and @ / . _ -');
 
-const Ms = z
-  .number()
-  .int()
-  .positive()
-  .max(366 * 24 * 3600_000);
+const Ms = z.number().int().positive().max(MAX_DURATION_MS);
 
 export const ErrorClass = z.enum(ERROR_CLASSES);
 export type ErrorClass = z.infer<typeof ErrorClass>;
 export const TRANSIENT_CLASSES: readonly ErrorClass[] = ['network', 'timeout', 'rate_limit', 'server'];
 
+const INITIAL_MS = 1000;
+const MAX_MS = 60_000;
 const backoff = {
   maxAttempts: z.number().int().min(1).max(100),
-  initialMs: Ms,
+  initialMs: Ms.optional(),
   factor: z.number().min(1).max(100),
-  maxMs: Ms,
+  maxMs: Ms.optional(),
 };
 
 /**
@@ -50,68 +49,114 @@ const backoff = {
  * `initialMs * factor^(n-1)`, at most `maxMs`. With `full` jitter, the delay is a random part of this value. A longer
  * `Retry-After` takes precedence. No attempt starts later than `deadlineMs` after the first attempt.
  */
-export const RetryPolicy = z.strictObject({
-  maxAttempts: backoff.maxAttempts.default(3),
-  initialMs: backoff.initialMs.default(1000),
-  factor: backoff.factor.default(2),
-  maxMs: backoff.maxMs.default(60_000),
-  jitter: z.enum(['full', 'none']).default('full'),
-  deadlineMs: Ms.optional(),
-  on: z.array(ErrorClass).optional(),
-  classes: z
-    .partialRecord(
-      ErrorClass,
-      z.strictObject({
-        maxAttempts: backoff.maxAttempts.optional(),
-        initialMs: backoff.initialMs.optional(),
-        factor: backoff.factor.optional(),
-        maxMs: backoff.maxMs.optional(),
-      }),
-    )
-    .default({}),
-});
+export const RetryPolicy = z
+  .strictObject({
+    maxAttempts: backoff.maxAttempts.default(3),
+    // Defaults follow the fold, which must see whether the field was given.
+    initialMs: backoff.initialMs.meta({ default: INITIAL_MS }),
+    factor: backoff.factor.default(2),
+    maxMs: backoff.maxMs.meta({ default: MAX_MS }),
+    jitter: z.enum(['full', 'none']).default('full'),
+    deadlineMs: Ms.optional(),
+    ...durationFields('initialMs', 'maxMs', 'deadlineMs'),
+    on: z.array(ErrorClass).optional(),
+    classes: z
+      .partialRecord(
+        ErrorClass,
+        z
+          .strictObject({
+            maxAttempts: backoff.maxAttempts.optional(),
+            initialMs: backoff.initialMs,
+            factor: backoff.factor.optional(),
+            maxMs: backoff.maxMs,
+            ...durationFields('initialMs', 'maxMs'),
+          })
+          .transform(foldDurations('initialMs', 'maxMs')),
+      )
+      .default({}),
+  })
+  .transform(foldDurations('initialMs', 'maxMs', 'deadlineMs'))
+  .transform(({ initialMs = INITIAL_MS, maxMs = MAX_MS, ...policy }) => ({ ...policy, initialMs, maxMs }));
 export type RetryPolicy = z.infer<typeof RetryPolicy>;
 
 /** CEL condition, optionally wrapped in `${{ }}`. */
 const Condition = z.union([z.string().min(1).max(4096), z.boolean()]);
 
-export const StepDefinition = z.strictObject({
-  id: Name.optional(),
-  name: z.string().max(256).optional(),
-  uses: z.string().min(1).max(512),
-  with: z.record(z.string(), AnyJson).default({}),
-  if: Condition.optional(),
-  retry: RetryPolicy.optional(),
-  timeoutMs: Ms.optional(),
-  continueOnError: z.boolean().default(false),
-  /** Whether the step is safe to execute twice. If true, the step is repeated after a crash. */
-  idempotent: z.boolean().optional(),
-  /**
-   * Key that prevents a second effect of a repeated execution. Handlers receive the key, and `http` steps send the key.
-   */
-  idempotencyKey: z.string().min(1).max(1024).optional(),
-});
+/** Opening characters of an expression in a text. */
+export const EXPRESSION_OPENING = '${{';
+
+/** Duration of a step that only waits. An expression is checked when the step begins. */
+const Sleep = z
+  .string({ error: DURATION_FAULT })
+  .max(4096)
+  .refine((text) => text.includes(EXPRESSION_OPENING) || durationMs(text) !== undefined, DURATION_FAULT);
+
+const isObject = ({ value }: { value: unknown }): boolean => typeof value === 'object' && value !== null;
+
+export const StepDefinition = z
+  .strictObject({
+    id: Name.optional(),
+    name: z.string().max(256).optional(),
+    uses: z.string().min(1).max(512).optional(),
+    /** Short form of a `wait` step: `sleep: 24h`. */
+    sleep: Sleep.optional(),
+    with: z.record(z.string(), AnyJson).default({}),
+    if: Condition.optional(),
+    retry: RetryPolicy.optional(),
+    timeoutMs: Ms.optional(),
+    ...durationFields('timeoutMs'),
+    continueOnError: z.boolean().default(false),
+    /** Whether the step is safe to execute twice. If true, the step is repeated after a crash. */
+    idempotent: z.boolean().optional(),
+    /**
+     * Key that prevents a second effect of a repeated execution. Handlers receive the key, and `http` steps send the
+     * key.
+     */
+    idempotencyKey: z.string().min(1).max(1024).optional(),
+  })
+  .refine(({ uses, sleep }) => (uses ?? sleep) !== undefined, {
+    path: ['uses'],
+    error: 'is missing: name a command or a kind of step, or write sleep: 24h',
+    when: isObject,
+  })
+  .refine(
+    ({ uses, sleep, with: values = {} }) =>
+      sleep === undefined || (uses === undefined && Object.keys(values).length === 0),
+    {
+      path: ['sleep'],
+      error: 'says what the step does, so remove uses and with',
+      when: isObject,
+    },
+  )
+  .meta({ oneOf: [{ required: ['uses'] }, { required: ['sleep'] }] })
+  .transform(foldDurations('timeoutMs'))
+  .transform(({ uses, sleep, ...step }) =>
+    sleep === undefined ? { ...step, uses: uses! } : { ...step, uses: 'wait', with: { for: sleep } },
+  );
 export type StepDefinition = z.infer<typeof StepDefinition>;
 
-export const JobDefinition = z.strictObject({
-  name: z.string().max(256).optional(),
-  needs: z
-    .union([Name, z.array(Name).max(256)])
-    .default([])
-    .transform((needs) => [needs].flat()),
-  if: Condition.optional(),
-  strategy: z
-    .strictObject({
-      matrix: z.record(Name, z.union([z.array(AnyJson).min(1).max(256), z.string().min(1)])),
-      maxParallel: z.number().int().min(1).max(256).optional(),
-      failFast: z.boolean().default(true),
-    })
-    .optional(),
-  timeoutMs: Ms.optional(),
-  continueOnError: z.boolean().default(false),
-  outputs: z.record(Name, AnyJson).default({}),
-  steps: z.array(StepDefinition).min(1).max(200),
-});
+export const JobDefinition = z
+  .strictObject({
+    name: z.string().max(256).optional(),
+    needs: z
+      .union([Name, z.array(Name).max(256)])
+      .default([])
+      .transform((needs) => [needs].flat()),
+    if: Condition.optional(),
+    strategy: z
+      .strictObject({
+        matrix: z.record(Name, z.union([z.array(AnyJson).min(1).max(256), z.string().min(1)])),
+        maxParallel: z.number().int().min(1).max(256).optional(),
+        failFast: z.boolean().default(true),
+      })
+      .optional(),
+    timeoutMs: Ms.optional(),
+    ...durationFields('timeoutMs'),
+    continueOnError: z.boolean().default(false),
+    outputs: z.record(Name, AnyJson).default({}),
+    steps: z.array(StepDefinition).min(1).max(200),
+  })
+  .transform(foldDurations('timeoutMs'));
 export type JobDefinition = z.infer<typeof JobDefinition>;
 
 /**
@@ -186,25 +231,30 @@ const common = {
   timeoutMs: Ms.optional(),
   /** Time limit in ms of the clean-up that runs after a cancellation or timeout of the run. */
   cleanUpTimeoutMs: Ms.optional(),
+  ...durationFields('timeoutMs', 'cleanUpTimeoutMs'),
   retry: RetryPolicy.optional(),
   mcp: McpExposure.optional(),
 };
 
 /** A workflow definition in YAML or JSON. @spec docs/workflows.md */
-export const WorkflowDefinition = z.strictObject({
-  ...common,
-  // The field has no default value, because a default would change the hashes of existing definitions.
-  permissions: z.strictObject({ secrets: z.array(SecretName).min(1).max(100).optional() }).optional(),
-  outputs: z.record(Name, AnyJson).optional(),
-  jobs: z
-    .record(Name, JobDefinition)
-    .refine((jobs) => Object.keys(jobs).length > 0, 'must have a job')
-    .refine((jobs) => Object.keys(jobs).length <= 256, 'must not have more than 256 jobs'),
-});
+export const WorkflowDefinition = z
+  .strictObject({
+    ...common,
+    // The field has no default value, because a default would change the hashes of existing definitions.
+    permissions: z.strictObject({ secrets: z.array(SecretName).min(1).max(100).optional() }).optional(),
+    outputs: z.record(Name, AnyJson).optional(),
+    jobs: z
+      .record(Name, JobDefinition)
+      .refine((jobs) => Object.keys(jobs).length > 0, 'must have a job')
+      .refine((jobs) => Object.keys(jobs).length <= 256, 'must not have more than 256 jobs'),
+  })
+  .transform(foldDurations('timeoutMs', 'cleanUpTimeoutMs'));
 export type WorkflowDefinition = z.infer<typeof WorkflowDefinition>;
 
 /** Workflow in a plugin's manifest whose steps are defined in code. @spec docs/workflows.md "Workflows in code" */
-export const CodeWorkflowDefinition = z.strictObject({ ...common, handler: HandlerRef });
+export const CodeWorkflowDefinition = z
+  .strictObject({ ...common, handler: HandlerRef })
+  .transform(foldDurations('timeoutMs', 'cleanUpTimeoutMs'));
 export type CodeWorkflowDefinition = z.infer<typeof CodeWorkflowDefinition>;
 
 /** Returns whether an entry of a manifest's `workflows` is defined in code. */

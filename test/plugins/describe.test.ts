@@ -250,8 +250,8 @@ test('validation reports every fault of the code with its place', async () => {
   expect(
     (await validatePlugin(flow, await describer())).faults.map(({ code, path }) => [code, path]),
   ).toEqual([
-    ['INVALID_MANIFEST', 'workflows[0].jobs.main.steps[0].uses'],
     ['INVALID_MANIFEST', 'workflows[0].jobs.main.steps[0].use'],
+    ['INVALID_MANIFEST', 'workflows[0].jobs.main.steps[0].uses'],
     ['INVALID_MANIFEST', 'schedules[0].workflow'],
   ]);
   expect((await validatePlugin(join(FIXTURES, 'good'), await describer())).faults).toEqual([]);

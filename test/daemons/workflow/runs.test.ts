@@ -314,7 +314,7 @@ describe('a definition', () => {
       expect.stringMatching(/^jobs\.a\.steps\[1\]\.id the job has two steps "one"/),
       expect.stringMatching(/^jobs\.a\.steps\[1\]\.uses nothing runs "nothing"/),
       expect.stringMatching(/^jobs\.a\.steps\[2\]\.with\.v:1:\d+ "steps\.later" is not there at this point/),
-      expect.stringMatching(/^jobs\.a\.steps\[3\]\.with give either "ms" or "until"/),
+      expect.stringMatching(/^jobs\.a\.steps\[3\]\.with give one of "for", "ms" and "until"/),
       expect.stringMatching(/^jobs\.a\.steps\[4\]\.with\.method must be one of/),
       expect.stringMatching(/^jobs\.a\.steps\[4\]\.with\.url is required/),
       expect.stringMatching(

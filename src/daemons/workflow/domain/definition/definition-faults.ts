@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { keysAt } from '../../../../kit/data/schema-keys.ts';
-import { problemsOf } from '../../../../kit/data/schema-problems.ts';
+import { problemsOf, valueAt } from '../../../../kit/data/schema-problems.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { type DefinitionIssue, formatPath, MAX_ISSUES, type Path, TemplateError } from './templates.ts';
 
@@ -31,7 +31,9 @@ export function schemaIssues({ issues }: z.ZodError, written: unknown, schema: z
 
 /** Returns a VALIDATION_ERROR whose `details.issues` contains up to `MAX_ISSUES` faults and their paths. */
 export function invalidDefinition(issues: DefinitionIssue[], written: unknown): PlatformError {
-  const told = issues.slice(0, MAX_ISSUES).map((issue) => toReported(issue, written));
+  const told = issues
+    .slice(0, MAX_ISSUES)
+    .map((issue) => toReported({ ...issue, path: writtenPath(issue.path, written) }, written));
   const [first] = told;
   const more = told.length > 1 ? ` (and ${told.length - 1} more, see details.issues)` : '';
   const place = first!.line ? `${first!.path}:${first!.line}:${first!.column}` : first!.path;
@@ -44,11 +46,20 @@ export function invalidDefinition(issues: DefinitionIssue[], written: unknown): 
   );
 }
 
+/** Length of the path of a step: `jobs`, its job, `steps`, its index. */
+const STEP_PARTS = 4;
+
+/** Returns the path of a fault as its step is written, because `sleep: 24h` is compiled as `with: {for: 24h}`. */
+function writtenPath(path: Path, written: unknown): Path {
+  const [field, key, ...rest] = path.slice(STEP_PARTS);
+  if (path[0] !== 'jobs' || field !== 'with' || key !== 'for') return path;
+  const step = path.slice(0, STEP_PARTS);
+  const { sleep } = valueAt(written, step) as { sleep?: unknown };
+  return sleep === undefined ? path : [...step, 'sleep', ...rest];
+}
+
 function toReported({ path, message, offset }: DefinitionIssue, written: unknown): ReportedIssue {
-  const text = path.reduce<unknown>(
-    (value, part) => (value as Record<string, unknown> | undefined)?.[part],
-    written,
-  );
+  const text = valueAt(written, path);
   if (offset === undefined || typeof text !== 'string') return { path: formatPath(path), message };
   const before = text.slice(0, offset).split('\n');
   return { path: formatPath(path), message, line: before.length, column: before.at(-1)!.length + 1 };

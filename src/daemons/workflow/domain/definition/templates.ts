@@ -1,3 +1,4 @@
+import { EXPRESSION_OPENING } from '../../../../contracts/index.ts';
 import { type Budget, OverBudget } from '../../../../kit/expressions/budget.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import {
@@ -57,7 +58,7 @@ export class TemplateError extends Error {
 }
 
 /** Opening characters of each expression in a template. */
-export const OPENING = '${{';
+export const OPENING = EXPRESSION_OPENING;
 
 /** Wraps a CEL expression in `${{ }}` for use in a template. */
 export const inBraces = (cel: string): string => `\${{ ${cel} }}`;

@@ -2,7 +2,7 @@ import { MAX_FORM_CHARS, ROLES, type StepWait } from '../../../../../contracts/i
 import { isRecord } from '../../../../../kit/data/is-record.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
 import type { StepKind } from '../step-kind.ts';
-import { type Issue, invalid, PURE, textOf, timeLimit, unknownKeys } from './wait-input.ts';
+import { type Issue, invalid, PURE, textOf, timeLimit, timeoutIssues, unknownKeys } from './wait-input.ts';
 
 export interface ApprovalDeps {
   /** Returns the reason why a JSON Schema is unusable, or undefined. */
@@ -30,7 +30,8 @@ export function approvalStep({ schemaFault, opening }: ApprovalDeps): StepKind {
     name: 'approval',
     mode: 'wait',
     check: (input) => [
-      ...unknownKeys(input, ['message', 'timeoutMs', 'form', 'approvers', 'agents']),
+      ...unknownKeys(input, ['message', 'timeout', 'timeoutMs', 'form', 'approvers', 'agents']),
+      ...timeoutIssues(input),
       ...issuesOf('form', input.form, formFault),
       ...issuesOf('approvers', input.approvers, approversFault),
       ...issuesOf('agents', input.agents, agentsFault),
@@ -43,7 +44,7 @@ export function approvalStep({ schemaFault, opening }: ApprovalDeps): StepKind {
         ...checked('approvers', input.approvers, approversFault),
         ...agentsOf(input.agents),
       },
-      until: timeLimit(input.timeoutMs, now),
+      until: timeLimit(input, now),
     }),
   };
 }

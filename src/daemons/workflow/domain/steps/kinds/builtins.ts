@@ -4,6 +4,8 @@ import { type PluginAway, pluginAwayOf } from '../plugin-away.ts';
 import type { StepKind } from '../step-kind.ts';
 import { agentsOf } from './approval.ts';
 import {
+  afterDuration,
+  durationIssues,
   END_OF_TIME,
   invalid,
   later,
@@ -11,6 +13,7 @@ import {
   PURE,
   textOf,
   timeLimit,
+  timeoutIssues,
   unknownKeys,
 } from './wait-input.ts';
 
@@ -23,18 +26,21 @@ export const setStep: StepKind = {
   run: ({ input }) => ({ output: input }),
 };
 
-/** Waits `ms` milliseconds, or until the time `until` (ISO 8601 or epoch milliseconds). */
+const WAIT_KEYS = ['for', 'ms', 'until'];
+
+/** Waits for the duration `for`, `ms` milliseconds, or until the time `until` (ISO 8601 or epoch milliseconds). */
 export const waitStep: StepKind = {
   ...PURE,
   name: 'wait',
   mode: 'wait',
   check: (input) => [
-    ...unknownKeys(input, ['ms', 'until']),
-    ...(('ms' in input ? 1 : 0) + ('until' in input ? 1 : 0) === 1
-      ? []
-      : [{ path: [], message: 'give either "ms" or "until"' }]),
+    ...unknownKeys(input, WAIT_KEYS),
+    ...(WAIT_KEYS.filter((key) => key in input).length === 1
+      ? durationIssues(input, 'for')
+      : [{ path: [], message: 'give one of "for", "ms" and "until"' }]),
   ],
   run({ input, now }) {
+    if ('for' in input) return { wait: { for: 'time' }, until: afterDuration(now, input.for, 'for') };
     if ('ms' in input) return { wait: { for: 'time' }, until: later(now, input.ms, 'ms') };
     return { wait: { for: 'time' }, until: timeOf(input.until), byWallClock: true };
   },
@@ -49,12 +55,13 @@ export const signalStep: StepKind = {
   name: 'signal',
   mode: 'wait',
   check: (input) => [
-    ...unknownKeys(input, ['name', 'timeoutMs', 'form', 'approvers', 'agents']),
+    ...unknownKeys(input, ['name', 'timeout', 'timeoutMs', 'form', 'approvers', 'agents']),
+    ...timeoutIssues(input),
     ...('name' in input ? [] : [{ path: ['name'], message: 'is required: the signal to wait for' }]),
   ],
   run: ({ input, now }) => ({
     wait: { for: 'signal', name: textOf(input.name), ...agentsOf(input.agents) },
-    until: timeLimit(input.timeoutMs, now),
+    until: timeLimit(input, now),
   }),
 };
 

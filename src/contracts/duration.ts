@@ -1,0 +1,57 @@
+import { z } from 'zod';
+
+const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+const PATTERN = /^(\d{1,12})(ms|s|m|h|d)$/;
+/** Longest duration that a definition accepts as a time limit. */
+export const MAX_DURATION_MS = 366 * UNIT_MS.d;
+export const DURATION_FAULT = 'must be a duration such as 30s, 5m, 24h or 7d';
+
+/** Returns the milliseconds of a duration such as `30s`. Returns undefined for any other value. */
+export function durationMs(value: unknown): number | undefined {
+  const parts = typeof value === 'string' ? PATTERN.exec(value) : null;
+  return parts ? Number(parts[1]) * UNIT_MS[parts[2] as keyof typeof UNIT_MS] : undefined;
+}
+
+/** A time limit in a definition: a whole number with the unit ms, s, m, h or d. */
+const Duration = z
+  .string({ error: DURATION_FAULT })
+  .regex(PATTERN, { error: DURATION_FAULT, abort: true })
+  .refine((text) => durationMs(text)! > 0 && durationMs(text)! <= MAX_DURATION_MS, {
+    error: 'must be a duration from 1ms to 366d',
+  });
+
+type ShortName<Name> = Name extends `${infer Short}Ms` ? Short : never;
+const shortName = (name: string): string => name.slice(0, -'Ms'.length);
+
+/**
+ * Returns the fields that take a duration such as `30s` beside fields in milliseconds, such as `timeout` beside
+ * `timeoutMs`. `foldDurations` must follow in the schema. @spec docs/decisions/0270
+ */
+export function durationFields<const Name extends `${string}Ms`>(
+  ...names: Name[]
+): { [Short in ShortName<Name>]: z.ZodOptional<z.ZodString> } {
+  return Object.fromEntries(names.map((name) => [shortName(name), Duration.optional()])) as never;
+}
+
+/** Returns the transform that replaces each duration by its field in milliseconds. Refuses both in one object. */
+export function foldDurations<const Name extends `${string}Ms`>(...names: Name[]) {
+  return <Value extends object>(
+    value: Value,
+    { issues }: z.core.ParsePayload,
+  ): Omit<Value, ShortName<Name>> => {
+    const folded = { ...value } as Record<string, unknown>;
+    for (const name of names) {
+      const short = shortName(name);
+      const ms = durationMs(folded[short]);
+      if (ms === undefined) continue;
+      if (folded[name] !== undefined) issues.push(twice(value, short, name));
+      delete folded[short];
+      folded[name] = ms;
+    }
+    return folded as Omit<Value, ShortName<Name>>;
+  };
+}
+
+function twice(input: unknown, short: string, name: string): z.core.$ZodRawIssue {
+  return { code: 'custom', input, path: [short], message: `is given twice: remove "${short}" or "${name}"` };
+}
