@@ -200,7 +200,8 @@ export interface MessageStore {
   /** Returns deliveries whose next attempt is due at `now`, by due time. */
   retries(endpointId: string, now: number, limit: number): Promise<DueDelivery[]>;
   nextRetryAt(endpointId: string, after: number): Promise<number | null>;
-  contents(ids: readonly string[]): Promise<MessageContent[]>;
+  /** Returns the contents of the first messages whose bodies have at most `maxBytes` together, and at least one. */
+  contents(ids: readonly string[], maxBytes: number): Promise<MessageContent[]>;
   /** Ends unfinished deliveries of an endpoint. Returns the number of ended deliveries. */
   endUnfinished(
     endpointId: string,

@@ -152,9 +152,21 @@ export function describeMessages(name: string, open: OpenDriver<GatewayStore>): 
       expect(await messages.waiting(idOf('ep', 1), 5)).toMatchObject([
         { messageId: idOf('msg', 1), attempts: 0, tries: 0, isReplay: false },
       ]);
-      expect(await messages.contents([idOf('msg', 1), idOf('msg', 2)])).toMatchObject([
+      expect(await messages.contents([idOf('msg', 1), idOf('msg', 2)], 1000)).toMatchObject([
         { id: idOf('msg', 1) },
       ]);
+    });
+
+    test('contents are read in the given order up to a number of bytes, and at least one', async () => {
+      const { messages } = (await openFresh(open)).port;
+      for (const number of [1, 2, 3]) await messages.publish(message(number, { body: Buffer.alloc(10) }));
+      const idsWithin = async (maxBytes: number) => {
+        const ids = [3, 4, 1, 2].map((number) => idOf('msg', number));
+        return (await messages.contents(ids, maxBytes)).map(({ id }) => id).toSorted();
+      };
+      expect(await idsWithin(1)).toEqual([idOf('msg', 3)]);
+      expect(await idsWithin(29)).toEqual([idOf('msg', 1), idOf('msg', 3)]);
+      expect(await idsWithin(30)).toHaveLength(3);
     });
 
     test('of racing publishes with one key, one is stored; other content is a conflict', async () => {

@@ -76,10 +76,8 @@ export class PostgresMessages implements MessageStore {
     return row!.at;
   }
 
-  contents(ids: readonly string[]): Promise<MessageContent[]> {
-    const text = `select id, application, type, created_at as "createdAt", trace_id as "traceId", body from svc.message
-      where id = any(:ids::text[])`;
-    return this.#read(text, { ids });
+  contents(ids: readonly string[], maxBytes: number): Promise<MessageContent[]> {
+    return this.#read(CONTENTS, { ids, maxBytes });
   }
 
   async endUnfinished(
@@ -231,6 +229,14 @@ const COUNT_UNFINISHED = `
       select from svc.message_delivery
       where namespace_id = n.id and status in ('waiting', 'retrying') and status <> 'succeeded' limit :max) as d
     limit :max) as u`;
+
+const CONTENTS = `
+  select id, application, type, created_at as "createdAt", trace_id as "traceId", body from svc.message
+  where id in (
+    select id from (
+      select id, body_bytes, sum(body_bytes) over (order by place) as total
+      from unnest(:ids::text[]) with ordinality as c (message_id, place) join svc.message on id = message_id) as sized
+    where total <= :maxBytes or total = body_bytes)`;
 
 const END_UNFINISHED = `
   update svc.message_delivery set status = :status, last_error = :error, next_attempt_at = null, ended_at = :at

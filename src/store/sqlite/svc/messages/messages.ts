@@ -85,7 +85,7 @@ export function sqliteMessages(db: Database, commit: Committer['write']): Messag
     retries: (endpointId, now, limit) =>
       db.read(() => sql.retries.all({ endpointId, now, limit }).map(dueOf)),
     nextRetryAt: (endpointId, after) => db.read(() => sql.nextRetryAt.get({ endpointId, after }) ?? null),
-    contents: (ids) => db.read(() => sql.contents.all(JSON.stringify(ids))),
+    contents: (ids, maxBytes) => db.read(() => sql.contents.all({ ids: JSON.stringify(ids), maxBytes })),
     endUnfinished: (endpointId, { limit, ...end }) =>
       db.write(() => {
         const rows = sql.unfinished.all({ endpointId, limit });
@@ -177,9 +177,13 @@ function dispatching(db: Database) {
         select min(next_attempt_at) from message_delivery
         where endpoint_id = :endpointId and status = 'retrying' and next_attempt_at > :after`)
       .pluck(),
-    contents: db.prepare<[string], MessageContent>(`
+    contents: db.prepare<[{ ids: string; maxBytes: number }], MessageContent>(`
       select id, application, type, created_at as createdAt, trace_id as traceId, body from message
-      where id in (select value from json_each(?))`),
+      where id in (
+        select id from (
+          select m.id, m.body_bytes, sum(m.body_bytes) over (order by json_each.key) as total
+          from json_each(:ids) cross join message m on m.id = json_each.value)
+        where total <= :maxBytes or total = body_bytes)`),
     unfinished: db
       .prepare<[{ endpointId: string; limit: number }], string>(`
         select message_id from message_delivery

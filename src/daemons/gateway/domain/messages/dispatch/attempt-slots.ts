@@ -13,8 +13,8 @@ const MB = 1024 * 1024;
 export const MAX_FAST_BYTES = 32 * MB;
 export const MAX_UNPROVEN_BYTES = 24 * MB;
 export const MAX_SLOW_BYTES = 96 * MB;
-/** Assumed for a body that must be read first. */
-const UNREAD_BYTES = LIMITS.messageBytes;
+/** Assumed for a body that must be read first. The bodies of one read have at most these bytes together. */
+export const UNREAD_BYTES = LIMITS.messageBytes;
 const SLOW_MS = 1000;
 const AGE_EVERY_MS = 100;
 
