@@ -99,6 +99,8 @@ export interface EndedAttempt extends Omit<MessageAttemptRecord, 'type' | 'appli
   status: Exclude<MessageStatus, 'waiting'>;
   tries: number;
   endedAt: number | null;
+  /** Whether the delivery ends without a request, so that no attempt is recorded. */
+  isUnsent?: boolean;
 }
 
 /** Change of an endpoint's failures, stored with the ends of the attempts that caused it. */

@@ -163,8 +163,10 @@ test('an endpoint that was moved to the application of a link shows and gets not
   await call(updateEndpoint, { params, body: { url: `${receiver.url}/mine` } });
   gateway.clock.advance(seconds(6));
   await expect.poll(delivery).toMatchObject({
-    ...{ status: 'cancelled', lastError: 'The endpoint was moved to another application' },
+    ...{ status: 'cancelled', lastError: 'The endpoint was moved to another application', attempts: 1 },
   });
+  const attempts = await gateway.call(listMessageAttempts, { params: { id: waiting.id } });
+  expect(attempts.items).toMatchObject([{ number: 1, responseStatus: 500 }]);
   const own = await gateway.call(publishMessage, { body: { type: 'a.b', data: {}, application: 'mine' } });
   const paths = () => receiver.received.filter(({ id }) => id === own.id).map(({ path }) => path);
   await expect.poll(() => paths().toSorted()).toEqual(['/hook', '/hook/mine']);

@@ -219,6 +219,23 @@ export function describeMessages(name: string, open: OpenDriver<GatewayStore>): 
       expect((await messages.find('acme', idOf('msg', 3)))?.counts).toMatchObject({ dead: 1 });
     });
 
+    test('a delivery can end without a request, and then has no further attempt', async () => {
+      const { messages } = (await openFresh(open)).port;
+      for (const number of [1, 2]) await messages.publish(message(number));
+      await messages.endAttempts([ended(1, retrying(500))], []);
+      const unsent = { ...dead, status: 'cancelled' as const, isUnsent: true };
+      await messages.endAttempts([ended(1, unsent), ended(2, { ...unsent, number: 0, tries: 0 })], []);
+      const found = await Promise.all([1, 2].map((number) => messages.find('acme', idOf('msg', number))));
+      expect(found.flatMap((each) => each!.deliveries)).toMatchObject([
+        { status: 'cancelled', attempts: 1, lastError: 'HTTP 500' },
+        { status: 'cancelled', attempts: 0, lastError: 'HTTP 500' },
+      ]);
+      const attempts = await messages.attempts({
+        ...{ namespaceId: 'acme', endpointId: idOf('ep', 1), limit: 5 },
+      });
+      expect(attempts).toMatchObject([{ messageId: idOf('msg', 1), nextAttemptAt: 500 }]);
+    });
+
     test('lists filter by type, application, endpoint and status, and page', async () => {
       const { port } = await openFresh(open);
       const { messages } = port;

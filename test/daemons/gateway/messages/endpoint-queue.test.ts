@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { EndpointQueue } from '../../../../src/daemons/gateway/domain/messages/dispatch/endpoint-queue.ts';
+import type { StoredEndpoint } from '../../../../src/store/ports/index.ts';
 import { type Outcome, QueueWorld } from './queue-world.ts';
 
 type Step = (world: QueueWorld, n: number) => boolean;
@@ -11,6 +13,7 @@ const STEPS: ReadonlyArray<[weight: number, step: Step]> = [
   [4, (world, n) => world.finish(n, 'succeeded')],
   [4, (world, n) => world.finish(n, 'retry')],
   [1, (world, n) => world.finish(n, 'dead')],
+  [1, (world, n) => world.skip(n)],
   [1, (world, n) => world.putBack(n)],
   [5, (world) => world.store()],
   [5, (world) => world.notice()],
@@ -64,6 +67,26 @@ test('a retry that is stored while a load of retries runs is not lost', () => {
   end(world, 'retry');
   world.endLoad();
   world.drain();
+});
+
+test('a delivery that is not sent gives its token back, and counts neither as a success nor as a failure', () => {
+  const queue = new EndpointQueue('ep');
+  queue.configure({ ordered: false, rateLimitPerSecond: 2 } as StoredEndpoint, 0);
+  for (const messageId of ['a', 'b', 'c', 'd'])
+    queue.push({
+      ...{ messageId, endpointId: 'ep', attempts: 0, tries: 0, isReplay: false, nextAttemptAt: null },
+    });
+  queue.start(0);
+  queue.ended(true);
+  for (const messageId of ['b', 'c']) {
+    expect(queue.next(0)).toMatchObject({ kind: 'start', delivery: { messageId } });
+    queue.start(0);
+    queue.skipped();
+  }
+  expect(queue.isProven).toBe(true);
+  expect(queue.next(0)).toMatchObject({ kind: 'start', delivery: { messageId: 'd' } });
+  queue.start(0);
+  expect(queue.next(0)).toEqual({ kind: 'idle' });
 });
 
 test.each([

@@ -82,6 +82,15 @@ export class QueueWorld {
     return true;
   }
 
+  /** A started delivery ends without a request. */
+  skip(index: number): boolean {
+    const [delivery] = this.#inFlight.splice(index % (this.#inFlight.length || 1), 1);
+    if (!delivery) return false;
+    this.queue.skipped();
+    this.#unstored.push({ id: delivery.messageId, retryAt: null });
+    return true;
+  }
+
   /** The content of a started delivery could not be read. */
   putBack(index: number): boolean {
     const [delivery] = this.#inFlight.splice(index % (this.#inFlight.length || 1), 1);

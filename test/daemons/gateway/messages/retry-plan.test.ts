@@ -14,7 +14,7 @@ function plan({
   ...more
 }: Partial<RetrySituation> & { status?: number | null; retryAfter?: string | null } = {}) {
   return planAfter({
-    result: { responseStatus: status, retryAfter, isForeign: false },
+    result: { responseStatus: status, retryAfter },
     ...{ tries: 1, schedule: [5, 300], failingSince: null, now: NOW, fraction: 0 },
     ...more,
   });

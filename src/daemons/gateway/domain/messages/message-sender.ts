@@ -13,8 +13,6 @@ export interface SentAttempt {
   retryAfter: string | null;
   excerpt: string | null;
   error: string | null;
-  /** Whether the endpoint must not receive the message at all. */
-  isForeign: boolean;
 }
 
 export interface MessageSenderDeps {
@@ -31,16 +29,12 @@ export class MessageSender {
     this.#deps = deps;
   }
 
-  /**
-   * Never rejects: a failure is part of the result. A message is not sent to an endpoint that was moved to another
-   * application, whose users can change its URL.
-   */
+  /** Never rejects: a failure is part of the result. */
   async send(
     endpoint: KnownEndpoint,
-    { id, body, application }: Pick<MessageContent, 'id' | 'body' | 'application'>,
+    { id, body }: Pick<MessageContent, 'id' | 'body'>,
     signal?: AbortSignal,
   ): Promise<SentAttempt> {
-    if (application !== endpoint.record.application) return foreign(this.#deps.clock.now());
     const { client, clock } = this.#deps;
     const startedAt = clock.now();
     const began = performance.now();
@@ -59,13 +53,12 @@ export class MessageSender {
           retryAfter: reply.retryAfter,
           excerpt: excerptOf(reply.excerpt),
           error: errorOfStatus(reply.status),
-          isForeign: false,
         },
       };
     } catch (error) {
       return {
         ...{ startedAt, durationMs: performance.now() - began, responseStatus: null },
-        ...{ retryAfter: null, excerpt: null, error: errorOf(error), isForeign: false },
+        ...{ retryAfter: null, excerpt: null, error: errorOf(error) },
       };
     }
   }
@@ -85,11 +78,4 @@ export class MessageSender {
       ...signedHeaders(used, { id, at: startedAt, body }),
     ];
   }
-}
-
-function foreign(startedAt: number): SentAttempt {
-  return {
-    ...{ startedAt, durationMs: 0, responseStatus: null, retryAfter: null, excerpt: null, isForeign: true },
-    error: 'The endpoint was moved to another application',
-  };
 }

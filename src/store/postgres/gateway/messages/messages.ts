@@ -173,6 +173,7 @@ async function endAttempts(
     statuses: ends.map(({ status }) => status),
     tries: ends.map(({ tries }) => tries),
     ended: ends.map(({ endedAt }) => endedAt),
+    sent: ends.map(({ isUnsent }) => !isUnsent),
     failing: failures.map(({ endpointId }) => endpointId),
     failingSince: failures.map(({ failingSince }) => failingSince),
   });
@@ -183,14 +184,15 @@ const END_ATTEMPTS = `
   with e as materialized (
     select * from unnest(:messageIds::text[], :endpointIds::text[], :numbers::integer[], :triggers::text[],
       :started::bigint[], :durations::double precision[], :succeeded::smallint[], :responseStatuses::integer[],
-      :excerpts::text[], :errors::text[], :next::bigint[], :statuses::text[], :tries::integer[], :ended::bigint[])
+      :excerpts::text[], :errors::text[], :next::bigint[], :statuses::text[], :tries::integer[], :ended::bigint[],
+      :sent::boolean[])
       as e (message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded, response_status, excerpt,
-        error, next_attempt_at, status, tries, ended_at)
+        error, next_attempt_at, status, tries, ended_at, is_sent)
   ), attempts as (
     insert into svc.message_attempt (message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded,
       response_status, excerpt, error, next_attempt_at)
     select message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded, response_status, excerpt, error,
-      next_attempt_at from e
+      next_attempt_at from e where is_sent
     on conflict do nothing
   ), failures as (
     update svc.outgoing_endpoint o set failing_since = f.since

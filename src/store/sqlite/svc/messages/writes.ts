@@ -56,11 +56,10 @@ function messageSteps(message: NewStoredMessage): Step[] {
 
 function attemptSteps(attempt: EndedAttempt): Step[] {
   const { messageId, endpointId, number, trigger, startedAt, durationMs, succeeded } = attempt;
-  const { responseStatus, excerpt, error, nextAttemptAt, status, tries, endedAt } = attempt;
+  const { responseStatus, excerpt, error, nextAttemptAt, status, tries, endedAt, isUnsent } = attempt;
   const made = [messageId, endpointId, number, trigger, startedAt, durationMs, Number(succeeded)];
   const state = [status, number, tries, nextAttemptAt, responseStatus, error, endedAt];
-  return [
-    step('addMessageAttempt', ...made, responseStatus, excerpt, error, nextAttemptAt),
-    step('endMessageAttempt', ...state, messageId, endpointId),
-  ];
+  const added = step('addMessageAttempt', ...made, responseStatus, excerpt, error, nextAttemptAt);
+  const end = step('endMessageAttempt', ...state, messageId, endpointId);
+  return isUnsent ? [end] : [added, end];
 }

@@ -7,6 +7,26 @@ export interface AttemptEnd extends Pick<RetryPlan, 'failingSince' | 'disable'> 
   end: EndedAttempt;
 }
 
+/** Returns the end of a delivery that must not be sent, because its endpoint was moved to another application. */
+export function foreignEnd(
+  { messageId, endpointId, attempts, tries }: DueDelivery,
+  now: number,
+): EndedAttempt {
+  return {
+    ...{ messageId, endpointId, number: attempts, tries, isUnsent: true },
+    ...{
+      trigger: 'first',
+      startedAt: now,
+      durationMs: 0,
+      succeeded: false,
+      responseStatus: null,
+      excerpt: null,
+    },
+    error: 'The endpoint was moved to another application',
+    ...{ status: 'cancelled', nextAttemptAt: null, endedAt: now },
+  };
+}
+
 /** Returns the end of an attempt that was sent. Pure. @spec docs/messages.md "Retries" */
 export function endOf(
   delivery: DueDelivery,

@@ -95,10 +95,6 @@ export class EndpointQueue {
     return next.slice(0, READ_AHEAD).map(({ messageId }) => messageId);
   }
 
-  get knownCount(): number {
-    return this.#known.size;
-  }
-
   /** Adds a stored delivery. It stays in the store if the memory is full, or if older ones are there. */
   push(delivery: DueDelivery): void {
     if (this.#hasMore || this.#waiting.length >= this.#maxHeld) this.#noteMore();
@@ -207,9 +203,17 @@ export class EndpointQueue {
     this.#concurrency = succeeded ? Math.min(this.#concurrency * 2, this.#maxConcurrency) : 1;
   }
 
+  /** Notes the end of a started delivery without a request, which says nothing about the endpoint. */
+  skipped(): void {
+    this.#inFlight--;
+    this.#unstored++;
+    this.#bucket?.giveBack();
+  }
+
   /** Returns a delivery that was started, but not attempted. It is loaded again. */
   putBack({ messageId, nextAttemptAt }: DueDelivery): void {
     this.#inFlight--;
+    this.#bucket?.giveBack();
     this.#known.delete(messageId);
     // Later messages of an ordered endpoint must not be sent before it.
     if (this.#isOrdered) this.#drop();

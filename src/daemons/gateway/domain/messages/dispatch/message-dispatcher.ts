@@ -1,4 +1,3 @@
-import { DEFAULT_RETRY_SCHEDULE } from '../../../../../contracts/index.ts';
 import type { Random } from '../../../../../kit/security/random.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
@@ -10,10 +9,10 @@ import type {
   MessageStore,
 } from '../../../../../store/ports/index.ts';
 import type { EndpointRegistry, KnownEndpoint } from '../endpoint-registry.ts';
-import type { MessageSender, SentAttempt } from '../message-sender.ts';
-import { endOf } from './attempt-end.ts';
+import type { MessageSender } from '../message-sender.ts';
 import { AttemptEnds } from './attempt-ends.ts';
 import { type AttemptSlot, AttemptSlots } from './attempt-slots.ts';
+import { Attempts } from './attempts.ts';
 import type { EndpointEnds } from './endpoint-ends.ts';
 import { EndpointLoads } from './endpoint-loads.ts';
 import { EndpointQueue } from './endpoint-queue.ts';
@@ -56,6 +55,7 @@ export class MessageDispatcher {
   readonly #ends: AttemptEnds;
   readonly #loads: EndpointLoads;
   readonly #slots: AttemptSlots;
+  readonly #attempts: Attempts;
   readonly #running = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
   #isPumping = false;
@@ -73,6 +73,9 @@ export class MessageDispatcher {
       ...{ store, ends: this.#ends, clock, isPublishing },
     });
     this.#slots = new AttemptSlots(clock, () => this.#pump());
+    this.#attempts = new Attempts({
+      ...{ ...deps, contents: this.#contents, ends: this.#ends, signal: this.#stopping.signal },
+    });
     registry.onChange((id, known) => this.#changed(id, known));
   }
 
@@ -253,15 +256,7 @@ export class MessageDispatcher {
     slot: AttemptSlot,
   ): Promise<void> {
     try {
-      const { messageId } = delivery;
-      const content =
-        this.#contents.held(messageId) ?? (await this.#contents.read(messageId, queue.upcoming));
-      if (!content) throw new Error(`The message ${messageId} has no content.`);
-      slot.resize(content.body.byteLength);
-      const sent = await this.#deps.sender.send(known, content, this.#stopping.signal);
-      // An attempt that the stop of the service has cut off is repeated after the start.
-      if (sent.responseStatus === null && !sent.isForeign && this.#stopping.signal.aborted) return;
-      this.#ended(queue, known, delivery, sent);
+      await this.#attempts.make(queue, known, delivery, slot);
     } catch (error) {
       this.#deps.logger.warn('An attempt could not be made; retrying', { error });
       queue.putBack(delivery);
@@ -272,23 +267,6 @@ export class MessageDispatcher {
     }
     this.#schedule(queue);
     this.#pump();
-  }
-
-  #ended(queue: EndpointQueue, known: KnownEndpoint, delivery: DueDelivery, sent: SentAttempt): void {
-    const { clock, random, observe, endpointEnds } = this.#deps;
-    const { end, failingSince, disable } = endOf(delivery, sent, {
-      schedule: known.record.retrySchedule ?? DEFAULT_RETRY_SCHEDULE,
-      failingSince: queue.failingSince,
-      now: clock.now(),
-      fraction: random.fraction(),
-    });
-    const failure =
-      failingSince === queue.failingSince ? null : { endpointId: delivery.endpointId, failingSince };
-    queue.failingSince = failingSince;
-    queue.ended(end.succeeded);
-    observe(end.succeeded ? 'succeeded' : 'failed', sent.durationMs);
-    this.#ends.add(end, failure, queue.isOrdered || disable !== null);
-    if (disable !== null) endpointEnds.disable(known.record, disable);
   }
 
   #stored({ endpointId, messageId, nextAttemptAt }: EndedAttempt): void {

@@ -9,10 +9,8 @@ const MAX_RETRY_AFTER_MS = hours(24);
 const JITTER = 0.2;
 const GONE = 410;
 
-export type AttemptResult = Pick<SentAttempt, 'responseStatus' | 'retryAfter' | 'isForeign'>;
-
 export interface RetrySituation {
-  result: AttemptResult;
+  result: Pick<SentAttempt, 'responseStatus' | 'retryAfter'>;
   /** Attempts since the publish or the last replay, with this one. */
   tries: number;
   /** Seconds between the attempts. */
@@ -37,9 +35,7 @@ export function planAfter({
   now,
   fraction,
 }: RetrySituation): RetryPlan {
-  const { responseStatus: status, retryAfter, isForeign } = result;
-  if (isForeign)
-    return { status: 'cancelled', nextAttemptAt: null, endedAt: now, failingSince, disable: null };
+  const { responseStatus: status, retryAfter } = result;
   if (isSuccess(status))
     return { status: 'succeeded', nextAttemptAt: null, endedAt: now, failingSince: null, disable: null };
   const since = failingSince ?? now;

@@ -24,6 +24,11 @@ export class TokenBucket {
     this.#tokens--;
   }
 
+  /** Returns the token of a request that was not made. */
+  giveBack(): void {
+    this.#tokens = Math.min(this.#capacity, this.#tokens + 1);
+  }
+
   #fill(now: number): void {
     this.#tokens = Math.min(
       this.#capacity,
