@@ -83,7 +83,10 @@ test('add-mcp shows the tools in 80 columns; accept-mcp shows and accepts a chan
   expect(accepted.json).toMatchObject({ result: { accepted: true, plugin: { id: 'sums' } } });
   const { items } = await gateway.call(listAudit);
   expect(items).toContainEqual(expect.objectContaining({ action: 'plugin.update' }));
-  expect((await svc('plugins', 'show', 'sums')).stdout).toMatch(/approved tools\s+add/);
+  const shown = (await svc('plugins', 'show', 'sums')).stdout;
+  expect(shown).toMatch(/approved tools\s+add/);
+  expect(shown).toContain(`installed, MCP server ${url}\n`);
+  expect((await svc('plugins', 'list')).stdout).toMatch(/sums .* installed {2}MCP server http/);
 });
 
 describe.each(CONTAINER_ENGINES)(

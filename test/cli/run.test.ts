@@ -35,6 +35,13 @@ test('a throw in a handler shows the error, its source position, and the request
   });
 });
 
+test('svc run says that a plugin without commands is not in the list', async () => {
+  const [run, help] = await svcRun(['nosuch'], ['nosuch', '--help']);
+  const text = 'No loaded plugin nosuch has commands. "svc plugins list" shows all plugins.';
+  expect([run!.code, run!.stderr]).toEqual([2, expect.stringContaining(text)]);
+  expect([help!.code, help!.stdout]).toEqual([0, expect.stringContaining(text)]);
+});
+
 test('svc run derives its flags, help and envelope from the command', async () => {
   const [help, greet, whole, fault, low, declared, person, none, list] = await svcRun(
     ['greeter', 'greet', '--help'],

@@ -3,6 +3,7 @@ import { listPlugins, type PluginRecord } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { type ListPage, moreLine, pageFlags, pageOf, pageShort } from '../../list-page.ts';
 import { table } from '../../table.ts';
+import { sourceLabel } from './source-label.ts';
 
 /** @spec REST API: marketplace */
 export const list = defineCommand({
@@ -23,7 +24,7 @@ export const list = defineCommand({
       version ?? '-',
       colour[status](keptVersion === null ? status : `${status}, running ${keptVersion}`),
       origin,
-      source,
+      sourceLabel(source),
     ]);
     const faults = items.flatMap(({ id, faults }) =>
       faults.map(

@@ -3,6 +3,7 @@ import { getPlugin, Permissions, type PluginDetail, PluginId } from '../../../co
 import { defineCommand, ok } from '../../define-command.ts';
 import type { Style } from '../../style.ts';
 import { pairs } from '../../table.ts';
+import { sourceLabel } from './source-label.ts';
 
 /** @spec REST API: marketplace */
 export const show = defineCommand({
@@ -36,7 +37,7 @@ export function pluginText(plugin: PluginDetail, style: Style): string {
         'status',
         keptVersion === null ? plugin.status : `${plugin.status}; version ${keptVersion} keeps running`,
       ],
-      ['source', `${plugin.origin}, ${plugin.source}`],
+      ['source', `${plugin.origin}, ${sourceLabel(plugin.source)}`],
       ['folder', plugin.root],
       ...(manifestModule === null
         ? []

@@ -52,7 +52,9 @@ async function listing(pluginId: PluginId, { client }: CommandContext): Promise<
   const own = items.filter((item) => item.pluginId === pluginId);
   const names = own.map(({ id, description }) => `  ${id}${description ? `  ${description}` : ''}`);
   const summary =
-    own.length === 0 ? `${pluginId} has no commands.` : `Commands of ${pluginId}:\n${names.join('\n')}`;
+    own.length === 0
+      ? `No loaded plugin ${pluginId} has commands. "svc plugins list" shows all plugins.`
+      : `Commands of ${pluginId}:\n${names.join('\n')}`;
   return defineCommand({
     name: `run ${pluginId} <command>`,
     summary,
