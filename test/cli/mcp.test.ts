@@ -78,6 +78,25 @@ test('a refused token is an error of the request', { timeout: 30_000 }, async ()
   expect(written).toMatchObject([{ id: 1, error: { message: expect.stringMatching(/answered 401/) } }]);
 });
 
+test('a request whose stream ends without an answer gets an error', async () => {
+  const answer = { jsonrpc: '2.0', id: 2, result: {} };
+  const bodies = [': nothing else\n\n', `data: ${JSON.stringify(answer)}\n\n`];
+  const written: AnyJson[] = [];
+  const bridge = new StdioBridge({
+    send: async () => new Response(bodies.shift(), { headers: { 'content-type': 'text/event-stream' } }),
+    write: async (line) => void written.push(JSON.parse(line)),
+  });
+  for (const id of [1, 2]) bridge.take(JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' }));
+  await bridge.settled();
+  expect(written).toHaveLength(2);
+  expect(written).toContainEqual(answer);
+  expect(written).toContainEqual({
+    jsonrpc: '2.0',
+    id: 1,
+    error: { code: -32603, message: 'The gateway sent no answer. Try again.' },
+  });
+});
+
 test('a message waits for a gateway that restarts', { timeout: 30_000 }, async () => {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');

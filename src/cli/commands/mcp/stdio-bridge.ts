@@ -62,14 +62,18 @@ export class StdioBridge {
     const { id, method, params } = isRecord(message) ? message : {};
     const controller = new AbortController();
     if (method === 'notifications/cancelled') this.#cancel(params);
-    if (isId(id)) this.#open.set(id, controller);
+    const { signal } = controller;
+    if (!isId(id)) return this.#post(line, message, signal).catch(() => {});
+    this.#open.set(id, controller);
     try {
-      await this.#post(line, message, controller.signal);
+      await this.#post(line, message, signal);
+      // `#pass` has removed the id of an answered request.
+      const isLost = typeof method === 'string' && this.#open.get(id) === controller && !signal.aborted;
+      if (isLost) await this.#write(failure(id, INTERNAL_ERROR, 'The gateway sent no answer. Try again.'));
     } catch (error) {
-      if (isId(id) && !controller.signal.aborted)
-        await this.#write(failure(id, INTERNAL_ERROR, messageOf(error)));
+      if (!signal.aborted) await this.#write(failure(id, INTERNAL_ERROR, messageOf(error)));
     } finally {
-      if (isId(id)) this.#open.delete(id);
+      if (this.#open.get(id) === controller) this.#open.delete(id);
     }
   }
 
@@ -128,7 +132,8 @@ export class StdioBridge {
 
   async #pass(text: string): Promise<void> {
     const message: unknown = JSON.parse(text);
-    const result = isRecord(message) ? message.result : undefined;
+    const { id, method, result } = isRecord(message) ? message : {};
+    if (isId(id) && method === undefined) this.#open.delete(id);
     if (isRecord(result) && typeof result.protocolVersion === 'string')
       this.#version = result.protocolVersion;
     await this.#write(message);
