@@ -73,7 +73,7 @@ function collect(schema: unknown, depth: number, walk: Walk): void {
     throw new SchemaFault('a list under "type" has the same type twice');
   if (typeof $ref === 'string' && !walk.refs.has($ref)) {
     walk.refs.add($ref);
-    const target = resolve(walk.root, $ref);
+    const target = localTarget(walk.root, $ref);
     if (target === undefined && $ref.startsWith('#'))
       throw new SchemaFault(`"$ref": "${$ref}" has no target; it can refer to "#" or "#/$defs/<name>"`);
     collect(target, depth + 1, walk);
@@ -99,7 +99,7 @@ function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
   function visit(schema: Schema): void {
     states.set(schema, 'open');
     const { $ref } = schema;
-    const target = typeof $ref === 'string' ? resolve(root, $ref) : undefined;
+    const target = typeof $ref === 'string' ? localTarget(root, $ref) : undefined;
     for (const next of [target, ...inPlace(schema)]) {
       if (!isRecord(next)) continue;
       // The error names the `$ref`, because every cycle of schemas contains a reference.
@@ -116,11 +116,21 @@ function requireEnds(parts: ReadonlySet<Schema>, root: object): void {
  * Resolves a local reference to the root schema or to one of its definitions. Returns undefined if the target does not
  * exist.
  */
-function resolve(root: object, ref: string): unknown {
+export function localTarget(root: object, ref: string): unknown {
   if (ref === '#') return root;
   const [, keyword, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(ref) ?? [];
   if (keyword === undefined || name === undefined) return undefined;
   const definitions = ownValue(root as Schema, keyword);
   if (!isRecord(definitions)) return undefined;
-  return ownValue(definitions, decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~'));
+  const key = decoded(name);
+  return key === undefined ? undefined : ownValue(definitions, key);
+}
+
+/** Decodes a part of a JSON pointer in a URI. Returns undefined for invalid percent-encoding. */
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+  } catch {
+    return undefined;
+  }
 }

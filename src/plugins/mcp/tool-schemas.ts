@@ -1,5 +1,7 @@
 import { isRecord } from '../../kit/data/is-record.ts';
-import { schemaFault } from '../../kit/schemas/schema-faults.ts';
+import { localTarget, schemaFault } from '../../kit/schemas/schema-faults.ts';
+import { requireBoundedChecks } from './schema-growth.ts';
+import { Refused } from './schema-refusal.ts';
 
 /** Limits of one schema. Published servers stay far below them. */
 const MAX_CHARS = 64 * 1024;
@@ -19,17 +21,18 @@ export function toolSchemaFault(schema: Schema): string | undefined {
   if (text.length > MAX_CHARS) return `it has ${text.length} characters; at most ${MAX_CHARS} are allowed`;
   try {
     requirePlain(schema, 0);
-    const fault = schemaFault(portable(schema));
+    const compiled = portable(schema);
+    const fault = schemaFault(compiled);
     if (fault !== undefined) return fault;
-    const size = new Expansion(schema).sizeOf(schema);
-    return size > MAX_EXPANDED ? `it has more than ${MAX_EXPANDED} parts with its references` : undefined;
+    if (new Expansion(compiled).sizeOf(compiled) > MAX_EXPANDED)
+      return `it has more than ${MAX_EXPANDED} parts with its references`;
+    requireBoundedChecks(compiled);
+    return undefined;
   } catch (error) {
     if (error instanceof Refused) return error.message;
     throw error;
   }
 }
-
-class Refused extends Error {}
 
 function requirePlain(value: unknown, depth: number): void {
   if (depth > MAX_DEPTH) throw new Refused(`it nests deeper than ${MAX_DEPTH} levels`);
@@ -56,22 +59,16 @@ class Expansion {
     if (typeof value !== 'object' || value === null) return 1;
     const known = this.#sizes.get(value);
     if (known !== undefined) return known;
-    // A recursive reference counts once: the checked value limits how often it is followed.
+    // A recursive reference counts once. `requireBoundedChecks` limits how often it is followed.
     this.#sizes.set(value, 1);
     let size = 1;
     for (const [key, item] of Object.entries(value)) {
-      if (key === '$defs' || key === 'definitions') continue;
-      size += key === '$ref' ? this.sizeOf(this.#target(item)) : this.sizeOf(item);
+      if (value === this.#root && (key === '$defs' || key === 'definitions')) continue;
+      size += this.sizeOf(key === '$ref' && typeof item === 'string' ? localTarget(this.#root, item) : item);
       if (size > MAX_EXPANDED) break;
     }
     this.#sizes.set(value, size);
     return size;
-  }
-
-  #target(ref: unknown): unknown {
-    const [, keyword, name] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(String(ref)) ?? [];
-    const definitions = keyword === undefined ? undefined : this.#root[keyword];
-    return isRecord(definitions) && Object.hasOwn(definitions, name!) ? definitions[name!] : undefined;
   }
 }
 
@@ -93,6 +90,8 @@ function turned(value: unknown, areNames: boolean): unknown {
   const entries = Object.entries(value).flatMap(([key, item]): Array<[string, unknown]> => {
     if (areNames) return [[key, turned(item, false)]];
     if (NOT_PORTABLE.has(key) && typeof item === 'string') return [];
+    // ajv would check such a schema with a promise, which counts as a valid result.
+    if (key === '$async') return [];
     if (key === 'pattern' && !(typeof item === 'string' && isLinear(item))) return [];
     if (key === 'patternProperties' && isRecord(item) && !Object.keys(item).every(isLinear)) return [];
     if (key === 'enum' || key === 'const' || key === 'default' || key === 'examples') return [[key, item]];
