@@ -84,8 +84,17 @@ function broken(message: string): ReadManifest {
 export function checkManifest(raw: unknown): ReadManifest {
   const id = PluginId.safeParse((raw as { id?: unknown } | null)?.id);
   const named = id.success ? { id: id.data as string } : {};
+  try {
+    return { ...named, ...checkedManifest(raw) };
+  } catch (error) {
+    // Checks of a manifest that nests too deep exceed the stack. Other plugins must load nevertheless.
+    return { ...named, ...broken(`The manifest cannot be checked: ${messageOf(error)}`) };
+  }
+}
+
+function checkedManifest(raw: unknown): ReadManifest {
   const parsed = ManifestV3.safeParse(raw);
-  if (!parsed.success) return { ...named, faults: limitFaults(issuesOf(parsed.error, raw)) };
+  if (!parsed.success) return { faults: limitFaults(issuesOf(parsed.error, raw)) };
   const faults = [
     ...reservedIdFaults(parsed.data),
     ...versionFaults(parsed.data),
@@ -95,7 +104,7 @@ export function checkManifest(raw: unknown): ReadManifest {
     ...mcpOfferFaults(parsed.data),
     ...mcpServerFaults(parsed.data),
   ];
-  return { ...named, faults: limitFaults(faults), ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
+  return { faults: limitFaults(faults), ...(faults.length === 0 ? { manifest: parsed.data } : {}) };
 }
 
 /** Refuses the id under which the deliveries of sources are recorded. @spec docs/sources.md */
