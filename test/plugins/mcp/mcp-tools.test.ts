@@ -74,3 +74,14 @@ test('no request is sent before the server has received that the handshake is do
     'tools/list',
   ]);
 });
+
+test.each([
+  ['inputSchema', { inputSchema: { type: 'object', properties: { n: { type: 'nonsense' } } } }],
+  ['outputSchema', { outputSchema: { type: 'object', properties: { n: { minimum: 'one' } } } }],
+])('a tool is refused whose %s does not compile', async (name, more) => {
+  const { call, tools } = await serverOf(() => ({ tools: [{ ...ADD, ...more }] }));
+  await expect(tools.list(call())).rejects.toMatchObject({
+    code: 'EXECUTION_ERROR',
+    message: expect.stringContaining(`its tool "add" is refused: its ${name} cannot be compiled: `),
+  });
+});

@@ -6,11 +6,14 @@ import {
 } from '../../../contracts/mcp-limits.ts';
 import type { ListedMcpTool } from '../../../contracts/mcp-servers.ts';
 import { isRecord } from '../../../kit/data/is-record.ts';
-import { toolSchemaFault } from '../../mcp/tool-schemas.ts';
+import { compileJsonCheck } from '../../../kit/schemas/json-check.ts';
+import { portable, toolSchemaFault } from '../../mcp/tool-schemas.ts';
+import { messageOf } from '../failure.ts';
 import { type Rpc, ServerFailure, withLimit } from './rpc.ts';
 
 const LIST_MS = 20_000;
 const MAX_PAGES = 50;
+const MAX_REASON_CHARS = 300;
 /** Names with other characters could imitate the output around them. */
 const NAME = /^[\w.:/-]+$/;
 const HINTS = ['title', 'readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'];
@@ -51,7 +54,7 @@ export async function listTools(rpc: Rpc, signal: AbortSignal): Promise<ListedMc
   const tools = (await readTools(rpc, signal)).map(toolOf);
   const names = new Set<string>();
   for (const tool of tools) {
-    const fault = toolFault(tool);
+    const fault = toolFault(tool) ?? (await compileFault(tool));
     const shown = JSON.stringify(String(tool.name).slice(0, MAX_MCP_TOOL_NAME_CHARS));
     if (fault !== undefined) throw new ServerFailure(`its tool ${shown} is refused: ${fault}`);
     if (names.has(tool.name)) throw new ServerFailure(`it has two tools ${shown}`);
@@ -101,5 +104,15 @@ function toolFault({ name, title, description, inputSchema, outputSchema, annota
     const fault = schema && toolSchemaFault(schema);
     if (fault) return `its ${what} is refused: ${fault}`;
   }
+  return undefined;
+}
+
+async function compileFault({ inputSchema, outputSchema }: ListedMcpTool): Promise<string | undefined> {
+  for (const [what, schema] of Object.entries({ inputSchema, outputSchema }))
+    try {
+      if (schema) await compileJsonCheck(portable(schema));
+    } catch (error) {
+      return `its ${what} cannot be compiled: ${messageOf(error).slice(0, MAX_REASON_CHARS)}`;
+    }
   return undefined;
 }
