@@ -83,7 +83,7 @@ export class McpTools {
       const found = await this.#found(name, call, (opened) => {
         session = opened;
       });
-      if (!isSame(found, tool.digest)) return this.#changed(name, found);
+      if (!found || toolDigest(found) !== tool.digest) return this.#changed(name, found);
       const result = await session!.rpc.request('tools/call', { name, arguments: input ?? {} }, signal);
       this.#failures = 0;
       return await toolResult(tool, result);
@@ -214,15 +214,6 @@ function readManifest(root: string): Manifest {
   const { args = [], env = {}, secrets = {} } = mcpServer;
   const network = permissions?.network ?? [];
   return { id, permissions: { network }, mcpServer: { ...mcpServer, args, env, secrets } };
-}
-
-/** Returns whether a server's tool has the approved digest. A tool that cannot be digested has changed. */
-function isSame(found: ListedMcpTool | undefined, digest: string): boolean {
-  try {
-    return found !== undefined && toolDigest(found) === digest;
-  } catch {
-    return false;
-  }
 }
 
 /** A secret for the Authorization header is a bearer token, unless it names another scheme. */
