@@ -49,8 +49,7 @@ export class ExecutionListeners {
     if (!entry || done <= entry.done || entry.reports >= MAX_REPORTS) return;
     entry.done = done;
     entry.reports++;
-    const text =
-      message === undefined ? undefined : redactText(message.slice(0, MAX_MESSAGE_CHARS), tenantId);
+    const text = message === undefined ? undefined : shownText(message, tenantId);
     entry.listener.progress(done, total, text);
   }
 
@@ -60,8 +59,13 @@ export class ExecutionListeners {
     if (!entry || entry.lines >= MAX_LOG_LINES) return;
     entry.lines++;
     const text = typeof message === 'string' ? message : String(JSON.stringify(message));
-    entry.listener.log(String(level), redactText(text.slice(0, MAX_MESSAGE_CHARS), tenantId));
+    entry.listener.log(String(level), shownText(text, tenantId));
   }
+}
+
+/** Masks secrets before it cuts the text, because a part of a secret would not be recognised. */
+function shownText(text: string, tenantId: string): string {
+  return redactText(text, tenantId).slice(0, MAX_MESSAGE_CHARS);
 }
 
 /**
