@@ -3,6 +3,7 @@ import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 /** Reason for which the service ended a process. */
 export type EndReason =
   | { kind: 'memory'; usedMb: number; limitMb: number }
+  | { kind: 'children'; max: number }
   | { kind: 'protocol'; what: string }
   | { kind: 'timeout' }
   | { kind: 'cancelled' }
@@ -65,6 +66,13 @@ export function describeExit(exit: ProcessExit): { message: string; details: Rec
     return {
       message: `used ${usedMb} MB of memory and was ended; ${limitMb} MB are allowed (memoryMb of execution.worker or execution.container, permissions.quotas.memoryMb).`,
       details: { reason: 'memory', usedMb, limitMb },
+    };
+  }
+  if (ended?.kind === 'children') {
+    const { max } = ended;
+    return {
+      message: `had more than ${max} child processes and was ended.`,
+      details: { reason: 'children', maxChildren: max },
     };
   }
   if (ended?.kind === 'protocol') {

@@ -101,8 +101,9 @@ export class LiveCalls {
     const entries = [...this.#live.values()];
     this.#live.clear();
     this.#ending?.stop();
-    // An exit without running calls is normal, unless code that a handler left running exceeded the memory limit.
-    if (entries.length === 0 && exit.ended?.kind !== 'memory') return;
+    // An exit without running calls is normal, unless code that a handler left running exceeded a limit.
+    const exceeded = exit.ended?.kind === 'memory' || exit.ended?.kind === 'children';
+    if (entries.length === 0 && !exceeded) return;
     const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
     logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });
     const lost = entries.filter(({ call }) => !call.isSettled);

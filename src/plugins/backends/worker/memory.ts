@@ -26,11 +26,13 @@ export interface MemoryWatchDeps {
   /** Whether the process may have child processes, whose memory then counts too. */
   hasChildren: boolean;
   onOver(usedMb: number): void;
+  /** Callback that is called when the process has more child processes than are counted. */
+  onManyChildren(max: number): void;
   /** Callback that is called when the process is idle and close to its memory limit. */
   onFull(): void;
 }
 
-/** Child processes that are counted. A plugin with more of them is over its limit, because each takes memory. */
+/** Child processes that are counted. A process with more of them is ended, because each takes memory. */
 const MAX_CHILDREN = 64;
 
 /** Polls the memory of a process. V8's heap limit covers neither buffers nor files in memory. */
@@ -41,6 +43,7 @@ export function createMemoryWatch({
   isBusy,
   hasChildren,
   onOver,
+  onManyChildren,
   onFull,
 }: MemoryWatchDeps): MemoryWatch {
   let stop: (() => void) | undefined;
@@ -52,7 +55,8 @@ export function createMemoryWatch({
     const residentOf = hasChildren ? residentWithChildrenMb : residentMb;
     const resident = id === undefined ? undefined : residentOf(id);
     const used = resident === undefined ? undefined : resident + filesMb(id!, folders);
-    if (used !== undefined && used > limitMb) onOver(used);
+    if (used === Number.POSITIVE_INFINITY) onManyChildren(MAX_CHILDREN);
+    else if (used !== undefined && used > limitMb) onOver(used);
     else if (isBusy()) next(WATCH_MS);
     else if (used !== undefined && used > limitMb * RETIRE_SHARE) onFull();
     else if (used !== undefined) next(IDLE_WATCH_MS);
@@ -103,12 +107,22 @@ function residentWithChildrenMb(pid: number): number | undefined {
 
 /** Returns the ids of the processes that the threads of a process have started. */
 function childrenOf(pid: number): number[] {
+  let threads: string[];
   try {
-    return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-      readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
-    );
+    threads = readdirSync(`/proc/${pid}/task`);
   } catch {
-    // The process or a thread has ended, or this kernel does not list children.
+    // The process has ended.
+    return [];
+  }
+  return threads.flatMap((thread) => childrenOfThread(pid, thread));
+}
+
+function childrenOfThread(pid: number, thread: string): number[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8');
+    return text.split(' ').filter(Boolean).map(Number);
+  } catch {
+    // The thread has ended, or this kernel does not list children.
     return [];
   }
 }

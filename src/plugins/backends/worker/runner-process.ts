@@ -143,6 +143,7 @@ export class RunnerProcess {
       isBusy: () => this.#calls.size > 0,
       hasChildren: Boolean(this.#deps.permissions.platform?.childProcess),
       onOver: (usedMb) => this.end({ kind: 'memory', usedMb: Math.round(usedMb), limitMb }),
+      onManyChildren: (max) => this.end({ kind: 'children', max }),
       onFull: () => this.end({ kind: 'idle' }),
     });
   }

@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { describeExit } from '../../src/plugins/backends/worker/exit-reason.ts';
+import { createMemoryWatch } from '../../src/plugins/backends/worker/memory.ts';
+
+/** Thread that ends after it is listed. */
+const ENDED_THREAD = '0';
+
+vi.mock('node:fs', async (load) => {
+  const fs = await load<typeof import('node:fs')>();
+  return {
+    ...fs,
+    readdirSync: (path: string) => [...fs.readdirSync(path), ENDED_THREAD],
+  };
+});
+
+test('a process with too many child processes is ended, even while one of its threads ends', async () => {
+  const script = 'for (let n = 0; n < 70; n++) require("child_process").spawn("sleep", ["30"])';
+  const parent = spawn(process.execPath, ['-e', script], { detached: true, stdio: 'ignore' });
+  onTestFinished(() => void process.kill(-parent.pid!, 'SIGKILL'));
+  const over = Promise.withResolvers<{ max: number } | { usedMb: number }>();
+  const watch = createMemoryWatch({
+    ...{ limitMb: 100_000, folders: [], hasChildren: true },
+    pid: () => parent.pid,
+    isBusy: () => true,
+    onOver: (usedMb) => over.resolve({ usedMb }),
+    onManyChildren: (max) => over.resolve({ max }),
+    onFull: () => {},
+  });
+  onTestFinished(() => watch.stop());
+  watch.start();
+  expect(await over.promise).toEqual({ max: 64 });
+});
+
+test('the error of too many child processes names their number', () => {
+  const exit = {
+    code: null,
+    signal: 'SIGKILL',
+    fatal: null,
+    stderr: '',
+    memoryMb: 1,
+    wasReady: true,
+    hadLoaded: true,
+  };
+  expect(describeExit({ ...exit, ended: { kind: 'children', max: 64 } })).toEqual({
+    message: 'had more than 64 child processes and was ended.',
+    details: { reason: 'children', maxChildren: 64 },
+  });
+});
