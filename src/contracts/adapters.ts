@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from './limits.ts';
+import { SECRET_REF } from './secret-name.ts';
 
 const PositiveInt = z.number().int().positive();
 const HttpUrl = z.url({ protocol: /^https?$/ });
@@ -17,7 +18,7 @@ export const SecretRef = z.string().regex(
 
 /** Reference to a secret in the environment, or to a stored secret of the namespace `default`. */
 const AdapterSecretRef = z.string().regex(
-  /^\$\{(?:[A-Za-z_]\w*|secret:[A-Z][A-Z0-9_]{0,63})\}$/,
+  SECRET_REF,
   // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
   'must name an environment variable or a stored secret, such as "${OPENAI_API_KEY}" or "${secret:OPENAI_API_KEY}": the config must not contain the secret itself',
 );

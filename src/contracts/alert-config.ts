@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ALERT_KIND_FIELDS, AlertKind, AlertMatch, AlertSeverity, AlertThreshold } from './alert-kinds.ts';
 import { ALL_NAMESPACES, RoleNamespace } from './role.ts';
-import { SECRET_NAME } from './secret-name.ts';
+import { SECRET_REF } from './secret-name.ts';
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const AlertName = z
@@ -117,7 +117,7 @@ export const NewAlertRule = z
 
 /** Reference of the config to an environment variable, or to a secret of `svc secrets`. */
 export const AlertSecretRef = z.string().regex(
-  new RegExp(`^\\$\\{(?:[A-Za-z_]\\w*|secret:${SECRET_NAME})\\}$`),
+  SECRET_REF,
   // biome-ignore lint/suspicious/noTemplateCurlyInString: literal config syntax
   'must be "${VARIABLE}" or "${secret:NAME}": the config must not contain the secret itself',
 );

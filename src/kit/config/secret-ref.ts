@@ -1,3 +1,4 @@
+import { SECRET_NAME } from '../../contracts/secret-name.ts';
 import { PlatformError } from '../errors/errors.ts';
 
 export type Environment = Record<string, string | undefined>;
@@ -5,7 +6,8 @@ export type Environment = Record<string, string | undefined>;
 /** Namespace of the stored secrets that the config can reference. */
 export const OPERATOR_NAMESPACE = 'default';
 
-const STORED = /^\$\{secret:([A-Z][A-Z0-9_]{0,63})\}$/;
+const STORED = new RegExp(`^\\$\\{secret:(${SECRET_NAME})\\}$`);
+const VARIABLE = /^\$\{(\w+)\}$/;
 
 /** Returns the name of a stored secret that the reference `${secret:NAME}` names. */
 export function storedSecretOf(ref: string | null): string | undefined {
@@ -55,26 +57,24 @@ export function resolveSecret(ref: string | null, env: Environment, at: string):
 }
 
 /** Returns the stored secrets that a section of the config references, with the config keys. */
-export function storedSecretsIn(config: unknown, at: string): Array<{ key: string; name: string }> {
-  if (typeof config === 'string') {
-    const name = storedSecretOf(config);
-    return name === undefined ? [] : [{ key: at, name }];
-  }
-  if (typeof config !== 'object' || config === null) return [];
-  return Object.entries(config).flatMap(([name, inner]) => storedSecretsIn(inner, `${at}.${name}`));
+export function storedSecretsIn(config: unknown, at: string): NamedSecret[] {
+  return referencesIn(config, at, STORED);
 }
 
 interface NamedSecret {
   /** Path of the config key that contains the reference, such as `adapters.llm.apiKey`. */
   key: string;
-  variable: string;
+  /** Name of the stored secret or of the variable. */
+  name: string;
 }
 
-function secretsOf(config: unknown, at: string): NamedSecret[] {
-  if (typeof config === 'string')
-    return /^\$\{\w+\}$/.test(config) ? [{ key: at, variable: config.slice(2, -1) }] : [];
+function referencesIn(config: unknown, at: string, pattern: RegExp): NamedSecret[] {
+  if (typeof config === 'string') {
+    const name = pattern.exec(config)?.[1];
+    return name === undefined ? [] : [{ key: at, name }];
+  }
   if (typeof config !== 'object' || config === null) return [];
-  return Object.entries(config).flatMap(([name, inner]) => secretsOf(inner, `${at}.${name}`));
+  return Object.entries(config).flatMap(([name, inner]) => referencesIn(inner, `${at}.${name}`, pattern));
 }
 
 /**
@@ -82,10 +82,10 @@ function secretsOf(config: unknown, at: string): NamedSecret[] {
  * message can contain the rejected key.
  */
 export function secretValues(config: unknown, env: Environment): string[] {
-  return secretsOf(config, '').flatMap(({ variable }) => env[variable] ?? []);
+  return referencesIn(config, '', VARIABLE).flatMap(({ name }) => env[name] ?? []);
 }
 
-/** Returns the secrets that a section of the config references but the environment does not set. */
+/** Returns the variables that a section of the config references but the environment does not set. */
 export function unsetSecrets(config: unknown, env: Environment, at: string): NamedSecret[] {
-  return secretsOf(config, at).filter(({ variable }) => !env[variable]);
+  return referencesIn(config, at, VARIABLE).filter(({ name }) => !env[name]);
 }

@@ -13,11 +13,8 @@ export function checkAdapters(target: CheckTarget): Fact[] {
   );
   unset.push(...unsetSecrets(config.studio, target.env, 'studio'));
   const facts = [
-    ...unset.map(({ key, variable }) =>
-      failure(
-        `${key} is \${${variable}}, but ${variable} is not set.`,
-        `Set ${variable} in the .env beside the config.`,
-      ),
+    ...unset.map(({ key, name }) =>
+      failure(`${key} is \${${name}}, but ${name} is not set.`, `Set ${name} in the .env beside the config.`),
     ),
     ...missingSecrets(target),
   ];

@@ -64,7 +64,7 @@ export function adapterFaults(
     return unsetSecrets(adapters[name], env, key).map((unset) => ({
       name,
       key: unset.key,
-      why: `${unset.key} names ${unset.variable}, which is not set`,
+      why: `${unset.key} names ${unset.name}, which is not set`,
     }));
   });
 }

@@ -1,7 +1,7 @@
 import { lookup as dnsLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import { ALL_NAMESPACES, type AlertAttempt, type AlertChannelSettings } from '../../../../contracts/index.ts';
-import type { Environment } from '../../../../kit/config/secret-ref.ts';
+import { type Environment, storedSecretOf } from '../../../../kit/config/secret-ref.ts';
 import { messageOf, PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Seal } from '../../../../kit/security/keys.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
@@ -36,7 +36,6 @@ export type Attempted = AlertAttempt & Pick<SendResult, 'isFinal'>;
 
 const TIMEOUT_MS = seconds(15);
 const MAX_ERROR_CHARS = 300;
-const SECRET_REF = /^\$\{secret:(.+)\}$/;
 
 /** Returns the encryption context of a channel's secret. */
 export const sealContext = (namespaceId: string, name: string): string =>
@@ -101,7 +100,7 @@ export class ChannelCalls {
       throw new PlatformError('CONFLICT', `The channel "${name}" has no secret.`);
     }
     if ('sealed' in secret) return seal.open(secret.sealed, sealContext(namespaceId, name));
-    const named = SECRET_REF.exec(secret.ref)?.[1];
+    const named = storedSecretOf(secret.ref);
     if (named !== undefined) return findSecret(namespaceId, named);
     const variable = secret.ref.slice(2, -1);
     const value = env[variable];

@@ -1,3 +1,4 @@
+import { SECRET_NAME } from '../../../../contracts/secret-name.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import type { StepKind } from '../steps/step-kind.ts';
 import { addIssue, type DefinitionIssue, formatPath, type Path } from './templates.ts';
@@ -10,7 +11,7 @@ export interface SecretPlace {
 }
 
 /** Matches a text that consists of a reference to a secret only. It is no expression and is never evaluated. */
-const WHOLE = /^\s*\$\{\{\s*secrets\.([A-Z][A-Z0-9_]{0,63})\s*\}\}\s*$/;
+const WHOLE = new RegExp(`^\\s*\\$\\{\\{\\s*secrets\\.(${SECRET_NAME})\\s*\\}\\}\\s*$`);
 /** Text that records show instead of a secret. */
 export const shownSecret = (name: string): string => `[secret ${name}]`;
 
