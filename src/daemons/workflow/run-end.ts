@@ -4,7 +4,7 @@ import type { Tracer } from '../../kit/telemetry/tracer.ts';
 import type { Clock } from '../../kit/time/clock.ts';
 import type { JobRecord, RunRecord, WorkflowStore } from '../../store/ports/index.ts';
 import type { JobCounts } from './domain/engine/ports.ts';
-import { traceRun } from './domain/run/trace.ts';
+import { runDurationMs, traceRun } from './domain/run/trace.ts';
 import type { WorkflowMetrics } from './metrics.ts';
 
 /**
@@ -30,9 +30,9 @@ export async function reportRunEnd(
     tracer: Tracer | undefined;
   },
 ): Promise<void> {
-  // The end can precede the start if the clock was set back.
-  const durationMs = Math.max(0, (run.finishedAt ?? clock.now()) - (run.startedAt ?? run.createdAt));
-  traceRun(tracer, run, durationMs);
+  const endedAt = run.finishedAt ?? clock.now();
+  const durationMs = runDurationMs(run, endedAt);
+  traceRun(tracer, run, endedAt);
   metrics.runEnded(run.workflowId, run.status, durationMs / 1000);
   try {
     const { total, failed } = jobs ?? countsOf((await store.runs.load(run.seq))?.jobs ?? []);

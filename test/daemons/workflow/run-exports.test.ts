@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { exportRun, exportRunSpans, type RunId } from '../../../src/contracts/index.ts';
 import { derivedSpanId } from '../../../src/kit/telemetry/trace.ts';
+import { otlpTarget } from '../../../src/kit/telemetry/tracer.ts';
+import { type ReceivedSpan, startOtlpReceiver } from '../../support/otlp.ts';
 import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
 const CLOSED_PORT = 'http://127.0.0.1:9/';
@@ -56,6 +58,36 @@ test('the spans are the run and every attempt, with the ids of live tracing', as
     expect(traceId).toMatch(/^[0-9a-f]{32}$/);
     expect(BigInt(endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(startTimeUnixNano));
   }
+});
+
+test('exported spans have the lengths and attributes of live tracing, without the time in the queue', async () => {
+  const receiver = await startOtlpReceiver();
+  const otlp = otlpTarget({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.endpoint })!;
+  const it = await startWorkflow({ otlp, config: { workflow: { httpAllow: ['127.0.0.1'] } } });
+  const id = await it.start(RETRIED, { runAt: it.clock.now() + 5000 });
+  it.clock.advance(6000);
+  await it.services.engine.tick();
+  await it.until(id, 'waiting');
+  await it.clock.advance(1000);
+  await it.until(id, 'failed');
+  const { resourceSpans } = await it.call(exportRunSpans, { params: { runId: id as RunId } });
+  await it.close();
+  const factsOf = (
+    span: Pick<ReceivedSpan, 'startTimeUnixNano' | 'endTimeUnixNano'>,
+    attributes: object,
+  ) => ({
+    ...attributes,
+    ms: Number(BigInt(span.endTimeUnixNano) - BigInt(span.startTimeUnixNano)) / 1e6,
+  });
+  const live = new Map(receiver.spans.map((span) => [span.spanId, factsOf(span, span.attributes)]));
+  const exported = resourceSpans[0]!.scopeSpans[0]!.spans.map((span) => {
+    const attributes = span.attributes.filter(({ key }) => key !== 'svc.error_message');
+    const values = attributes.map(({ key, value }) => [key, Object.values(value)[0]]);
+    return { id: span.spanId, facts: factsOf(span, Object.fromEntries(values)) };
+  });
+  expect(exported).toHaveLength(4);
+  for (const span of exported) expect(span.facts).toEqual(live.get(span.id));
+  expect(exported[0]!.facts.ms).toBeLessThan(3000);
 });
 
 test('an attempt that has not ended lasts until the time of the export', async () => {

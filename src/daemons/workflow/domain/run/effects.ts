@@ -1,4 +1,6 @@
 import type {
+  ErrorClass,
+  PartStatus,
   PlatformCode,
   ReadySteps,
   RecalledSteps,
@@ -58,8 +60,10 @@ export interface EndedAttempt {
   stepId: string;
   uses: string;
   attempt: number;
+  status: PartStatus;
+  /** Time since its work began. */
   durationMs: number;
-  failure: Failure | null;
+  failure: { errorClass: ErrorClass | null; error: RunError } | null;
 }
 
 export interface AbortError {

@@ -1,9 +1,9 @@
-import type { OtlpTraces, RunExport } from '../../../../contracts/index.ts';
+import type { OtlpTraces, RunError, RunExport } from '../../../../contracts/index.ts';
 import { otlpRequest, type TimedSpan } from '../../../../kit/telemetry/otlp-request.ts';
 import type { EndedSpan } from '../../../../kit/telemetry/tracer.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type { RunRecord, RunStore } from '../../../../store/ports/index.ts';
-import { attemptSpan, runSpan } from '../run/trace.ts';
+import { attemptSpanOf, runSpanOf } from '../run/trace.ts';
 import { viewRun } from '../run/views.ts';
 import type { Page, PageRequest } from './pages.ts';
 import { requireRun } from './require-run.ts';
@@ -64,74 +64,29 @@ async function pagesOf<Item>(page: (asked: PageRequest) => Promise<Page<Item>>) 
 }
 
 function spanOfRun(run: RunRecord, now: number): TimedSpan {
-  const { id, workflowId, status, createdAt, finishedAt, error } = viewRun(run);
-  return timed(createdAt, finishedAt ?? now, {
-    traceId: run.traceId,
-    spanId: runSpan(id),
-    parentSpanId: run.parentSpanId ?? undefined,
-    name: `${run.kind} ${workflowId}`,
-    failed: finishedAt !== null && status !== 'succeeded',
-    attributes: {
-      'svc.run_id': id,
-      'svc.workflow_id': workflowId,
-      'svc.run_status': status,
-      'svc.run_trigger': run.trigger,
-      'svc.tenant_id': run.tenantId,
-      'svc.request_id': run.requestId,
-      ...errorOf(error),
-    },
-  });
+  const endedAt = run.finishedAt ?? now;
+  return { span: withMessage(runSpanOf(run, endedAt), viewRun(run).error), endedAt };
 }
 
 /** Returns a span for every attempt. An attempt that has not ended lasts until now. */
 function spansOfStep(run: RunRecord, step: Step, now: number): TimedSpan[] {
-  const { history, queuedAt, readyAt, startedAt, status, attempts } = step;
-  const ended = history.map((attempt) =>
-    spanOfAttempt(run, step, {
-      ...{ number: attempt.attempt, status: attempt.status, error: attempt.error },
-      from: attempt.queuedAt ?? attempt.startedAt ?? attempt.finishedAt,
-      to: attempt.finishedAt,
-    }),
-  );
-  const from = queuedAt ?? readyAt ?? startedAt;
-  if (from === null || !UNFINISHED.has(status)) return ended;
-  const number = Math.max(attempts, history.length + 1);
-  return [...ended, spanOfAttempt(run, step, { number, status, error: null, from, to: now })];
-}
-
-interface AttemptTimes {
-  number: number;
-  status: Step['status'];
-  error: Step['error'];
-  from: number;
-  to: number;
-}
-
-function spanOfAttempt(run: RunRecord, { id, uses }: Step, attempt: AttemptTimes): TimedSpan {
-  const { number, status, error, from, to } = attempt;
-  return timed(from, to, {
-    traceId: run.traceId,
-    spanId: attemptSpan(run.id, id, number),
-    parentSpanId: runSpan(run.id),
-    name: `step ${id}`,
-    failed: error !== null,
-    attributes: {
-      'svc.run_id': run.id,
-      'svc.workflow_id': run.workflowId,
-      'svc.step_id': id,
-      'svc.step_uses': uses,
-      'svc.step_status': status,
-      'svc.attempt': number,
-      'svc.tenant_id': run.tenantId,
-      ...errorOf(error),
-    },
+  const { id: stepId, uses, history, status, attempts } = step;
+  const ended = history.map(({ attempt, status, errorClass, error, startedAt, finishedAt }): TimedSpan => {
+    const durationMs = Math.max(0, finishedAt - (startedAt ?? finishedAt));
+    const failure = error && { errorClass, error };
+    const span = attemptSpanOf(run, { stepId, uses, attempt, status, durationMs, failure });
+    return { span: withMessage(span, error), endedAt: finishedAt };
   });
+  const startedAt = step.attemptStartedAt ?? step.queuedAt ?? step.readyAt;
+  if (startedAt === null || !UNFINISHED.has(status)) return ended;
+  const attempt = Math.max(attempts, history.length + 1);
+  const durationMs = Math.max(0, now - startedAt);
+  const open = attemptSpanOf(run, { stepId, uses, attempt, status, durationMs, failure: null });
+  return [...ended, { span: open, endedAt: now }];
 }
 
-function timed(from: number, to: number, span: Omit<EndedSpan, 'kind' | 'durationMs'>): TimedSpan {
-  return { span: { ...span, kind: 'internal', durationMs: Math.max(0, to - from) }, endedAt: to };
-}
-
-function errorOf(error: { code: string; message: string } | null): Record<string, string> {
-  return error === null ? {} : { 'svc.error_code': error.code, 'svc.error_message': error.message };
+/** Live tracing sends no messages, which can contain data of tenants. */
+function withMessage(span: EndedSpan, error: RunError | null): EndedSpan {
+  if (error === null) return span;
+  return { ...span, attributes: { ...span.attributes, 'svc.error_message': error.message } };
 }

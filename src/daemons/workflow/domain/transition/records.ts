@@ -97,6 +97,7 @@ export function endAttempt(turn: Turn, step: StepState, status: PartStatus, fail
     stepId: `${record.jobKey}.${id}`,
     uses,
     attempt: record.attempts,
+    status,
     durationMs: turn.now - (record.attemptAt ?? turn.now),
     failure,
   };
