@@ -175,17 +175,6 @@ export interface AttemptFilter {
   limit: number;
 }
 
-/** A fact for alerts. Callers ask for overlapping times, and recognize facts that they know. */
-export interface DeadDelivery {
-  namespaceId: string;
-  messageId: string;
-  endpointId: string;
-  type: string;
-  application: string | null;
-  lastError: string | null;
-  endedAt: number;
-}
-
 /** Messages, their deliveries to endpoints, and the attempts. Changes are durable when their promise resolves. */
 export interface MessageStore {
   publish(message: NewStoredMessage): Promise<StoredMessageResult>;
@@ -227,7 +216,6 @@ export interface MessageStore {
     deliveries: ReadonlyArray<{ messageId: string; endpointId: string }>,
     options: { endedUntil: number; add: boolean },
   ): Promise<DueDelivery[]>;
-  deadSince(since: number, limit: number): Promise<DeadDelivery[]>;
 
   /**
    * Deletes messages with an id between `after` and `before` whose deliveries are finished. Returns the last examined

@@ -62,6 +62,4 @@ export interface OutgoingEndpointStore {
   /** Disables an endpoint that is enabled. Returns false if it is not. */
   disable(id: string, reason: DisabledReason, at: number): Promise<boolean>;
   remove(namespaceId: string, id: string): Promise<boolean>;
-  /** Returns endpoints that failures or a 410 disabled at or after this time, oldest first. */
-  disabledSince(since: number, limit: number): Promise<StoredEndpoint[]>;
 }

@@ -7,7 +7,7 @@ import { FEED, FEED_SNAPSHOTS } from './gateway/feed.ts';
 import { DELIVERY_HOURS } from './gateway/inbox/hour-schema.ts';
 import { WEBHOOK_INBOX } from './gateway/inbox/schema.ts';
 import { LIST_INDEXES, REPLACED_INDEXES } from './gateway/list-indexes.ts';
-import { MESSAGE_TRACE, MESSAGES, PORTAL_URLS } from './gateway/messages/schema.ts';
+import { MESSAGE_TRACE, MESSAGES, PORTAL_URLS, UNUSED_INDEXES } from './gateway/messages/schema.ts';
 import { QUEUES } from './gateway/queues/schema.ts';
 import { REFUSED_REQUESTS } from './gateway/refused-requests.ts';
 import { IDENTITY, WEBHOOK_SECRETS } from './gateway/schema.ts';
@@ -97,6 +97,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { sql: PORTAL_URLS, minVersion: 1 },
   ...LIST_INDEXES.map((index) => ({ index, minVersion: 1 })),
   { sql: REPLACED_INDEXES, minVersion: 1 },
+  { sql: UNUSED_INDEXES, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

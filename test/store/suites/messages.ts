@@ -126,10 +126,9 @@ export function describeMessages(name: string, open: OpenDriver<GatewayStore>): 
       expect(await port.endpoints.disable(idOf('ep', 1), 'failures', 80)).toBe(false);
       const { changes } = await port.feed.read(cursor, 10);
       expect(changes).toEqual([{ topic: 'endpoints', key: idOf('ep', 1) }]);
-      expect(await port.endpoints.disabledSince(70, 5)).toMatchObject([
-        { disabledReason: 'gone', disabledAt: 70 },
-      ]);
-      expect(await port.endpoints.disabledSince(71, 5)).toEqual([]);
+      expect(await port.endpoints.find('acme', idOf('ep', 1))).toMatchObject({
+        ...{ disabledReason: 'gone', disabledAt: 70 },
+      });
     });
   });
 
@@ -211,8 +210,8 @@ export function describeMessages(name: string, open: OpenDriver<GatewayStore>): 
       expect(await messages.nextRetryAt(idOf('ep', 1), 499)).toBe(500);
       expect(await messages.nextRetryAt(idOf('ep', 1), 500)).toBeNull();
       expect((await port.endpoints.find('acme', idOf('ep', 1)))?.failingSince).toBe(7);
-      expect(await messages.deadSince(10, 5)).toMatchObject([
-        { messageId: idOf('msg', 3), lastError: 'HTTP 500' },
+      expect((await messages.find('acme', idOf('msg', 3)))?.deliveries).toMatchObject([
+        { status: 'dead', lastError: 'HTTP 500' },
       ]);
       // An end that arrives late does not change a finished delivery.
       await messages.endAttempts([ended(3, { number: 2 })], []);

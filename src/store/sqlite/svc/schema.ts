@@ -9,7 +9,7 @@ import { DELIVERY_HOURS } from './deliveries/hour-schema.ts';
 import { DELIVERY_LISTS } from './deliveries/list-schema.ts';
 import { FEED } from './feed.ts';
 import { LIST_INDEXES } from './list-indexes.ts';
-import { LINK_INDEXES, MESSAGES, PORTAL_URLS } from './messages/schema.ts';
+import { LINK_INDEXES, MESSAGES, PORTAL_URLS, UNUSED_INDEXES } from './messages/schema.ts';
 import { QUEUES } from './queues/schema.ts';
 import { REFUSED_REQUESTS } from './refused-requests.ts';
 import { VAULT } from './vault.ts';
@@ -252,4 +252,5 @@ export const GATEWAY_MIGRATIONS: Migrations = [
   RECOVERY_FACTS,
   LIST_INDEXES,
   PORTAL_URLS,
+  UNUSED_INDEXES,
 ];

@@ -112,19 +112,6 @@ function reads(database: PostgresDatabase) {
       );
       return row && endpointOf(row);
     },
-    async disabledSince(since, limit) {
-      const rows = await database.run((query) =>
-        query
-          .selectFrom('outgoingEndpoint')
-          .selectAll()
-          .where('disabledAt', '>=', since)
-          .where('disabledReason', '<>', 'operator')
-          .orderBy('disabledAt')
-          .limit(limit)
-          .execute(),
-      );
-      return rows.map(endpointOf);
-    },
   } satisfies Partial<OutgoingEndpointStore>;
 }
 

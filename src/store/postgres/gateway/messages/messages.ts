@@ -1,7 +1,6 @@
 import { DUE_COLUMNS } from '../../../message-rows.ts';
 import type {
   AttemptFilter,
-  DeadDelivery,
   DueDelivery,
   EndedAttempt,
   EndpointWork,
@@ -122,10 +121,6 @@ export class PostgresMessages implements MessageStore {
     };
     const rows = await this.#database.write((sql) => sql<DueRow>(REPLAY, values));
     return rows.map(dueOf);
-  }
-
-  deadSince(since: number, limit: number): Promise<DeadDelivery[]> {
-    return this.#read(DEAD_SINCE, { since, limit });
   }
 
   async prune(
@@ -266,12 +261,6 @@ const REPLAY = `
     on conflict do nothing returning *
   )
   select ${DUE_COLUMNS} from again union all select ${DUE_COLUMNS} from added`;
-
-const DEAD_SINCE = `
-  select d.namespace_id as "namespaceId", d.message_id as "messageId", d.endpoint_id as "endpointId", m.type,
-    m.application, d.last_error as "lastError", d.ended_at as "endedAt"
-  from svc.message_delivery d join svc.message m on m.id = d.message_id
-  where d.status = 'dead' and d.ended_at >= :since order by d.ended_at limit :limit`;
 
 const PRUNE = `
   with old as materialized (

@@ -91,7 +91,6 @@ export function sqliteOutgoingEndpoints(db: Database, addToFeed: AddToFeed): Out
         addToFeed('endpoints', id);
         return true;
       }),
-    disabledSince: (since, limit) => db.read(() => sql.disabledSince.all({ since, limit }).map(endpointOf)),
   };
 }
 
@@ -134,8 +133,5 @@ function statements(db: Database) {
     remove: db.prepare<[{ namespaceId: string; id: string }]>(
       'delete from outgoing_endpoint where id = :id and namespace_id = :namespaceId',
     ),
-    disabledSince: db.prepare<[{ since: number; limit: number }], EndpointRow>(`
-      select ${COLUMNS} from outgoing_endpoint
-      where disabled_at >= :since and disabled_reason <> 'operator' order by disabled_at limit :limit`),
   };
 }

@@ -1,6 +1,5 @@
 import { DUE_COLUMNS } from '../../../message-rows.ts';
 import type {
-  DeadDelivery,
   DueDelivery,
   EndpointWork,
   MessageContent,
@@ -111,7 +110,6 @@ export function sqliteMessages(db: Database, commit: Committer['write']): Messag
         }
         return changed;
       }),
-    deadSince: (since, limit) => db.read(() => sql.deadSince.all({ since, limit })),
     prune: (before, after, limit) =>
       db.write(() => {
         const examined = sql.old.all({ before, after, limit });
@@ -199,11 +197,6 @@ function dispatching(db: Database) {
 
 function housekeeping(db: Database) {
   return {
-    deadSince: db.prepare<[{ since: number; limit: number }], DeadDelivery>(`
-      select d.namespace_id as namespaceId, d.message_id as messageId, d.endpoint_id as endpointId, m.type, m.application,
-        d.last_error as lastError, d.ended_at as endedAt
-      from message_delivery d join message m on m.id = d.message_id
-      where d.status = 'dead' and d.ended_at >= :since order by d.ended_at limit :limit`),
     old: db.prepare<[{ before: string; after: string; limit: number }], { id: string; isOpen: number }>(`
       select id, exists (
         select 1 from message_delivery where message_id = m.id and status in ('waiting', 'retrying')) as isOpen
