@@ -9,7 +9,7 @@ export const MAX_UNPROVEN = 384;
 /** Older attempts. They only wait, so many of them are cheap. */
 export const MAX_SLOW = 4096;
 const MB = 1024 * 1024;
-/** Bytes of bodies above which no attempt starts or becomes slow. One body more can be in flight. */
+/** At this many bytes of bodies, no further attempt starts or becomes slow. The last body can exceed the limit. */
 export const MAX_FAST_BYTES = 32 * MB;
 export const MAX_UNPROVEN_BYTES = 24 * MB;
 export const MAX_SLOW_BYTES = 96 * MB;
@@ -42,12 +42,10 @@ export class AttemptSlots {
   readonly #onFree: () => void;
   /** Fast attempts in the order of their start. */
   #running: Running[] = [];
-  #fast = 0;
-  #unproven = 0;
-  #slow = 0;
-  readonly #fastBytes = new BodyBytes();
-  readonly #unprovenBytes = new BodyBytes();
-  readonly #slowBytes = new BodyBytes();
+  readonly #fast = new BodyBytes();
+  /** The part of the fast attempts that is unproven. */
+  readonly #unproven = new BodyBytes();
+  readonly #slow = new BodyBytes();
   #cancelTimer: (() => void) | undefined;
 
   constructor(clock: Clock, onFree: () => void) {
@@ -56,29 +54,25 @@ export class AttemptSlots {
   }
 
   get inFlight(): number {
-    return this.#fast + this.#slow;
+    return this.#fast.attempts + this.#slow.attempts;
   }
 
   /** Bytes of the bodies in flight. */
   get bytes(): number {
-    return this.#fastBytes.total + this.#slowBytes.total;
+    return this.#fast.total + this.#slow.total;
   }
 
   isFree(isProven: boolean): boolean {
-    if (this.#fast >= MAX_FAST || this.#fastBytes.total >= MAX_FAST_BYTES) return false;
-    return isProven || (this.#unproven < MAX_UNPROVEN && this.#unprovenBytes.total < MAX_UNPROVEN_BYTES);
+    if (!hasRoom(this.#fast, MAX_FAST, MAX_FAST_BYTES)) return false;
+    return isProven || hasRoom(this.#unproven, MAX_UNPROVEN, MAX_UNPROVEN_BYTES);
   }
 
   take(isProven: boolean, messageId: string, bytes = UNREAD_BYTES): AttemptSlot {
     const startedAt = this.#clock.monotonic();
     const attempt = { messageId, bytes, isProven, isSlow: false, isOver: false, startedAt };
     this.#running.push(attempt);
-    this.#fast++;
-    this.#fastBytes.add(messageId, bytes);
-    if (!isProven) {
-      this.#unproven++;
-      this.#unprovenBytes.add(messageId, bytes);
-    }
+    this.#fast.add(messageId, bytes);
+    if (!isProven) this.#unproven.add(messageId, bytes);
     this.#cancelTimer ??= this.#clock.after(SLOW_MS, () => this.#age());
     return {
       resize: (actual) => this.#resize(attempt, actual),
@@ -93,27 +87,19 @@ export class AttemptSlots {
   #resize(attempt: Running, bytes: number): void {
     if (attempt.bytes === bytes) return;
     attempt.bytes = bytes;
-    for (const pool of [this.#fastBytes, this.#unprovenBytes, this.#slowBytes])
-      pool.resize(attempt.messageId, bytes);
+    for (const pool of [this.#fast, this.#unproven, this.#slow]) pool.resize(attempt.messageId, bytes);
   }
 
   #free(attempt: Running): void {
     if (attempt.isOver) return;
     attempt.isOver = true;
-    if (!attempt.isSlow) {
-      this.#leaveFast(attempt);
-      return;
-    }
-    this.#slow--;
-    this.#slowBytes.remove(attempt.messageId);
+    if (attempt.isSlow) this.#slow.remove(attempt.messageId);
+    else this.#leaveFast(attempt);
   }
 
   #leaveFast({ isProven, messageId }: Running): void {
-    this.#fast--;
-    this.#fastBytes.remove(messageId);
-    if (isProven) return;
-    this.#unproven--;
-    this.#unprovenBytes.remove(messageId);
+    this.#fast.remove(messageId);
+    if (!isProven) this.#unproven.remove(messageId);
   }
 
   /** Moves attempts that have become slow, and removes those that are over. */
@@ -123,11 +109,10 @@ export class AttemptSlots {
     let moved = 0;
     for (const attempt of this.#running) {
       if (attempt.isOver) continue;
-      if (attempt.startedAt > old || !this.#isSlowFree()) kept.push(attempt);
+      if (attempt.startedAt > old || !hasRoom(this.#slow, MAX_SLOW, MAX_SLOW_BYTES)) kept.push(attempt);
       else {
         attempt.isSlow = true;
-        this.#slow++;
-        this.#slowBytes.add(attempt.messageId, attempt.bytes);
+        this.#slow.add(attempt.messageId, attempt.bytes);
         this.#leaveFast(attempt);
         moved++;
       }
@@ -136,8 +121,7 @@ export class AttemptSlots {
     this.#cancelTimer = kept.length === 0 ? undefined : this.#clock.after(AGE_EVERY_MS, () => this.#age());
     if (moved > 0) this.#onFree();
   }
-
-  #isSlowFree(): boolean {
-    return this.#slow < MAX_SLOW && this.#slowBytes.total < MAX_SLOW_BYTES;
-  }
 }
+
+const hasRoom = ({ attempts, total }: BodyBytes, maxAttempts: number, maxBytes: number): boolean =>
+  attempts < maxAttempts && total < maxBytes;

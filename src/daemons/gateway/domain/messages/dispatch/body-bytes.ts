@@ -1,13 +1,22 @@
-/** Bytes of the messages of attempts. A message that several attempts send is in memory once, so it counts once. */
+/**
+ * Number of attempts, and bytes of their messages. A message that several attempts send is in memory once, so its bytes
+ * count once.
+ */
 export class BodyBytes {
   readonly #messages = new Map<string, { attempts: number; bytes: number }>();
+  #attempts = 0;
   #total = 0;
+
+  get attempts(): number {
+    return this.#attempts;
+  }
 
   get total(): number {
     return this.#total;
   }
 
   add(messageId: string, bytes: number): void {
+    this.#attempts++;
     const known = this.#messages.get(messageId);
     if (known) {
       known.attempts++;
@@ -27,7 +36,9 @@ export class BodyBytes {
 
   remove(messageId: string): void {
     const known = this.#messages.get(messageId);
-    if (!known || --known.attempts > 0) return;
+    if (!known) return;
+    this.#attempts--;
+    if (--known.attempts > 0) return;
     this.#messages.delete(messageId);
     this.#total -= known.bytes;
   }
