@@ -117,7 +117,7 @@ export class ConnectionAdmin {
     }
     throw new PlatformError(
       'CONFLICT',
-      `The connection "${key.name}" is changed by others at the same time.`,
+      `The connection "${key.name}" was changed by other callers during this update. Try again.`,
     );
   }
 

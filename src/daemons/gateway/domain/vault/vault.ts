@@ -57,7 +57,10 @@ export class Vault {
       const secret = (await this.list(key.namespaceId)).find(({ name }) => name === key.name);
       if (secret) return secret;
     }
-    throw new PlatformError('CONFLICT', `The secret ${key.name} is changed by others at the same time.`);
+    throw new PlatformError(
+      'CONFLICT',
+      `The secret ${key.name} was changed by other callers during this update. Try again.`,
+    );
   }
 
   async list(namespaceId: string): Promise<Secret[]> {

@@ -34,7 +34,7 @@ export async function sendEmail(call: ChannelCall<Settings>, tools: MailTools): 
   const { port, from, to } = settings;
   const address = await tools.resolve(settings.host, call.mayBePrivate);
   const { createTransport } = await import('nodemailer');
-  // The connection is opened here, so that it can be cut in each case.
+  // The socket is opened here and not by nodemailer, so that it is closed after a time-out too.
   const socket = connect({ host: address, port }).on('error', () => {});
   const connected = once(socket, 'connect');
   connected.catch(() => {});
@@ -47,10 +47,11 @@ export async function sendEmail(call: ChannelCall<Settings>, tools: MailTools): 
       ),
   });
   const domain = from.slice(from.lastIndexOf('@') + 1);
-  const cancel = AbortSignal.timeout(2 * tools.timeoutMs);
-  // A server that answers slowly, but always in time, would otherwise hold the channel.
+  const limitMs = 2 * tools.timeoutMs;
+  const cancel = AbortSignal.timeout(limitMs);
+  // The time-outs of the socket never end a server that keeps sending data.
   const late = new Promise<never>((_, reject) =>
-    cancel.addEventListener('abort', () => reject(new Error('The mail server took too long.'))),
+    cancel.addEventListener('abort', () => reject(new Error(lateText(settings, limitMs)))),
   );
   late.catch(() => {});
   try {
@@ -107,6 +108,9 @@ function transportSettings(
     ...{ disableFileAccess: true, disableUrlAccess: true },
   };
 }
+
+const lateText = ({ host, port }: Settings, limitMs: number): string =>
+  `The mail server ${host}:${port} did not take the message within ${limitMs / 1000} s. Check the host, the port and the load of the server.`;
 
 const statusOf = (response: string | undefined): number | null => {
   const found = /^\d{3}/.exec(response ?? '');
