@@ -29,7 +29,7 @@ export interface MessageQuery {
   limit: number;
 }
 
-export type AttemptQuery = Omit<AttemptFilter, 'after'> & {
+type AttemptQuery = Omit<AttemptFilter, 'after'> & {
   cursor?: string | undefined;
   /** Application of a portal. */
   application?: string | undefined;

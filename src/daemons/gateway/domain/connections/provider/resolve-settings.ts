@@ -41,7 +41,7 @@ export async function resolveSettings(
 }
 
 /** Client secret after a change: the name of a stored secret, if it is one, and whether there is a secret at all. */
-export interface ChangedSecret {
+interface ChangedSecret {
   secretName: string | null;
   hasSecret: boolean;
 }

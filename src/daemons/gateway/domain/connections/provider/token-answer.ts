@@ -10,7 +10,7 @@ export interface AccountHint {
 const MAX_ACCOUNT_CHARS = 200;
 
 /** Answer of a token endpoint as it came. */
-export interface RawAnswer {
+interface RawAnswer {
   status: number;
   contentType: string | undefined;
   text: string;
