@@ -1,6 +1,6 @@
-// Apart from the schemas, because the runner does not load zod.
+// Separate from the schemas, so that the runner can import the limits without loading zod.
 
-/** Tools of one server. A longer list would not be read before it is approved. */
+/** Tools of one server. Operators read the list before they approve it. */
 export const MAX_MCP_TOOLS = 200;
 export const MAX_MCP_TOOL_NAME_CHARS = 128;
 export const MAX_MCP_DESCRIPTION_CHARS = 8_000;

@@ -88,7 +88,7 @@ export function windowOf({ type, application, status, traceId, limit }: MessageF
   return isFiltered ? Math.max(MAX_EXAMINED, limit + 1) : limit + 1;
 }
 
-/** Returns the conditions on deliveries that the examined ids do not fulfil by themselves. */
+/** Returns the conditions that the query of ids has not applied, so that the query of messages must apply them. */
 export function remainingOf({ status, endpointId, traceId }: MessageFilter): {
   status: MessageStatus | null;
   endpointId: string | null;

@@ -87,7 +87,7 @@ export class AlertLoop {
     await this.#part('notifications', () => sender.start());
   }
 
-  /** A file is deleted after its fact is stored. Its name is the key of the fact, so that a kill in between adds no second fact. */
+  /** The name of a file is the key of its fact, so that a crash before the file is deleted does not add the fact twice. */
   async #readCrashLoops(): Promise<void> {
     const { store, clock, dataDir } = this.#deps;
     for (const found of await readCrashLoops(dataDir)) {

@@ -11,13 +11,13 @@ export interface Occurrence {
   path: string | null;
   /** Epoch ms. */
   at: number;
-  /** Number and source of the fact, so that a fact that is read twice counts once. Null for conditions. */
+  /** Source and sequence number, by which a fact that is read again is recognized. Null for conditions. */
   fact: { source: string; seq: number } | null;
-  /** Objects that this one repeats. While the alert of one is open, it counts this failure. */
+  /** Ids of the objects that this one repeats. An open alert of such an object counts this failure too. */
   origins: readonly string[];
 }
 
-/** The end of a condition, or a success that makes failures good. */
+/** The end of a condition, or a success that resolves the alerts of earlier failures. */
 export interface Ending {
   kind: AlertKind;
   objectIds: readonly string[];

@@ -27,7 +27,10 @@ export const PENDING: ConnectionState = {
 
 const MAX_GRANTED_SCOPES = 200;
 
-/** Returns the scopes of a provider's text, without what no scope can be (RFC 6749, 3.3). GitHub separates by commas. */
+/**
+ * Returns the scopes in a provider's text. Drops words with characters that RFC 6749, section 3.3, does not allow. GitHub
+ * separates scopes by commas.
+ */
 function scopesOf(text: string): string[] {
   const isScope = (scope: string): boolean => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(scope);
   return text
