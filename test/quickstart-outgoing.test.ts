@@ -9,7 +9,7 @@ import { spawnCli } from './support/cli.ts';
 import { tempDir } from './support/daemon.ts';
 import { startReceiver, withStatus } from './support/message-receiver.ts';
 import { FREE_PORTS } from './support/ports.ts';
-import { Transcript } from './support/transcript.ts';
+import { filesOf, Transcript } from './support/transcript.ts';
 import { userEnvironment } from './support/user-environment.ts';
 
 const ISSUE = { action: 'opened', issue: { title: 'It fails', html_url: 'https://github.com/a/b/issues/1' } };
@@ -19,9 +19,9 @@ test('docs/quickstart-outgoing.md: an issue reaches Slack and a receiver, and a 
 }, async () => {
   const page = await readFile(join(packageRoot, 'docs/quickstart-outgoing.md'), 'utf8');
   const [slack, receiver, pager] = [await startReceiver(), await startReceiver(), await startReceiver()];
-  const files = [...page.matchAll(/<!-- file: (\S+) -->\n\n```\w+\n([\s\S]*?)```/g)].map(([, file, code]) => [
+  const files = filesOf(page).map(([file, code]) => [
     `plugins/issue-bot/${file}`,
-    code!.replace('hooks.slack.com', `127.0.0.1:${slack.port}`),
+    code.replace('hooks.slack.com', `127.0.0.1:${slack.port}`),
   ]);
   expect(files).toHaveLength(3);
   const folder = await writeFiles(await tempDir(), {
@@ -43,6 +43,8 @@ test('docs/quickstart-outgoing.md: an issue reaches Slack and a receiver, and a 
   await script.next('up');
   await script.next('secrets set');
   const { url, secret } = await script.next('webhooks provision');
+  // GitHub sends no header that names the namespace.
+  expect(new URL(url).searchParams.get('namespace')).toBe('default');
   const endpoint = await script.next('endpoints create');
   script.env.ENDPOINT = endpoint.id;
   await script.next('alerts add-channel');
@@ -60,7 +62,6 @@ test('docs/quickstart-outgoing.md: an issue reaches Slack and a receiver, and a 
         'x-github-event': 'issues',
         'x-github-delivery': `delivery-${++deliveries}`,
         'x-hub-signature-256': `sha256=${signature}`,
-        'x-svc-namespace': 'default',
       },
     });
     expect([answer.status, await answer.text()]).toMatchObject([200, expect.anything()]);
