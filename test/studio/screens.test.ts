@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openPage } from './support/people.ts';
 import { axeViolations, BROWSER_MISSING, pageFaults, type Studio, startStudio } from './support/studio.ts';
 
 describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
@@ -44,7 +45,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
   for (const theme of ['light', 'dark'] as const) {
     for (const width of [1440, 390]) {
       test(`every screen is accessible and complete in the ${theme} theme at ${width} px`, async () => {
-        const { page, problems, context } = await studio.open('/studio/', { theme, width });
+        const { page, problems } = await openPage(studio, '/studio/', { theme, width });
         for (const path of paths) {
           await page.goto(studio.url + path);
           await page.locator('h1').first().waitFor();
@@ -54,14 +55,13 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
           problems.push(...(await pageFaults(page)).map((fault) => `${path}: ${fault}`));
         }
         expect(problems).toEqual([]);
-        await context.close();
       });
     }
   }
 
   test('a person without a session signs in with a token, and signs out again', async () => {
     const { token } = await studio.svc('tokens', 'mint', 'someone');
-    const { page, problems, context } = await studio.open('/studio/runs', { isSignedIn: false });
+    const { page, problems } = await openPage(studio, '/studio/runs', { isSignedIn: false });
     await page.getByRole('heading', { name: 'Sign in to svc' }).waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await page.getByLabel('Token', { exact: true }).fill('wrong');
@@ -75,23 +75,21 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
     await page.reload();
     await page.getByRole('heading', { name: 'Sign in to svc' }).waitFor();
     expect(problems).toEqual([]);
-    await context.close();
   });
 
   test('a person approves a waiting run in the inbox', async () => {
     const run = await studio.svc('workflows', 'run', 'ship', '--input', '{"order":2}');
-    const { page, problems, context } = await studio.open('/studio/inbox', { width: 390 });
+    const { page, problems } = await openPage(studio, '/studio/inbox', { width: 390 });
     const card = page.locator('.card', { has: page.locator(`a[href="/studio/runs/${run.id}"]`) });
     await card.getByRole('button', { name: 'Approve' }).click();
     await expect
       .poll(async () => (await studio.svc('workflows', 'show', run.id)).run.status)
       .toBe('succeeded');
     expect(problems).toEqual([]);
-    await context.close();
   });
 
   test('a delivery is opened and replayed by keyboard alone', async () => {
-    const { page, problems, context } = await studio.open('/studio/deliveries');
+    const { page, problems } = await openPage(studio, '/studio/deliveries');
     await page.getByRole('listbox', { name: 'Deliveries' }).focus();
     await page.keyboard.press('k');
     await page.keyboard.press('r');
@@ -102,11 +100,10 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
     await page.waitForURL(/\/studio\/deliveries\/[\w-]+$/);
     await page.getByRole('heading', { name: '@acme/orders/created', level: 1 }).waitFor();
     expect(problems).toEqual([]);
-    await context.close();
   });
 
   test('a person creates a source, connects it, and pauses the destination', async () => {
-    const { page, problems, context } = await studio.open('/studio/sources');
+    const { page, problems } = await openPage(studio, '/studio/sources');
     await page.getByLabel('Name', { exact: true }).fill('made');
     await page.getByRole('button', { name: 'Create source' }).click();
     await page.getByRole('heading', { name: 'URL of made' }).waitFor();
@@ -123,18 +120,16 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
     expect((await fetch(url!, { method: 'POST', body: '{}', headers })).status).toBe(202);
     await page.getByRole('region', { name: 'Newest deliveries' }).getByText('accepted').waitFor();
     expect(problems).toEqual([]);
-    await context.close();
   });
 
   test('a viewer sees everything and can change nothing', async () => {
     const client = await studio.svc('clients', 'create', 'watcher');
     await studio.svc('roles', 'grant', `client:${client.clientId}`, 'viewer');
-    const { page, context } = await studio.open('/studio/webhooks', { isSignedIn: false });
+    const { page } = await openPage(studio, '/studio/webhooks', { isSignedIn: false });
     await page.getByLabel('Client id').fill(client.clientId);
     await page.getByLabel('Client secret').fill(client.clientSecret);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Rotate secret' }).first().click();
     await expect.poll(() => page.getByRole('alert').textContent()).toContain('role');
-    await context.close();
   });
 });

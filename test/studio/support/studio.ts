@@ -82,6 +82,18 @@ export async function startStudio(
   prepare?: (folder: string) => Promise<void>,
 ): Promise<Studio> {
   const platform = await createPlatform({ plugins: ['./plugins/*'], ...config });
+  try {
+    return await openStudio(platform, prepare);
+  } catch (error) {
+    await platform.dispose();
+    throw error;
+  }
+}
+
+async function openStudio(
+  platform: Platform,
+  prepare: ((folder: string) => Promise<void>) | undefined,
+): Promise<Studio> {
   await cp(PLUGIN, join(platform.folder, 'plugins/orders'), { recursive: true });
   await mkdir(join(platform.folder, 'workflows'));
   await writeFile(join(platform.folder, 'workflows/ship.yaml'), JSON.stringify(WORKFLOW));
@@ -99,8 +111,11 @@ export async function startStudio(
     },
     open: (path, options = {}) => openPage({ browser, platform, url, violations }, path, options),
     async close() {
-      await browser.close();
-      await platform.dispose();
+      try {
+        await browser.close();
+      } finally {
+        await platform.dispose();
+      }
       if (violations.length > 0) throw new Error(`The studio violated its policy: ${violations.join('\n')}`);
     },
   };

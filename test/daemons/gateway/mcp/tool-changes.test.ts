@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { startMcp } from '../../../support/mcp.ts';
 
 test('clients that listen hear of added, changed and removed workflows', { timeout: 60_000 }, async () => {
-  const { connect, gateway, projectDir } = await startMcp();
+  const { connect, gateway, workflow, projectDir } = await startMcp();
   const client = await connect(undefined, { pin: '2026-07-28' });
   let changes = 0;
   client.setNotificationHandler('notifications/tools/list_changed', () => void changes++);
@@ -30,8 +30,9 @@ test('clients that listen hear of added, changed and removed workflows', { timeo
       .toBe(count);
     expect(await title()).toBe(expected);
   };
-  // The first poll only reads what there is.
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  // The first poll only reads which tools there are.
+  const calls = () => workflow.logs.lines.map(({ message }) => message);
+  await expect.poll(calls).toContain('GET /api/v1/workflows 200');
   await writeFile(file, definition('Late'));
   await heard(1, 'Late');
   await writeFile(file, definition('Later'));
