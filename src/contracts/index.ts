@@ -23,6 +23,7 @@ export * from './dispatch.ts';
 export * from './duration.ts';
 export * from './endpoint.ts';
 export * from './endpoint-access.ts';
+export * from './endpoint-health.ts';
 export * from './errors.ts';
 export * from './event-types.ts';
 export * from './execution.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_RECENT_ATTEMPTS } from './endpoint-health.ts';
 
 /**
  * Event type of a message, such as `order.created`. Standard Webhooks: words of letters, digits and underscores, with full
@@ -49,9 +50,6 @@ export type DisabledReason = z.infer<typeof DisabledReason>;
 
 const time = z.number().nullable().describe('Epoch milliseconds');
 const count = z.number().int();
-
-/** Number of attempts from which the share of successes is shown. */
-export const MAX_RECENT_ATTEMPTS = 100;
 
 export const OutgoingEndpoint = z
   .object({

@@ -1,9 +1,10 @@
+import { DISABLE_AFTER_DAYS, MAX_RECENT_ATTEMPTS } from '../../../contracts/endpoint-health.ts';
 import type { OutgoingEndpoint } from '../../../contracts/message-records.ts';
 import { Status } from '../../ui/status.tsx';
 
 const REASONS = {
   operator: 'by a person',
-  failures: 'because all attempts failed for 5 days',
+  failures: `because all attempts failed for ${DISABLE_AFTER_DAYS} days`,
   gone: 'because it answered 410 Gone',
 } as const;
 
@@ -13,11 +14,8 @@ type State = Pick<OutgoingEndpoint, 'disabled' | 'disabledReason' | 'failingSinc
 export function successText({ recentAttempts: { total, succeeded } }: OutgoingEndpoint): string {
   if (total === 0) return 'no attempt yet';
   const share = Math.floor((100 * succeeded) / total);
-  return `${share} % of ${total === MAX_ATTEMPTS ? 'the latest ' : ''}${total} attempts`;
+  return `${share} % of ${total === MAX_RECENT_ATTEMPTS ? 'the latest ' : ''}${total} attempts`;
 }
-
-/** Number of attempts that the gateway counts, as in the contracts. */
-const MAX_ATTEMPTS = 100;
 
 /** Whether messages are sent to an endpoint, and whether they succeed. */
 export function EndpointState({ endpoint: { disabled, disabledReason, failingSince } }: { endpoint: State }) {

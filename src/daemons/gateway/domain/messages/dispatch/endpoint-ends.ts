@@ -1,3 +1,4 @@
+import { DISABLE_AFTER_DAYS } from '../../../../../contracts/index.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import type {
@@ -20,7 +21,7 @@ const CHUNK = 500;
 
 const DISABLED = {
   gone: 'The endpoint answered 410, so it was disabled',
-  failures: 'All attempts failed for 5 days, so the endpoint was disabled',
+  failures: `All attempts failed for ${DISABLE_AFTER_DAYS} days, so the endpoint was disabled`,
   operator: 'The endpoint is disabled',
 } as const;
 
@@ -75,7 +76,7 @@ export class EndpointEnds {
         event: 'messages.endpoint_disabled',
         level: 'warn',
         reasonCode: 'ENDPOINT_DISABLED',
-        message: `The endpoint ${id} is disabled: ${reason === 'gone' ? 'it answered 410' : 'all attempts failed for 5 days'}`,
+        message: `The endpoint ${id} is disabled: ${reason === 'gone' ? 'it answered 410' : `all attempts failed for ${DISABLE_AFTER_DAYS} days`}`,
         outcome: 'degraded',
         evidence: { endpointId: id, reason, failingSince },
       },

@@ -1,9 +1,10 @@
+import { DISABLE_AFTER_DAYS } from '../../../../../contracts/index.ts';
 import { days, hours } from '../../../../../kit/time/duration.ts';
 import type { EndedAttempt } from '../../../../../store/ports/index.ts';
 import type { SentAttempt } from '../message-sender.ts';
 
 /** Continuous failures after which an endpoint is disabled. */
-export const DISABLE_AFTER_MS = days(5);
+export const DISABLE_AFTER_MS = days(DISABLE_AFTER_DAYS);
 const MAX_RETRY_AFTER_MS = hours(24);
 /** Largest addition to a delay, so that the retries of many messages do not arrive at once. */
 const JITTER = 0.2;
