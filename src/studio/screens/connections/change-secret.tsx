@@ -1,8 +1,8 @@
 import { call } from '../../api/call.ts';
-import { Field, issueOf } from '../../ui/field.tsx';
+import { Field } from '../../ui/field.tsx';
 import { Section } from '../../ui/section.tsx';
 import type { Action } from '../../ui/use-action.ts';
-import { useForm } from '../../ui/use-form.ts';
+import { textFields, useForm } from '../../ui/use-form.ts';
 
 interface ChangeSecretProps {
   name: string;
@@ -18,19 +18,15 @@ export function ChangeSecret({ name, action, onDone }: ChangeSecretProps) {
     onDone();
     return 'The client secret is replaced. The next refresh uses it.';
   });
-  const { values, issues, set } = form;
   return (
     <Section title="Client secret">
       <form class="schema-form" onSubmit={form.onSubmit}>
         <Field
-          id="new-client-secret"
+          {...textFields(form, 'new-client')('secret', 'clientSecret')}
           label="New client secret"
           type="password"
-          value={values.secret}
-          onInput={(secret) => set({ secret })}
-          issue={issueOf(issues, 'clientSecret')}
           isRequired
-          hint="The tokens stay. Change it at the provider first, if the provider accepts both for a while."
+          hint="Create the new secret at the provider first. The connection keeps its tokens, but they cannot be refreshed while the stored secret is not valid at the provider."
         />
         <div class="actions">
           <button type="submit" disabled={action.isBusy}>
