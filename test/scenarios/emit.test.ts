@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   getMessage,
   listMessages,
@@ -15,7 +15,8 @@ import { startTestAgent } from '../agent/support.ts';
 import { asCaller, startRest } from '../daemons/rest/support.ts';
 import { writeCodePlugin } from '../daemons/workflow/support/code.ts';
 import { startWorkflow } from '../daemons/workflow/support/workflow.ts';
-import { engineMissing, startEngine, type TestEngine } from '../plugins/engine.ts';
+import { engineMissing, type TestEngine } from '../plugins/engine.ts';
+import { useEngine } from '../support/containers.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { OTHER_TOKEN, startGateway } from '../support/gateway.ts';
 
@@ -264,12 +265,9 @@ test('the same on a host behind its agent', async () => {
 
 describe.skipIf(engineMissing !== undefined)('in containers', () => {
   let engine: TestEngine;
-  beforeAll(async () => {
-    engine = await startEngine();
-  }, 180_000);
-  afterAll(async () => {
-    await engine?.stop();
-  }, 60_000);
+  useEngine('podman', (started) => {
+    engine = started;
+  });
 
   test('every kind of handler emits, too', async () => {
     const container = { socket: engine.socket, network: 'host' };

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   listAudit,
   refreshConnection,
@@ -18,7 +18,8 @@ import { createElsewhere, networkMissing } from '../agent/network.ts';
 import { spawnAgent, startTestAgent } from '../agent/support.ts';
 import { callbackOf, connect, LOOPBACK } from '../daemons/gateway/connections/support.ts';
 import { asCaller, startRest } from '../daemons/rest/support.ts';
-import { engineMissing, startEngine, type TestEngine } from '../plugins/engine.ts';
+import { engineMissing, type TestEngine } from '../plugins/engine.ts';
+import { useEngine } from '../support/containers.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';
 import { registerTestHost } from '../support/host-agent.ts';
@@ -210,12 +211,9 @@ describe.skipIf(networkMissing !== undefined)('over a network', () => {
 
 describe.skipIf(engineMissing !== undefined)('in a container', () => {
   let engine: TestEngine;
-  beforeAll(async () => {
-    engine = await startEngine();
-  }, 180_000);
-  afterAll(async () => {
-    await engine?.stop();
-  }, 60_000);
+  useEngine('podman', (started) => {
+    engine = started;
+  });
 
   test('without a network of its own', { timeout: 240_000 }, async () => {
     const container = { socket: engine.socket, requireLimits: false };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { postCancelRun, startRun } from '../../src/contracts/index.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { state } from '../../src/daemons/state/index.ts';
@@ -6,7 +6,8 @@ import { minutes } from '../../src/kit/time/duration.ts';
 import { startTestAgent } from '../agent/support.ts';
 import { writeCodePlugin } from '../daemons/workflow/support/code.ts';
 import { startWorkflow } from '../daemons/workflow/support/workflow.ts';
-import { engineMissing, startEngine, type TestEngine } from '../plugins/engine.ts';
+import { engineMissing, type TestEngine } from '../plugins/engine.ts';
+import { useEngine } from '../support/containers.ts';
 import { startTestDaemon, tempDir } from '../support/daemon.ts';
 import { startGateway } from '../support/gateway.ts';
 
@@ -107,12 +108,9 @@ test('steps and workflows in code run on a host behind its agent', async () => {
 
 describe.skipIf(engineMissing !== undefined)('in containers', () => {
   let engine: TestEngine;
-  beforeAll(async () => {
-    engine = await startEngine();
-  }, 180_000);
-  afterAll(async () => {
-    await engine?.stop();
-  }, 60_000);
+  useEngine('podman', (started) => {
+    engine = started;
+  });
 
   test('steps and workflows in code run too', async () => {
     const container = { socket: engine.socket, network: 'host' };

@@ -12,7 +12,7 @@ export function useEngine(name: EngineName, take: (engine: TestEngine) => void):
   beforeAll(async () => {
     engine = await startEngine(name);
     take(engine);
-  }, 120_000);
+  }, 180_000);
   afterAll(async () => {
     await engine?.stop();
   }, 60_000);
