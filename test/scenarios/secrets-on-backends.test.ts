@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import {
@@ -25,6 +25,7 @@ import { ADMIN_TOKEN, startGateway } from '../support/gateway.ts';
 import { registerTestHost } from '../support/host-agent.ts';
 import { leakForms } from '../support/leak-forms.ts';
 import { startOAuthProvider } from '../support/oauth-provider.ts';
+import { textsIn } from '../support/texts-in.ts';
 
 const CONNECTION = 'crm';
 const MANIFEST = {
@@ -149,15 +150,6 @@ async function useAll({ gateway, provider, run, place }: Awaited<ReturnType<type
   return { values, answers: [failure, (failure as Error).message, audit] };
 }
 
-async function filesIn(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return Promise.all(
-    entries
-      .filter((entry) => entry.isFile())
-      .map((entry) => readFile(join(entry.parentPath, entry.name), 'latin1')),
-  );
-}
-
 /** Searches logs, files and answers for each value in all encodings. */
 async function expectNoLeak(
   parts: Awaited<ReturnType<typeof start>>,
@@ -168,7 +160,7 @@ async function expectNoLeak(
   const logs = JSON.stringify([gateway.logs.lines, rest.logs.lines]);
   // The handlers did log.
   expect(logs).toContain('logged [redacted]');
-  const texts = [logs, JSON.stringify(answers), ...(await filesIn(gateway.dataDir)), ...more];
+  const texts = [logs, JSON.stringify(answers), ...(await textsIn(gateway.dataDir)), ...more];
   const leaks = values.flatMap((value, n) =>
     leakForms(value)
       .filter((form) => texts.some((text) => text.includes(form)))
@@ -186,7 +178,7 @@ test('on a host, and its agent records nothing', { timeout: 90_000 }, async () =
   const parts = await start({ plugins: { keeper: { backend: 'host' } } });
   const { logs, home } = await startTestAgent(parts.gateway);
   const used = await useAll(parts);
-  await expectNoLeak(parts, used, [JSON.stringify(logs.lines), ...(await filesIn(home))]);
+  await expectNoLeak(parts, used, [JSON.stringify(logs.lines), ...(await textsIn(home))]);
 });
 
 describe.skipIf(networkMissing !== undefined)('over a network', () => {
@@ -205,7 +197,7 @@ describe.skipIf(networkMissing !== undefined)('over a network', () => {
     agent.kill('SIGTERM');
     await once(agent, 'close');
     expect(printed.join('')).toContain('written [redacted]');
-    await expectNoLeak(parts, used, [printed.join(''), ...(await filesIn(home))]);
+    await expectNoLeak(parts, used, [printed.join(''), ...(await textsIn(home))]);
   });
 });
 

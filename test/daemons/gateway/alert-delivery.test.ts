@@ -1,5 +1,3 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import {
@@ -22,8 +20,10 @@ import { FAST, PATIENT, until } from '../../support/alert-platform.ts';
 import { startPagerduty, startSlack } from '../../support/alert-receivers.ts';
 import { selfSigned } from '../../support/certificates.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { leakForms } from '../../support/leak-forms.ts';
 import { MAIL_PASSWORD, startMailServer } from '../../support/mail-server.ts';
 import { startReceiver } from '../../support/source-senders.ts';
+import { textsIn } from '../../support/texts-in.ts';
 
 /** A reference of the config to a stored secret. */
 const stored = (name: string) => `\${secret:${name}}`;
@@ -164,20 +164,12 @@ test('secrets of channels are in no answer, record, log or file, also if a recei
   await until(gateway, async () => (await attempts()).length >= 4, true);
   const { results } = await gateway.call(testAlerts, { body: { rule: 'failures' } });
   expect(results.map(({ ok }) => ok)).toEqual([false, false, false, false]);
-  const files = await Promise.all(
-    (await readdir(gateway.dataDir, { recursive: true, withFileTypes: true }))
-      .filter((entry) => entry.isFile())
-      .map((entry) => readFile(join(entry.parentPath, entry.name), 'latin1')),
-  );
   const texts = [
-    ...files,
+    ...(await textsIn(gateway.dataDir)),
     JSON.stringify([await attempts(), results, await gateway.call(listAlertChannels, { query: {} })]),
     JSON.stringify([gateway.logs.lines, await gateway.call(listAudit, { query: {} })]),
   ];
-  const forms = Object.values(secrets).flatMap((secret) => [
-    ...[secret, encodeURIComponent(secret), Buffer.from(secret).toString('base64')],
-    Buffer.from(secret).toString('hex'),
-  ]);
+  const forms = Object.values(secrets).flatMap(leakForms);
   for (const form of ['repeated-slack-token', ...forms])
     expect(texts.filter((text) => text.includes(form))).toEqual([]);
 });

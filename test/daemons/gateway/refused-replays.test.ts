@@ -1,6 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import {
   grantRole,
@@ -23,6 +21,7 @@ import {
   type TestGateway,
 } from '../../support/gateway.ts';
 import { describeOnStores } from '../../support/stores.ts';
+import { textsIn } from '../../support/texts-in.ts';
 import { details, eventually, startSenders } from '../../support/webhook-senders.ts';
 
 const PAYLOAD = { delivery: { id: 'order-1' }, text: 'two socks' };
@@ -188,11 +187,7 @@ test('with keepRefused off nothing is stored, and what is stored is encrypted', 
   const on = await startGateway();
   await provision(on, 'created');
   expect((await details(on, await refused(on))).replayableUntil).not.toBeNull();
-  const files = await readdir(on.dataDir, { recursive: true, withFileTypes: true });
-  const contents = await Promise.all(
-    files.filter((file) => file.isFile()).map((file) => readFile(join(file.parentPath, file.name))),
-  );
-  const all = Buffer.concat(contents).toString('latin1');
+  const all = (await textsIn(on.dataDir)).join('');
   expect(all).toContain('refused_request');
   expect(all).not.toContain('two socks');
 });

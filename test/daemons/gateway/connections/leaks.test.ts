@@ -1,9 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { getConnection, listConnections, refreshConnection } from '../../../../src/contracts/index.ts';
 import { authorizeInBrowser, OAUTH_CLIENT_SECRET } from '../../../support/oauth-provider.ts';
 import { SignInClient } from '../../../support/sign-in-client.ts';
+import { textsIn } from '../../../support/texts-in.ts';
 import { create, NAME, startPlace, tokenOf } from './support.ts';
 
 /** Forms in which a secret could be recorded. Base64 is searched without its first and last characters, which depend on the position. */
@@ -45,9 +44,7 @@ test('no file, log line, answer or error contains a token, a client secret or a 
     page,
     gateway.logs.lines,
   ];
-  const texts = [JSON.stringify(shown)];
-  for (const file of await readdir(gateway.dataDir, { recursive: true, withFileTypes: true }))
-    if (file.isFile()) texts.push(await readFile(join(file.parentPath, file.name), 'latin1'));
+  const texts = [JSON.stringify(shown), ...(await textsIn(gateway.dataDir))];
   expect(texts.length).toBeGreaterThan(2);
   const secrets = [
     OAUTH_CLIENT_SECRET,
