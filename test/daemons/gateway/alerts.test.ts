@@ -25,32 +25,10 @@ import {
   updateAlertChannel,
   updateAlertRule,
 } from '../../../src/contracts/index.ts';
+import { ALL, FAST, PATIENT, until } from '../../support/alert-platform.ts';
 import { MEMBER_TOKEN, OTHER_TOKEN, startGateway, type TestGateway } from '../../support/gateway.ts';
 import { githubSignature, type Receiver, send, startReceiver } from '../../support/source-senders.ts';
 import { describeOnStores } from '../../support/stores.ts';
-
-const FAST = { intervalMs: 100 };
-/** The tests move the clock by hours at once, which must not make credentials stale. */
-const PATIENT = { staleMs: 10 * 24 * 3600_000 };
-const ALL = { query: { namespaceId: '*' as const } };
-
-/** Lets time pass until `read` returns what is expected. */
-async function until<Value>(
-  gateway: TestGateway,
-  read: () => Promise<Value> | Value,
-  expected: unknown,
-  stepMs = 200,
-) {
-  await expect
-    .poll(
-      async () => {
-        gateway.clock.advance(stepMs);
-        return read();
-      },
-      { timeout: 20_000, interval: 20 },
-    )
-    .toEqual(expected);
-}
 
 const bodies = (receiver: Receiver) => receiver.received.map(({ body }) => JSON.parse(body.toString()));
 
