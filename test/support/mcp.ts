@@ -134,10 +134,14 @@ export async function callTool(client: Client, name: string, input: object = {})
   return (reply.structuredContent as AnyJson).result ?? reply.structuredContent;
 }
 
+/** Returns the JSON of a failed call, which comes after the notice that it is data from outside. */
+export function errorIn({ content }: Pick<CallToolResult, 'content'>): AnyJson {
+  return JSON.parse((content.at(-1) as { text: string }).text);
+}
+
 /** Calls a tool that fails, and returns the error of the platform. */
 export async function refusedTool(client: Client, name: string, input: object = {}): Promise<AnyJson> {
   const reply = (await client.callTool({ name, arguments: { ...input } })) as CallToolResult;
   if (!reply.isError) throw new Error(`The tool ${name} did not fail.`);
-  const [content] = reply.content;
-  return JSON.parse((content as { text: string }).text).error;
+  return errorIn(reply).error;
 }

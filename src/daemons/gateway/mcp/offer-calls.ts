@@ -1,7 +1,9 @@
 import type { InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import type { McpCall } from './platform-calls.ts';
+import { protocolError } from './protocol-error.ts';
 import type { ProtocolServerDeps } from './protocol-server-deps.ts';
+import { ERROR_KEY } from './results.ts';
 import type { Tool } from './tool.ts';
 import { ClientQuestion } from './tool-client.ts';
 
@@ -10,7 +12,7 @@ type Answer = { value: unknown } | { question: InputRequiredResult };
 
 /**
  * Runs the command of a prompt or resource with the access, limits and audit entry of a tool. `subject` is the name or
- * URI. Throws the error of the command.
+ * URI. Throws a JSON-RPC error if the command fails.
  */
 export async function runOffer(
   { toolCalls, platform, clientOf, inFlight }: ProtocolServerDeps,
@@ -41,7 +43,10 @@ export async function runOffer(
     toolCalls.run(noted, input, { ...from, signal }, { platform, client }),
   );
   if (value instanceof ClientQuestion) return { question: value.result };
-  if ('isError' in result && result.isError) throw failure ?? refusal(result._meta?.['svc-platform/error']);
+  if ('isError' in result && result.isError)
+    throw failure === undefined
+      ? refusal(result._meta?.[ERROR_KEY])
+      : protocolError(failure, { untrusted: tool.hasOutsideData });
   return { value };
 }
 

@@ -1,12 +1,17 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import { toRemoteError } from '../../../kit/errors/errors.ts';
+import { UNTRUSTED_KEY } from './untrusted.ts';
 
-/** Returns the JSON-RPC error of a platform error, with its code and details as data. */
-export function protocolError(thrown: unknown): ProtocolError {
+/**
+ * Returns the JSON-RPC error of a platform error, with its code and details as data. `untrusted` says whether they can
+ * contain data from outside.
+ */
+export function protocolError(thrown: unknown, { untrusted = false } = {}): ProtocolError {
   if (thrown instanceof ProtocolError) return thrown;
   const { status, code, message, details } = toRemoteError(thrown);
   const kind = status < 500 ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
   // Clients look for the URI of an unknown resource beside the code.
   const uri = typeof details.uri === 'string' ? { uri: details.uri } : {};
-  return new ProtocolError(kind, message, { code, details, ...uri });
+  const mark = untrusted ? { [UNTRUSTED_KEY]: true } : {};
+  return new ProtocolError(kind, message, { code, details, ...uri, ...mark });
 }

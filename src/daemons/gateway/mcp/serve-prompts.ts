@@ -9,6 +9,7 @@ import type { OfferedPrompt } from './plugin-offers.ts';
 import { PROMPTS } from './prompts.ts';
 import { protocolError } from './protocol-error.ts';
 import type { ProtocolServerDeps } from './protocol-server-deps.ts';
+import { UNTRUSTED_KEY } from './untrusted.ts';
 
 /** Serves the prompts of the platform, and those that plugins offer. */
 export function servePrompts(server: Server, deps: ProtocolServerDeps, call: McpCall): void {
@@ -43,7 +44,7 @@ export function servePrompts(server: Server, deps: ProtocolServerDeps, call: Mcp
       const answer = await runOffer(deps, tool, { input, subject: name }, call, context);
       if ('question' in answer) return answer.question;
       const { description } = shownPrompt(prompt);
-      return { description, messages: messagesOf(answer.value), _meta: { 'svc-platform/untrusted': true } };
+      return { description, messages: messagesOf(answer.value), _meta: { [UNTRUSTED_KEY]: true } };
     } catch (thrown) {
       throw protocolError(thrown);
     }

@@ -8,6 +8,7 @@ import { isTemplate, type OfferedResource } from './plugin-offers.ts';
 import { protocolError } from './protocol-error.ts';
 import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { findResource, listDocs, RESOURCE_TEMPLATES } from './resources.ts';
+import { UNTRUSTED_KEY } from './untrusted.ts';
 
 /** Serves the resources of the platform, and those that plugins offer. */
 export function serveResources(server: Server, deps: ProtocolServerDeps, call: McpCall): void {
@@ -46,7 +47,7 @@ export function serveResources(server: Server, deps: ProtocolServerDeps, call: M
       const text = shortenedText(
         await kind.read(id, (endpoint, input) => platform.call(endpoint, input, call)),
       );
-      const _meta = { 'svc-platform/untrusted': kind.tool !== null };
+      const _meta = { [UNTRUSTED_KEY]: kind.tool !== null };
       return { contents: [{ uri, mimeType: kind.mimeType, text, _meta }] };
     } catch (thrown) {
       throw protocolError(thrown);
@@ -65,7 +66,7 @@ function shownResource({ declared: { uri, name, title, description, mimeType } }
 
 /** Returns the contents of a resource from the result of its command. */
 function contentsOf(value: unknown, { uri, mimeType }: { uri: string; mimeType: string | undefined }) {
-  const _meta = { 'svc-platform/untrusted': true };
+  const _meta = { [UNTRUSTED_KEY]: true };
   const declared = mimeType === undefined ? {} : { mimeType };
   const blocks = contentOf(value);
   if (blocks) return blocks.map((block) => ({ ...declared, ...resourceOf(block), uri, _meta }));

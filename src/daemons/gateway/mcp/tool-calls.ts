@@ -38,6 +38,7 @@ export class ToolCalls {
     const key = call.caller.hostId;
     let status = 200;
     let hasEntered = false;
+    let hasStarted = false;
     let result: ToolResult;
     try {
       const release = await this.#enter(key);
@@ -49,6 +50,7 @@ export class ToolCalls {
           ...rest,
           signal: call.signal,
         };
+        hasStarted = true;
         result = answerOf(tool, await tool.run(input ?? {}, run));
       } finally {
         release();
@@ -57,7 +59,7 @@ export class ToolCalls {
       const error = toPlatformError(thrown);
       status = error.status;
       this.#report(tool, call, error);
-      result = failureOf(error);
+      result = failureOf(error, hasStarted && tool.hasOutsideData);
     }
     // Floods must not fill the audit log. A tool that ran is recorded, also if it failed with this status.
     if (!hasEntered && status === PLATFORM_CODES.RATE_LIMIT_EXCEEDED) return result;
@@ -138,6 +140,7 @@ export class ToolCalls {
           `The call ended with status ${status}, but the audit log could not record it. Check the result before you repeat the call.`,
           { details: { status } },
         ),
+        false,
       );
     }
   }

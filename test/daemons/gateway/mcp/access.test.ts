@@ -7,7 +7,7 @@ import {
   putItem,
 } from '../../../../src/contracts/index.ts';
 import { ADMIN_TOKEN, MEMBER_TOKEN, startGateway, type TestGateway } from '../../../support/gateway.ts';
-import { callTool, connectTo, refusedTool } from '../../../support/mcp.ts';
+import { callTool, connectTo, errorIn, refusedTool } from '../../../support/mcp.ts';
 import { startIssuer } from '../../../support/oauth-issuer.ts';
 
 /** Returns an access token of a new client with these scopes. */
@@ -81,7 +81,7 @@ test('calls of a token are limited per minute and at the same time', async () =>
   const codes: string[] = [];
   const calls = Array.from({ length: 20 }, async () => {
     const reply = await client.callTool({ name: 'events_wait', arguments: wait });
-    codes.push(reply.isError ? JSON.parse((reply.content[0] as { text: string }).text).error.code : 'ok');
+    codes.push(reply.isError ? errorIn(reply).error.code : 'ok');
   });
   await expect.poll(() => codes.length, { timeout: 20_000 }).toBe(18);
   gateway.clock.advance(wait.waitMs);

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { CallsInFlight } from '../../../../src/daemons/gateway/mcp/calls-in-flight.ts';
 import type { AnyJson } from '../../../support/any-json.ts';
 import { MEMBER_TOKEN } from '../../../support/gateway.ts';
-import { callTool, ERAS, startMcp } from '../../../support/mcp.ts';
+import { callTool, ERAS, errorIn, startMcp } from '../../../support/mcp.ts';
 import { messageOf, post, toolCall } from '../../../support/mcp-messages.ts';
 import { request, startTask } from '../../../support/mcp-tasks.ts';
 
@@ -200,7 +200,7 @@ test('1,000 parallel calls get results or limits, and others keep their service'
       if (reply.status !== 200) return count(String(reply.status));
       const { id: answered, result } = await messageOf(reply);
       expect(answered).toBe(id);
-      count(result.isError ? JSON.parse(result.content[0].text).error.code : 'ok');
+      count(result.isError ? errorIn(result).error.code : 'ok');
     }),
   ).finally(() => {
     open = false;

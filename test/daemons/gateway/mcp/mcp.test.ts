@@ -71,7 +71,7 @@ describe.each(ERAS)('an MCP client of the revision %j', (era) => {
     expect(raw._meta).toMatchObject({ 'svc-platform/untrusted': true });
     // The text of the sender stays within a JSON string, after the notice.
     const [notice, data] = raw.content as Array<{ text: string }>;
-    expect(notice!.text).toMatch(/^The JSON below contains data from outside/);
+    expect(notice!.text).toMatch(/^The content below contains data from outside/);
     expect(JSON.stringify(JSON.parse(data!.text))).toContain(text);
     const replayed = await callTool(client, 'delivery_replay', { webhookId });
     expect(replayed.replayOf).toBe(webhookId);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HEADERS, listAudit } from '../../../../src/contracts/index.ts';
 import { MEMBER_TOKEN } from '../../../support/gateway.ts';
-import { type McpPlatform, startMcp } from '../../../support/mcp.ts';
+import { errorIn, type McpPlatform, startMcp } from '../../../support/mcp.ts';
 import { messageOf, post, toolCall } from '../../../support/mcp-messages.ts';
 
 const TIMEOUT = { timeout: 60_000 };
@@ -24,7 +24,7 @@ export const busy = defineCommand(async () => fail('RATE_LIMIT_EXCEEDED', 'the s
 async function call({ gateway }: McpPlatform, name: string, input: object, traceId: string, token?: string) {
   const sent = toolCall(name, input);
   const { result } = await messageOf(await post(gateway.url, sent, token, { [HEADERS.traceId]: traceId }));
-  return result.isError ? JSON.parse(result.content[0].text).error.code : 'ok';
+  return result.isError ? errorIn(result).error.code : 'ok';
 }
 
 test('every call is recorded with its caller, tool, arguments, outcome and trace', TIMEOUT, async () => {

@@ -15,6 +15,7 @@ import { toPlatformError } from '../../../../kit/errors/errors.ts';
 import type { CallsInFlight } from '../calls-in-flight.ts';
 import type { McpCall } from '../platform-calls.ts';
 import { protocolError } from '../protocol-error.ts';
+import { ERROR_KEY } from '../results.ts';
 import type { Tool } from '../tool.ts';
 import type { ToolCalls } from '../tool-calls.ts';
 import { inputRequests, StreamedQuestions } from './elicitations.ts';
@@ -239,7 +240,7 @@ export async function startTask(
 }
 
 function failedWith({ _meta }: Result): { code: unknown; message: string; details: unknown } {
-  const error = _meta?.['svc-platform/error'];
+  const error = _meta?.[ERROR_KEY];
   const { code, message, details } = isRecord(error) ? error : {};
   return { code, message: typeof message === 'string' ? message : 'The task could not be started.', details };
 }
