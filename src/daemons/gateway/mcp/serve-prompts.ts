@@ -13,7 +13,7 @@ import { UNTRUSTED_KEY } from './untrusted.ts';
 
 /** Serves the prompts of the platform, and those that plugins offer. */
 export function servePrompts(server: Server, deps: ProtocolServerDeps, call: McpCall): void {
-  const { access, offers } = deps;
+  const { access, offers, toolCalls } = deps;
   const offered = (): OfferedPrompt[] =>
     offers.prompts().filter((prompt) => access.allows(call.caller, offers.toolOf(prompt, call)));
 
@@ -49,8 +49,12 @@ export function servePrompts(server: Server, deps: ProtocolServerDeps, call: Mcp
       throw protocolError(thrown);
     }
   });
-  server.setRequestHandler('completion/complete', async ({ params: { ref, argument } }) =>
-    completions({ ref, argument, prompts: offered() }, deps, call),
+  server.setRequestHandler('completion/complete', ({ params: { ref, argument } }) =>
+    toolCalls
+      .limited(call, () => completions({ ref, argument, prompts: offered() }, deps, call))
+      .catch((thrown) => {
+        throw protocolError(thrown);
+      }),
   );
 }
 

@@ -12,7 +12,7 @@ import { UNTRUSTED_KEY } from './untrusted.ts';
 
 /** Serves the resources of the platform, and those that plugins offer. */
 export function serveResources(server: Server, deps: ProtocolServerDeps, call: McpCall): void {
-  const { catalog, access, platform, offers } = deps;
+  const { catalog, access, platform, offers, toolCalls } = deps;
   const offered = (): OfferedResource[] =>
     offers.resources().filter((resource) => access.allows(call.caller, offers.toolOf(resource, call)));
 
@@ -43,10 +43,10 @@ export function serveResources(server: Server, deps: ProtocolServerDeps, call: M
         return { contents: contentsOf(answer.value, { uri, mimeType: resource.declared.mimeType }) };
       }
       const { kind, id } = findResource(uri);
-      if (kind.tool !== null) access.require(call, (await catalog.find(call, kind.tool))!);
-      const text = shortenedText(
-        await kind.read(id, (endpoint, input) => platform.call(endpoint, input, call)),
-      );
+      const text = await toolCalls.limited(call, async () => {
+        if (kind.tool !== null) access.require(call, (await catalog.find(call, kind.tool))!);
+        return shortenedText(await kind.read(id, (endpoint, input) => platform.call(endpoint, input, call)));
+      });
       const _meta = { [UNTRUSTED_KEY]: kind.tool !== null };
       return { contents: [{ uri, mimeType: kind.mimeType, text, _meta }] };
     } catch (thrown) {

@@ -100,7 +100,7 @@ export class ToolCalls {
     if (inFlight >= limits.concurrentCalls)
       throw new PlatformError(
         'CONCURRENT_LIMIT_EXCEEDED',
-        `${limits.concurrentCalls} tool calls of this token are in flight. Wait for one of them to end.`,
+        `${limits.concurrentCalls} calls of this token are in flight. Wait for one of them to end.`,
         { details: { limit: limits.concurrentCalls } },
       );
     this.#inFlight.set(key, inFlight + 1);

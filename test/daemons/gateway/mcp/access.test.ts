@@ -94,6 +94,22 @@ test('calls of a token are limited per minute and at the same time', async () =>
   await callTool(await connectTo(gateway.url, MEMBER_TOKEN), 'deliveries_search');
 });
 
+test('resources and completions count as calls of their token', async () => {
+  const gateway = await startGateway({ config: { gateway: { mcp: { callsPerMinute: 4 } } } });
+  const client = await connectTo(gateway.url);
+  const read = () => client.readResource({ uri: 'svc://docs/mcp' });
+  const complete = () =>
+    client.complete({
+      ref: { type: 'ref/resource', uri: 'svc://docs/{page}' },
+      argument: { name: 'page', value: 'm' },
+    });
+  for (const call of [read, complete, read, complete]) await call();
+  const data = { code: 'RATE_LIMIT_EXCEEDED' };
+  await expect(read()).rejects.toMatchObject({ data });
+  await expect(complete()).rejects.toMatchObject({ data });
+  await (await connectTo(gateway.url, MEMBER_TOKEN)).readResource({ uri: 'svc://docs/mcp' });
+});
+
 test('tokens of the issuer must be for the URL of the endpoint', async () => {
   const issuer = await startIssuer();
   const gateway = await startGateway({
