@@ -9,7 +9,7 @@ import {
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { minutes } from '../../../kit/time/duration.ts';
 import type { McpCall } from './platform-calls.ts';
-import { protocolError } from './protocol-error.ts';
+import { protocolError, reported } from './protocol-error.ts';
 import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { Elicited } from './tasks/elicited.ts';
 import type { RequestHandler } from './tasks/task-server.ts';
@@ -33,11 +33,9 @@ export function askingHandler(
       for (let round = 0; round < MAX_ROUNDS && isInputRequiredResult(result); round++) {
         const asked = result;
         if (!call.elicits || !asksForms(asked)) return asked;
-        const inputResponses = await toolCalls
-          .limited(call, () => askAll(server, deps, asked, { call, context }), { isWait: true })
-          .catch((thrown) => {
-            throw protocolError(thrown);
-          });
+        const inputResponses = await reported(() =>
+          toolCalls.limited(call, () => askAll(server, deps, asked, { call, context }), { isWait: true }),
+        );
         const state = asked.requestState && (await codec.verify(asked.requestState, context));
         const mcpReq = { ...context.mcpReq, inputResponses, requestState: <T>() => state as T };
         result = await handler(request, { ...context, mcpReq });

@@ -1,4 +1,5 @@
 import { isRecord } from '../../../kit/data/is-record.ts';
+import { callerKey } from './authenticated-call.ts';
 import type { McpCall } from './platform-calls.ts';
 
 type RequestId = string | number;
@@ -38,6 +39,7 @@ export class CallsInFlight {
   }
 }
 
-function keyOf({ caller, connection }: McpCall, requestId: RequestId): string | undefined {
-  return connection === null ? undefined : JSON.stringify([caller.hostId, connection, requestId]);
+function keyOf(call: McpCall, requestId: RequestId): string | undefined {
+  const { connection } = call;
+  return connection === null ? undefined : callerKey(call, connection, requestId);
 }

@@ -1,15 +1,21 @@
-import { createRequestStateCodec, inputRequired, type ServerContext } from '@modelcontextprotocol/server';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  createRequestStateCodec,
+  inputRequired,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
 import { AskResult, type ClientAnswers, type ClientRequest } from '../../../contracts/index.ts';
 import { isRecord } from '../../../kit/data/is-record.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { deriveKey } from '../../../kit/security/keys.ts';
+import { callerKey, callOf } from './authenticated-call.ts';
 import type { ClientLogs } from './client-logs.ts';
+import { firstIssue } from './first-issue.ts';
 import type { McpCall } from './platform-calls.ts';
 import { ClientQuestion, type ToolClient } from './tool-client.ts';
 
 const STATE_TTL_S = 3600;
 const MAX_STATE_CHARS = 16_000;
-const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 const KINDS = ['elicitation', 'sampling', 'roots'];
 
 /** The state of a question, as it is signed. `of` is the tool, resource or prompt. */
@@ -23,7 +29,7 @@ export function createStateCodec(internalSecret: string) {
   return createRequestStateCodec<SignedState>({
     key: deriveKey(internalSecret, 'mcp request state'),
     ttlSeconds: STATE_TTL_S,
-    bind: ({ mcpReq, http }) => `${mcpReq.method}\0${http?.authInfo?.clientId ?? ''}`,
+    bind: ({ mcpReq, http }) => callerKey(callOf(http?.authInfo), mcpReq.method),
   });
 }
 
@@ -66,7 +72,7 @@ export function toolClientOf(
 
 function answersOf({ mcpReq }: ServerContext, subject: string, { elicits }: McpCall): ClientAnswers {
   const signed = mcpReq.requestState<SignedState>();
-  const declared = (mcpReq.envelope as Record<string, unknown> | undefined)?.[CAPABILITIES];
+  const declared = (mcpReq.envelope as Record<string, unknown> | undefined)?.[CLIENT_CAPABILITIES_META_KEY];
   // Requests of the revision 2025-11-25 have no envelope. Their session says whether the client shows forms.
   const isLegacy = mcpReq.envelope === undefined;
   const supported = isLegacy
@@ -84,13 +90,11 @@ function wireRequest(request: ClientRequest): object {
 
 function parsedAsk(value: unknown): AskResult {
   const parsed = AskResult.safeParse(value);
-  if (!parsed.success) {
-    const { path, message } = parsed.error.issues[0]!;
+  if (!parsed.success)
     throw new PlatformError(
       'EXECUTION_ERROR',
-      `The command asks its client in a way that is not valid: ${path.map(String).join('.')}: ${message}`,
+      `The command asks its client in a way that is not valid: ${firstIssue(parsed.error, 'result')}`,
     );
-  }
   const { length } = JSON.stringify(parsed.data.$ask.state ?? null);
   if (length > MAX_STATE_CHARS)
     throw new PlatformError(

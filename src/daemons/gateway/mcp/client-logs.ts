@@ -1,8 +1,7 @@
-import type { LoggingLevel, ServerContext } from '@modelcontextprotocol/server';
+import { LOG_LEVEL_META_KEY, type LoggingLevel, type ServerContext } from '@modelcontextprotocol/server';
 import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 
 const MAX_CALLERS = 10_000;
-const LOG_LEVEL_META = 'io.modelcontextprotocol/logLevel';
 
 /** Levels of MCP, by severity. */
 const LEVELS: readonly LoggingLevel[] = [
@@ -38,7 +37,7 @@ export class ClientLogs {
     { level, message, source }: { level: string; message: string; source: string },
   ): void {
     const threshold = mcpReq.envelope
-      ? (mcpReq.envelope as Record<string, unknown>)[LOG_LEVEL_META]
+      ? (mcpReq.envelope as Record<string, unknown>)[LOG_LEVEL_META_KEY]
       : this.#levels.get(caller);
     const shown = LEVEL_OF[level] ?? LEVELS.find((known) => known === level) ?? 'info';
     if (threshold === undefined || LEVELS.indexOf(shown) < LEVELS.indexOf(threshold as LoggingLevel)) return;

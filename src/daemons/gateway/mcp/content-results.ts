@@ -2,6 +2,7 @@ import type { CallToolResult } from '@modelcontextprotocol/server';
 import { type ContentBlock, ContentResult, MAX_CONTENT_CHARS } from '../../../contracts/index.ts';
 import { isRecord } from '../../../kit/data/is-record.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
+import { firstIssue } from './first-issue.ts';
 import { NOTICE, UNTRUSTED_KEY } from './untrusted.ts';
 
 const MAX_TEXT_CHARS = 100_000;
@@ -10,13 +11,11 @@ const MAX_TEXT_CHARS = 100_000;
 export function contentOf(value: unknown): ContentBlock[] | undefined {
   if (!isRecord(value) || !Object.hasOwn(value, '$content')) return undefined;
   const parsed = ContentResult.safeParse(value);
-  if (!parsed.success) {
-    const { path, message } = parsed.error.issues[0]!;
+  if (!parsed.success)
     throw new PlatformError(
       'EXECUTION_ERROR',
-      `The command returned content that is not valid: ${path.map(String).join('.')}: ${message}`,
+      `The command returned content that is not valid: ${firstIssue(parsed.error, 'result')}`,
     );
-  }
   const blocks = parsed.data.$content;
   const chars = blocks.reduce((sum, block) => sum + charsOf(block), 0);
   if (chars > MAX_CONTENT_CHARS)

@@ -11,6 +11,7 @@ import type { Admins } from '../domain/identity/admins.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
 import type { InnerCalls } from '../inner-calls.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
+import { authInfoOf } from './authenticated-call.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
 import { type FindTools, ToolCatalog } from './catalog.ts';
 import { type McpCall, PlatformCalls } from './platform-calls.ts';
@@ -78,17 +79,9 @@ export class McpEndpoint {
     const sent = new Request(new URL(request.url, 'http://localhost'), {
       ...{ method, signal, headers: shown as [string, string][] },
     });
-    const session = sessionOf(headers);
-    const elicits = session !== null;
-    const call: McpCall = {
-      caller,
-      requestId,
-      traceId,
-      signal,
-      session,
-      elicits,
-      connection: connectionOf(headers),
-    };
+    const connection = connectionOf(headers);
+    const elicits = connection?.startsWith(FORMS_PREFIX) === true;
+    const call: McpCall = { caller, requestId, traceId, signal, connection, elicits };
     const answered = answerIn(parsedBody);
     if (answered) {
       await answers.take(answered, call);
@@ -96,12 +89,10 @@ export class McpEndpoint {
     }
     if (streamedRequests.take(parsedBody, call)) return new Response(null, { status: 202 });
     inFlight.cancelBy(parsedBody, call);
-    const authInfo = { token: '', clientId: caller.hostId, scopes: [], extra: { call } };
-    const response = await handler.fetch(sent, { parsedBody, authInfo });
+    const response = await handler.fetch(sent, { parsedBody, authInfo: authInfoOf(call) });
     if (isListen(parsedBody) && isStream(response) && !signal.aborted) onClose(this.#changes.watch());
-    // The id of a session tells later requests that the client shows forms. There is no other state.
     if (response.ok && isInitialize(parsedBody)) {
-      const prefix = declaresForms(parsedBody) ? SESSION_PREFIX : PLAIN_PREFIX;
+      const prefix = declaresForms(parsedBody) ? FORMS_PREFIX : PLAIN_PREFIX;
       response.headers.set(SESSION_HEADER, prefix + this.#parts.random.secret(16));
     }
     return response;
@@ -169,18 +160,14 @@ interface Loaded {
 }
 
 const SESSION_HEADER = 'mcp-session-id';
-const SESSION_PREFIX = 'forms-';
-/** Prefix of sessions of clients that show no forms. */
+/** Prefix of sessions of clients that show forms. A session has no other state. */
+const FORMS_PREFIX = 'forms-';
 const PLAIN_PREFIX = 'plain-';
 const MAX_SESSION_CHARS = 64;
 
-function sessionOf({ [SESSION_HEADER]: session }: IncomingHttpHeaders): string | null {
-  return typeof session === 'string' && session.startsWith(SESSION_PREFIX) ? session.slice(0, 64) : null;
-}
-
 function connectionOf({ [SESSION_HEADER]: session }: IncomingHttpHeaders): string | null {
   const isOurs =
-    typeof session === 'string' && (session.startsWith(SESSION_PREFIX) || session.startsWith(PLAIN_PREFIX));
+    typeof session === 'string' && (session.startsWith(FORMS_PREFIX) || session.startsWith(PLAIN_PREFIX));
   return isOurs && session.length <= MAX_SESSION_CHARS ? session : null;
 }
 

@@ -1,8 +1,8 @@
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
+import { callOf } from './authenticated-call.ts';
 import { createStateCodec, toolClientOf } from './client-calls.ts';
 import { ClientLogs } from './client-logs.ts';
-import type { McpCall } from './platform-calls.ts';
 import { createProtocolServer } from './protocol-server.ts';
 import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 
@@ -23,13 +23,7 @@ export function createHandler({ logger, internalSecret, ...parts }: HandlerParts
     clientOf: (context, subject, call) => toolClientOf(context, subject, { codec, logs, call }),
   };
   return createMcpHandler(
-    ({ era, authInfo }) => createProtocolServer(deps, callOf(authInfo?.extra), era === 'modern'),
+    ({ era, authInfo }) => createProtocolServer(deps, callOf(authInfo), era === 'modern'),
     { onerror: (error) => logger.debug(`MCP request: ${error.message}`) },
   );
-}
-
-function callOf(extra: Record<string, unknown> | undefined): McpCall {
-  const call = extra?.call as McpCall | undefined;
-  if (!call) throw new Error('An MCP request has no authenticated caller.');
-  return call;
 }

@@ -1,4 +1,4 @@
-import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
+import { invalidParams } from './protocol-error.ts';
 
 const PAGE_SIZE = 100;
 
@@ -10,7 +10,7 @@ export function pageOf<Item>(
 ): { items: Item[]; nextCursor: { nextCursor?: string } } {
   const start = cursor === undefined ? 0 : all.findIndex((item) => keyOf(item) === decodedCursor(cursor)) + 1;
   if (cursor !== undefined && start === 0)
-    throw invalid('The cursor is not valid. List from the start again.');
+    throw invalidParams('The cursor is not valid. List from the start again.');
   const items = all.slice(start, start + PAGE_SIZE);
   const isLast = start + PAGE_SIZE >= all.length;
   return { items, nextCursor: isLast ? {} : { nextCursor: encodedCursor(keyOf(items.at(-1)!)) } };
@@ -18,6 +18,3 @@ export function pageOf<Item>(
 
 const encodedCursor = (key: string): string => Buffer.from(key).toString('base64url');
 const decodedCursor = (cursor: string): string => Buffer.from(cursor, 'base64url').toString();
-
-export const invalid = (message: string): ProtocolError =>
-  new ProtocolError(ProtocolErrorCode.InvalidParams, message);

@@ -29,8 +29,6 @@ export interface McpCall {
   connection: string | null;
   /** Whether the client can show forms to a person. */
   elicits: boolean;
-  /** Id of a session of the revision 2025-11-25, or null. Sessions hold no state but what the client can do. */
-  session: string | null;
   /** How the call is marked for services. By default, it is one of an agent. */
   via?: CallVia;
 }

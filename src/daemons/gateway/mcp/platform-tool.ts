@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PlatformError } from '../../../kit/errors/errors.ts';
+import { firstIssue } from './first-issue.ts';
 import type { ObjectSchema, PlatformToolOptions, Tool } from './tool.ts';
 
 /** Defines a tool of the platform, whose input is validated with zod. */
@@ -22,8 +23,5 @@ function parsed<Input extends z.ZodObject>(schema: Input, given: unknown): z.out
     path: path.map(String).join('.'),
     message,
   }));
-  const { path, message } = issues[0]!;
-  throw new PlatformError('VALIDATION_ERROR', `${path === '' ? 'The input' : path}: ${message}`, {
-    details: { issues },
-  });
+  throw new PlatformError('VALIDATION_ERROR', firstIssue(result.error, 'The input'), { details: { issues } });
 }

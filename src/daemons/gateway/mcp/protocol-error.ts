@@ -15,3 +15,16 @@ export function protocolError(thrown: unknown, { untrusted = false } = {}): Prot
   const mark = untrusted ? { [UNTRUSTED_KEY]: true } : {};
   return new ProtocolError(kind, message, { code, details, ...uri, ...mark });
 }
+
+/** Returns the error of a request whose parameters are not valid. */
+export const invalidParams = (message: string): ProtocolError =>
+  new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+
+/** Rejects with JSON-RPC errors. */
+export async function reported<Value>(work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw protocolError(thrown);
+  }
+}

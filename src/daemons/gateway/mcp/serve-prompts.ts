@@ -3,11 +3,11 @@ import type { ContentBlock } from '../../../contracts/index.ts';
 import { completions } from './completions.ts';
 import { contentOf, shortenedText } from './content-results.ts';
 import { runOffer } from './offer-calls.ts';
-import { invalid, pageOf } from './pages.ts';
+import { pageOf } from './pages.ts';
 import type { McpCall } from './platform-calls.ts';
 import type { OfferedPrompt } from './plugin-offers.ts';
 import { PROMPTS } from './prompts.ts';
-import { protocolError } from './protocol-error.ts';
+import { invalidParams, protocolError, reported } from './protocol-error.ts';
 import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { UNTRUSTED_KEY } from './untrusted.ts';
 
@@ -32,7 +32,7 @@ export function servePrompts(server: Server, deps: ProtocolServerDeps, call: Mcp
       return { description, messages: [messageOf({ type: 'text', text: own.text(values) })] };
     }
     const prompt = offers.prompts().find((one) => one.name === name);
-    if (!prompt) throw invalid(`There is no prompt "${name.slice(0, 100)}".`);
+    if (!prompt) throw invalidParams(`There is no prompt "${name.slice(0, 100)}".`);
     requireArguments(name, prompt.declared.arguments, values);
     try {
       const input = Object.fromEntries(
@@ -50,11 +50,9 @@ export function servePrompts(server: Server, deps: ProtocolServerDeps, call: Mcp
     }
   });
   server.setRequestHandler('completion/complete', ({ params: { ref, argument } }) =>
-    toolCalls
-      .limited(call, () => completions({ ref, argument, prompts: offered() }, deps, call))
-      .catch((thrown) => {
-        throw protocolError(thrown);
-      }),
+    reported(() =>
+      toolCalls.limited(call, () => completions({ ref, argument, prompts: offered() }, deps, call)),
+    ),
   );
 }
 
@@ -73,7 +71,7 @@ function requireArguments(
   values: Record<string, string>,
 ): void {
   const missing = declared.find(({ name, required }) => required && !values[name]);
-  if (missing) throw invalid(`The prompt ${prompt} needs the argument ${missing.name}.`);
+  if (missing) throw invalidParams(`The prompt ${prompt} needs the argument ${missing.name}.`);
 }
 
 /** Returns a message of the user for each block, or for the text. */

@@ -1,6 +1,7 @@
 import { inputRequired, isInputRequiredResult } from '@modelcontextprotocol/server';
-import { invalid, pageOf } from './pages.ts';
+import { pageOf } from './pages.ts';
 import type { McpCall } from './platform-calls.ts';
+import { invalidParams } from './protocol-error.ts';
 import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { RepeatedCallQuestions, StreamedQuestions } from './tasks/elicitations.ts';
 import { askedTask, modernCall, startTask } from './tasks/task-methods.ts';
@@ -26,7 +27,7 @@ export function serveTools(
   });
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const tool = await catalog.find(call, params.name);
-    if (!tool) throw invalid(`There is no tool "${params.name.slice(0, 100)}".`);
+    if (!tool) throw invalidParams(`There is no tool "${params.name.slice(0, 100)}".`);
     const both = AbortSignal.any([call.signal, context.mcpReq.signal]);
     const from = { ...(isModern ? modernCall(call, context) : call), signal: both };
     const repeated = new RepeatedCallQuestions(answers, from, context.mcpReq.inputResponses);

@@ -1,5 +1,6 @@
 import { isRecord } from '../../../kit/data/is-record.ts';
 import type { Random } from '../../../kit/security/random.ts';
+import { callerKey } from './authenticated-call.ts';
 import type { McpCall } from './platform-calls.ts';
 
 const PREFIX = 'svc-request.';
@@ -53,6 +54,4 @@ export class StreamedRequests {
   }
 }
 
-function ownerOf({ caller: { namespaceId, hostId }, connection }: McpCall): string {
-  return JSON.stringify([namespaceId, hostId, connection]);
-}
+const ownerOf = (call: McpCall): string => callerKey(call, call.connection);

@@ -96,8 +96,8 @@ export class RunAnswers {
   }
 
   /** Returns whether the session is asked this question for the first time. */
-  isNew({ session }: McpCall, asked: AskedQuestion): boolean {
-    const place = `${session} ${placeOf(asked)}`;
+  isNew({ connection }: McpCall, asked: AskedQuestion): boolean {
+    const place = `${connection} ${placeOf(asked)}`;
     if (this.#asked.get(place)) return false;
     this.#asked.set(place, true);
     return true;

@@ -14,7 +14,7 @@ import { isRecord } from '../../../../kit/data/is-record.ts';
 import { toPlatformError } from '../../../../kit/errors/errors.ts';
 import type { CallsInFlight } from '../calls-in-flight.ts';
 import type { McpCall } from '../platform-calls.ts';
-import { protocolError } from '../protocol-error.ts';
+import { invalidParams, reported } from '../protocol-error.ts';
 import { ERROR_KEY } from '../results.ts';
 import type { Tool } from '../tool.ts';
 import type { ToolCalls } from '../tool-calls.ts';
@@ -108,7 +108,7 @@ function serveLegacy(server: Server, deps: TaskMethodsDeps, call: McpCall): void
     limited(async () => {
       const { state, wasTerminal } = await tasks.cancel(taskId, call);
       if (!wasTerminal) return legacyTask(state);
-      throw invalid(`The task has ended already: it is ${state.status}.`);
+      throw invalidParams(`The task has ended already: it is ${state.status}.`);
     }),
   );
   server.setRequestHandler('tasks/result', { params: ById }, ({ taskId }, context) => {
@@ -266,15 +266,3 @@ function capabilitiesOf({ mcpReq }: ServerContext): Record<string, unknown> {
   const capabilities = envelope?.[CLIENT_CAPABILITIES_META_KEY];
   return isRecord(capabilities) ? capabilities : {};
 }
-
-/** Rejects with JSON-RPC errors. */
-async function reported(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (thrown) {
-    throw thrown instanceof ProtocolError ? thrown : protocolError(thrown);
-  }
-}
-
-const invalid = (message: string): ProtocolError =>
-  new ProtocolError(ProtocolErrorCode.InvalidParams, message);
