@@ -89,6 +89,7 @@ export async function sqliteGatewayStore({
     migrations: GATEWAY_MIGRATIONS,
     logger,
     pageBytes: DELIVERY_PAGE_BYTES,
+    syncBeside: true,
   });
   let inbox: SqliteInbox;
   try {
