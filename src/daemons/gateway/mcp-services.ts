@@ -3,8 +3,8 @@ import { createClient, serviceHeaders } from '../../http/index.ts';
 import { days, minutes } from '../../kit/time/duration.ts';
 import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
-import type { FindTools } from './mcp/catalog.ts';
 import { mcpUrl } from './mcp/mcp-url.ts';
+import { offeredTools } from './mcp/offered-tools.ts';
 import { PluginOffers } from './mcp/plugin-offers.ts';
 import { PluginTools } from './mcp/plugin-tools.ts';
 import { WorkflowTools } from './mcp/workflow-tools.ts';
@@ -18,7 +18,7 @@ export function mcpServices(resources: Resources, plugins: PluginRuntime) {
   return {
     mcp: {
       ...{ logger, limits: mcp, isEnabled: mcp.enabled, origins: cors.origins },
-      ...toolFinder(resources, plugins),
+      ...toolSources(resources, plugins),
       ...{ clock, random, maxTtlMs: days(config.retention.runsDays) },
       offers: new PluginOffers(plugins),
       onOffersChanged: (listener: () => void) => void plugins.onReload(listener),
@@ -30,8 +30,8 @@ export function mcpServices(resources: Resources, plugins: PluginRuntime) {
   };
 }
 
-/** Returns a function that finds the tools of plugins and workflows. Tools of plugins win over those of workflows. */
-function toolFinder({ config, peers, keys, clock, logger }: Resources, plugins: PluginRuntime) {
+/** Returns the tools of plugins and workflows. */
+function toolSources({ config, peers, keys, clock, logger }: Resources, plugins: PluginRuntime) {
   const headers = (): Record<string, string> => serviceHeaders(keys.internalSecret, { hostId: 'mcp' });
   const clientOf = (name: 'rest' | 'workflow') =>
     createClient({
@@ -49,15 +49,8 @@ function toolFinder({ config, peers, keys, clock, logger }: Resources, plugins: 
     workflows: async () => (await workflow.call(listWorkflows)).items,
     clock,
   });
-  const findTools: FindTools = async (call) => {
-    const [own, others] = await Promise.all([ofPlugins.list(call), ofWorkflows.list()]);
-    const names = new Set(own.map(({ name }) => name));
-    const refused = others.filter(({ name }) => names.has(name));
-    if (refused.length > 0)
-      logger.warn(
-        `Tools of workflows have names of plugin tools and are not offered: ${refused.map(({ name }) => name).join(', ')}. Set mcp.name.`,
-      );
-    return [...own, ...others.filter(({ name }) => !names.has(name))];
+  return {
+    tools: offeredTools({ plugins: ofPlugins, workflows: ofWorkflows, logger }),
+    workflowTools: () => ofWorkflows.list(),
   };
-  return { findTools, workflowTools: () => ofWorkflows.list() };
 }

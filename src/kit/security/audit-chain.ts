@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto';
 import type { AuditEntry, AuditFault, AuditHead } from '../../contracts/index.ts';
 import { canonicalJson } from '../data/json.ts';
 import { deriveKey, safeEqual } from './keys.ts';
@@ -28,10 +28,11 @@ const GENESIS = '0'.repeat(64);
  * the head covers the whole chain. @spec docs/security.md "Audit log"
  */
 export class AuditChain {
-  readonly #key: string;
+  readonly #key: KeyObject;
 
   constructor(internalSecret: string) {
-    this.#key = deriveKey(internalSecret, 'audit-log');
+    // With a string, each HMAC would import the key again.
+    this.#key = createSecretKey(deriveKey(internalSecret, 'audit-log'), 'utf8');
   }
 
   link(draft: AuditDraft, head: SignedHead | undefined): AuditLink {
@@ -62,7 +63,7 @@ export class AuditChain {
 }
 
 function hashOf(unhashed: Omit<AuditEntry, 'hash'>): string {
-  return createHash('sha256').update(canonicalJson(unhashed)).digest('hex');
+  return hash('sha256', canonicalJson(unhashed), 'hex');
 }
 
 /** Checks the entries of the chain in ascending order. */

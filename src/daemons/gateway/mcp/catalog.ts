@@ -8,29 +8,31 @@ import { runTools } from './tools/runs.ts';
 
 export const PLATFORM_TOOLS: readonly Tool[] = [...deliveryTools, ...runTools, ...recordTools, ...eventTools];
 
-/** Returns the tools besides those of the platform. */
-export type FindTools = (call: McpCall) => Promise<readonly Tool[]>;
+/** The tools besides those of the platform. */
+export interface ToolSource {
+  list(call: McpCall): Promise<readonly Tool[]>;
+  find(call: McpCall, name: string): Promise<Tool | undefined>;
+}
 
 /** Finds tools by name and by caller. */
 export class ToolCatalog {
   readonly #access: ToolAccess;
-  readonly #findOthers: FindTools;
+  readonly #others: ToolSource;
 
-  constructor(access: ToolAccess, findOthers: FindTools) {
+  constructor(access: ToolAccess, others: ToolSource) {
     this.#access = access;
-    this.#findOthers = findOthers;
+    this.#others = others;
   }
 
   /** Returns the tools that the caller may call, ordered by name. */
   async list(call: McpCall): Promise<Tool[]> {
-    const tools = [...PLATFORM_TOOLS, ...(await this.#findOthers(call))];
+    const tools = [...PLATFORM_TOOLS, ...(await this.#others.list(call))];
     return tools
       .filter((tool) => this.#access.allows(call.caller, tool))
       .sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   async find(call: McpCall, name: string): Promise<Tool | undefined> {
-    const own = PLATFORM_TOOLS.find((tool) => tool.name === name);
-    return own ?? (await this.#findOthers(call)).find((tool) => tool.name === name);
+    return PLATFORM_TOOLS.find((tool) => tool.name === name) ?? this.#others.find(call, name);
   }
 }

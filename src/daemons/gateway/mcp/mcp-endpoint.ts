@@ -13,7 +13,8 @@ import type { InnerCalls } from '../inner-calls.ts';
 import type { Upstream } from '../proxy/upstreams.ts';
 import { authInfoOf } from './authenticated-call.ts';
 import { CallsInFlight } from './calls-in-flight.ts';
-import { type FindTools, ToolCatalog } from './catalog.ts';
+import { ToolCatalog, type ToolSource } from './catalog.ts';
+import { mcpRequest } from './mcp-request.ts';
 import { type McpCall, PlatformCalls } from './platform-calls.ts';
 import type { PluginOffers } from './plugin-offers.ts';
 import { StreamedRequests } from './streamed-requests.ts';
@@ -34,7 +35,7 @@ export interface McpParts
   upstreams: readonly Upstream[];
   innerCalls: InnerCalls;
   internalSecret: string;
-  findTools: FindTools;
+  tools: ToolSource;
   offers: PluginOffers;
   /** Returns the tools of workflows, to notice changes. */
   workflowTools(): Promise<unknown>;
@@ -73,12 +74,6 @@ export class McpEndpoint {
     const { id: requestId, traceId, method, headers, body: parsedBody } = request;
     if (parsedBody === undefined || parsedBody === null)
       throw new PlatformError('VALIDATION_ERROR', 'The body must be a JSON-RPC message.');
-    const shown = Object.entries(headers).flatMap(([name, value]) =>
-      typeof value === 'string' ? [[name, value]] : [],
-    );
-    const sent = new Request(new URL(request.url, 'http://localhost'), {
-      ...{ method, signal, headers: shown as [string, string][] },
-    });
     const connection = connectionOf(headers);
     const elicits = connection?.startsWith(FORMS_PREFIX) === true;
     const call: McpCall = { caller, requestId, traceId, signal, connection, elicits };
@@ -89,6 +84,7 @@ export class McpEndpoint {
     }
     if (streamedRequests.take(parsedBody, call)) return new Response(null, { status: 202 });
     inFlight.cancelBy(parsedBody, call);
+    const sent = mcpRequest(method, headers, signal);
     const response = await handler.fetch(sent, { parsedBody, authInfo: authInfoOf(call) });
     if (isListen(parsedBody) && isStream(response) && !signal.aborted) onClose(this.#changes.watch());
     if (response.ok && isInitialize(parsedBody)) {
@@ -133,7 +129,7 @@ export class McpEndpoint {
   }
 
   async #load(): Promise<Loaded> {
-    const { admins, audit, limiter, limits, findTools, offers, internalSecret, logger, clock, random } =
+    const { admins, audit, limiter, limits, tools, offers, internalSecret, logger, clock, random } =
       this.#parts;
     const { createHandler } = await import('./mcp-handler.ts');
     const access = new ToolAccess(admins, logger);
@@ -143,7 +139,7 @@ export class McpEndpoint {
     const answers = new RunAnswers({ platform, access, toolCalls, ids, logger });
     const { maxTtlMs } = this.#parts;
     const tasks = new Tasks({ platform, access, toolCalls, answers, clock, maxTtlMs });
-    const catalog = new ToolCatalog(access, findTools);
+    const catalog = new ToolCatalog(access, tools);
     const services = { access, logger, catalog, toolCalls, platform, tasks, answers, ids };
     const inFlight = new CallsInFlight();
     const streamedRequests = new StreamedRequests(random);
@@ -186,9 +182,9 @@ function declaresForms(body: unknown): boolean {
   return isRecord(capabilities) && showsForms(capabilities.elicitation);
 }
 
-/** Sends a fetch response, which can be a stream. */
+/** Sends a fetch response. Only streams are sent in parts. */
 export async function sendResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
   reply.code(response.status).header('cache-control', 'no-store');
   response.headers.forEach((value, name) => void reply.header(name, value));
-  return reply.send(response.body ?? '');
+  return reply.send(isStream(response) ? response.body : await response.text());
 }

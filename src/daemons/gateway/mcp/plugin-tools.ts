@@ -21,6 +21,12 @@ export interface PluginToolsDeps {
   describe(pluginId: string, commandId: string): Promise<Schemas>;
 }
 
+interface Exposed {
+  plugin: LoadedPlugin;
+  command: CommandDecl;
+  mcp: McpExposure;
+}
+
 const MAX_REFERENCES = 5;
 /** Dialect of the schemas that services describe. */
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
@@ -38,18 +44,23 @@ export class PluginTools {
 
   /** Returns the tools for one call, whose caller they run as. */
   async list(call: McpCall): Promise<Tool[]> {
-    const exposed = this.#deps.plugins.registry.plugins.flatMap((plugin) =>
-      plugin.manifest.commands.flatMap((command) =>
-        command.mcp?.expose ? [{ plugin, command, mcp: command.mcp }] : [],
-      ),
-    );
-    return Promise.all(exposed.map((one) => this.#toolOf(one, call)));
+    return Promise.all([...this.#exposed()].map((one) => this.#toolOf(one, call)));
   }
 
-  async #toolOf(
-    { plugin, command, mcp }: { plugin: LoadedPlugin; command: CommandDecl; mcp: McpExposure },
-    call: McpCall,
-  ): Promise<Tool> {
+  /** Returns the tool with this name, without the cost of the others. */
+  async find(call: McpCall, name: string): Promise<Tool | undefined> {
+    for (const one of this.#exposed())
+      if (commandToolName(one.plugin.id, one.command.id, one.mcp) === name) return this.#toolOf(one, call);
+    return undefined;
+  }
+
+  *#exposed(): Generator<Exposed> {
+    for (const plugin of this.#deps.plugins.registry.plugins)
+      for (const command of plugin.manifest.commands)
+        if (command.mcp?.expose) yield { plugin, command, mcp: command.mcp };
+  }
+
+  async #toolOf({ plugin, command, mcp }: Exposed, call: McpCall): Promise<Tool> {
     const { input, output } = await this.#schemasOf(plugin.id, command.id);
     const takesObject = input === null || isObjectSchema(input);
     return {

@@ -127,6 +127,25 @@ test('a cancelled wait for the result of a task releases its permit', TIMEOUT, a
   second.abort();
 });
 
+test('a result that is no stream is sent at once, with its length', TIMEOUT, async () => {
+  const { gateway } = await startMcp();
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const { params, ...message } = toolCall('deliveries_search');
+  const reply = await post(gateway.url, { ...message, params: { ...params, _meta } }, undefined, {
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': 'deliveries_search',
+  });
+  expect(reply.headers.get('content-type')).toMatch(/^application\/json/);
+  const text = await reply.text();
+  expect(reply.headers.get('content-length')).toBe(String(Buffer.byteLength(text)));
+  expect(JSON.parse(text)).toMatchObject({ result: { structuredContent: { result: { items: [] } } } });
+});
+
 test('a message cancels only the call of its own caller and session', async () => {
   const calls = new CallsInFlight();
   const callOf = (hostId: string, connection: string | null) =>

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { afterEach, expect, test, vi } from 'vitest';
 import { McpEndpoint } from '../../../../src/daemons/gateway/mcp/mcp-endpoint.ts';
+import { mcpRequest } from '../../../../src/daemons/gateway/mcp/mcp-request.ts';
 import { systemRandom } from '../../../../src/kit/security/random.ts';
 
 const NEWEST = '2026-07-28';
@@ -87,4 +88,15 @@ test('the library is loaded again after a failure', async () => {
   const { response } = await send(endpoint, request);
   expect(await response.text()).toContain('"result":{}');
   await endpoint.close();
+});
+
+test('the library gets the headers that it reads, and the signal of the connection', () => {
+  const { signal } = new AbortController();
+  const headers = {
+    ...{ accept: 'application/json', 'content-type': 'application/json', 'mcp-method': 'ping' },
+    ...{ authorization: 'Bearer secret', cookie: 'a=b', 'x-forwarded-for': '10.0.0.1' },
+  };
+  const request = mcpRequest('POST', headers, signal);
+  expect([...request.headers.keys()]).toEqual(['accept', 'content-type', 'mcp-method']);
+  expect(request.signal).toBe(signal);
 });

@@ -43,6 +43,7 @@ export interface TaskMethodsDeps {
 }
 
 const ById = z.looseObject({ taskId: z.string().max(256) });
+const Page = z.looseObject({ cursor: z.string().max(1024).optional() });
 
 /** Capabilities of the server for clients of the revision. */
 export const taskCapabilities = (isModern: boolean) =>
@@ -95,14 +96,11 @@ function serveLegacy(server: Server, deps: TaskMethodsDeps, call: McpCall): void
   server.setRequestHandler('tasks/get', { params: ById }, ({ taskId }) =>
     limited(async () => legacyTask((await tasks.get(taskId, call)).state)),
   );
-  server.setRequestHandler(
-    'tasks/list',
-    { params: z.looseObject({ cursor: z.string().max(1024).optional() }) },
-    ({ cursor }) =>
-      limited(async () => {
-        const { states, nextCursor } = await tasks.list(cursor, call);
-        return { tasks: states.map(legacyTask), ...(nextCursor === null ? {} : { nextCursor }) };
-      }),
+  server.setRequestHandler('tasks/list', { params: Page }, ({ cursor }) =>
+    limited(async () => {
+      const { states, nextCursor } = await tasks.list(cursor, call);
+      return { tasks: states.map(legacyTask), ...(nextCursor === null ? {} : { nextCursor }) };
+    }),
   );
   server.setRequestHandler('tasks/cancel', { params: ById }, ({ taskId }) =>
     limited(async () => {
