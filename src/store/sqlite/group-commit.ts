@@ -38,12 +38,21 @@ export function createGroupCommit(
   const { runBatch, runSeparately } = transactions(sqlite);
   let queue: Write[] = [];
   let draining: Promise<void> | undefined;
-  let syncing: Promise<unknown> | undefined;
+  let syncing: Promise<void> | undefined;
+
+  /**
+   * Starts the sync in the same event-loop turn as the commit. Otherwise, a query could read the batch without waiting
+   * for its sync. Queries do not wait for a batch that still waits for the lock.
+   */
+  function committed(outcomes: Outcome[]): Outcome[] {
+    if (sync) syncing = sync();
+    return outcomes;
+  }
 
   async function commit(batch: Write[]): Promise<Outcome[]> {
     for (const run of [runBatch, runSeparately]) {
       try {
-        return await retryWhileBusy(() => run(batch), busyTimeoutMs);
+        return await retryWhileBusy(() => committed(run(batch)), busyTimeoutMs);
       } catch (error) {
         if (isBusy(error) || batch.length === 1) return batch.map(() => ({ error }));
       }
@@ -53,26 +62,13 @@ export function createGroupCommit(
     return outcomes;
   }
 
-  /**
-   * Sets `syncing` in the same event-loop turn as the commit. Otherwise, a query could read the batch without waiting
-   * for its sync.
-   */
-  function commitAndSync(batch: Write[]): Promise<Outcome[]> {
-    if (!sync) return commit(batch);
-    const done = commit(batch).then(async (outcomes) => {
-      await sync();
-      return outcomes;
-    });
-    syncing = done;
-    return done;
-  }
-
   async function drain(): Promise<void> {
     while (queue.length > 0) {
       await new Promise((turnEnds) => setImmediate(turnEnds));
       const batch = queue.slice(0, MAX_BATCH);
       queue = queue.slice(MAX_BATCH);
-      const outcomes = await commitAndSync(batch);
+      const outcomes = await commit(batch);
+      await syncing;
       for (const [index, write] of batch.entries()) settle(write, outcomes[index]!);
     }
     draining = undefined;
