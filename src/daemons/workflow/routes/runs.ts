@@ -91,12 +91,12 @@ export function answerRoutes(http: Http, { runs, decisions }: WorkflowServices):
     return accepted;
   });
   mount(http, decideStep, { auth }, async ({ params: { runId, stepId }, body, caller }) => {
-    requireAgents('This decision', undefined, caller.via);
+    requireAgents('decision', undefined, caller.via);
     await runs.decide(caller.namespaceId, runId, stepId, { ...body, by: caller.hostId });
     return accepted;
   });
   mount(http, decideSteps, { auth }, ({ body: { action, output, ...filter }, caller }) => {
-    requireAgents('This decision', undefined, caller.via);
+    requireAgents('decision', undefined, caller.via);
     return decisions.decide(caller.namespaceId, filter, { action, output, by: caller.hostId });
   });
   mount(http, sendSignal, { auth }, async ({ params: { runId, name }, body, caller, request }) => {

@@ -29,7 +29,7 @@ export type CheckApproval = (
  */
 export function createApprovalCheck(evaluator: Evaluator): CheckApproval {
   return async ({ form, approvers, agents }, { data, via, ...given }, { tenantId, role }) => {
-    requireAgents('This approval', agents, via);
+    requireAgents('approval', agents, via);
     const answer = { ...given, ...(via ? { via } : {}) };
     if (approvers) requireRole('This approval', approvers.roles, role);
     if (!form) {

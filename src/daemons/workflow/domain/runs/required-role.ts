@@ -18,11 +18,17 @@ export function requireRole(what: string, roles: readonly Role[], role: Role | n
 }
 
 /** Throws FORBIDDEN if an agent makes the call, unless the step allows agents. @spec docs/workflows.md "Agents" */
-export function requireAgents(what: string, agents: true | undefined, via: CallVia | undefined): void {
+export function requireAgents(
+  answer: 'approval' | 'decision' | { signal: string },
+  agents: true | undefined,
+  via: CallVia | undefined,
+): void {
   if (via !== 'agent' || agents) return;
-  throw new PlatformError(
-    'FORBIDDEN',
-    `${what} needs a person: agents may not answer it. A person answers in the studio, by svc workflows approve, or when the MCP client asks. To let agents answer, set agents: true in the step.`,
-    { details: { reason: 'agents' } },
-  );
+  const message =
+    answer === 'approval'
+      ? 'This approval needs a person: agents may not answer it. A person answers in the studio, by svc workflows approve, or when the MCP client asks. To let agents answer, set agents: true in the step.'
+      : answer === 'decision'
+        ? 'This decision needs a person: agents may not make it. A person decides in the studio or by svc workflows decide.'
+        : `The signal "${answer.signal}" needs a person: agents may not send it. A person sends it in the studio, by svc workflows signal, or when the MCP client asks. To let agents send it while steps wait for it, set agents: true in these steps.`;
+  throw new PlatformError('FORBIDDEN', message, { details: { reason: 'agents' } });
 }

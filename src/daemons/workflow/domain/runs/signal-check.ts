@@ -81,5 +81,5 @@ export function requireSignalForAgents(
     ({ wait, record }) => wait?.for === 'signal' && wait.name === name && record.status === 'waiting',
   );
   const isAllowed = waiting.length > 0 && waiting.every(({ wait }) => wait?.agents);
-  requireAgents(`The signal "${name}"`, isAllowed || undefined, 'agent');
+  requireAgents({ signal: name }, isAllowed || undefined, 'agent');
 }
