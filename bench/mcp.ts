@@ -2,13 +2,11 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'undici';
-import { PlatformConfig } from '../src/contracts/index.ts';
 import { gateway } from '../src/daemons/gateway/index.ts';
 import { createPeers } from '../src/daemons/peers.ts';
 import { rest } from '../src/daemons/rest/index.ts';
 import { startDaemon } from '../src/daemons/run-daemon.ts';
-import { systemRandom } from '../src/kit/security/random.ts';
-import { systemClock } from '../src/kit/time/clock.ts';
+import { benchDaemonOptions } from './support/bench-gateway.ts';
 import { type BenchResult, median, quantile, round } from './support/result.ts';
 
 const ROUNDS = 5;
@@ -18,6 +16,14 @@ const TOKEN = 'bench-token';
 const NEWEST = '2026-07-28';
 const INPUT = { order: 'o-1', note: 'x'.repeat(900) };
 const UNLIMITED = 100_000_000;
+
+const CONFIG = {
+  plugins: ['./plugin'],
+  gateway: {
+    rateLimit: { perTokenPerMinute: UNLIMITED, perTenantPerMinute: UNLIMITED, perIpPerMinute: UNLIMITED },
+    mcp: { callsPerMinute: UNLIMITED, concurrentCalls: 64 },
+  },
+};
 
 interface Way {
   path: string;
@@ -57,7 +63,7 @@ export async function run(): Promise<BenchResult> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   await writePlugin(join(folder, 'plugin'));
   const peers = createPeers();
-  const options = { ...daemonOptions(folder), peers };
+  const options = benchDaemonOptions({ folder, config: CONFIG, token: TOKEN, peers });
   const api = await startDaemon(rest, options);
   peers.set({ rest: api.url });
   const own = await startDaemon(gateway, options);
@@ -145,28 +151,4 @@ async function writePlugin(folder: string): Promise<void> {
   await writeFile(join(folder, 'svc.plugin.json'), JSON.stringify(manifest));
   await writeFile(join(folder, 'package.json'), '{"name":"bench","version":"1.0.0","type":"module"}');
   await writeFile(join(folder, 'h.js'), 'export const ship = (_ctx, { order }) => ({ shipped: order });\n');
-}
-
-function daemonOptions(folder: string) {
-  const limits = { perTokenPerMinute: UNLIMITED, perTenantPerMinute: UNLIMITED, perIpPerMinute: UNLIMITED };
-  return {
-    config: PlatformConfig.parse({
-      plugins: ['./plugin'],
-      gateway: {
-        staticTokens: { [TOKEN]: { hostId: 'operator', namespaceId: 'default' } },
-        rateLimit: limits,
-        mcp: { callsPerMinute: UNLIMITED, concurrentCalls: 64 },
-      },
-    }),
-    profile: 'development' as const,
-    ...{ projectDir: folder, dataDir: join(folder, '.svc'), operator: null },
-    keys: {
-      ...{ jwtSecret: 'j'.repeat(40), previousJwtSecret: null, internalSecret: 'i'.repeat(40) },
-      masterKey: Buffer.alloc(32, 7).toString('base64url'),
-    },
-    ...{ clock: systemClock, random: systemRandom() },
-    output: { write: () => {}, flush: () => {} },
-    logLevel: 'fatal' as const,
-    listen: { host: '127.0.0.1', port: 0 },
-  };
 }

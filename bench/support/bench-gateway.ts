@@ -4,6 +4,7 @@ import { gateway } from '../../src/daemons/gateway/index.ts';
 import type { GatewayServices } from '../../src/daemons/gateway/services.ts';
 import { createPeers } from '../../src/daemons/peers.ts';
 import { type RunningDaemon, startDaemon } from '../../src/daemons/run-daemon.ts';
+import type { StartOptions } from '../../src/daemons/start-options.ts';
 import { systemRandom } from '../../src/kit/security/random.ts';
 import { systemClock } from '../../src/kit/time/clock.ts';
 
@@ -17,19 +18,23 @@ export interface BenchGatewayOptions {
   token?: string;
   /** Default: any free port. */
   port?: number;
+  /** Default: no other services. */
+  peers?: ReturnType<typeof createPeers>;
 }
 
-/** Starts only a gateway in this process, without logging, with fixed keys. */
-export function startBenchGateway({
+/** Returns the options of a service in this process, without logging, with fixed keys. */
+export function benchDaemonOptions({
   folder,
   dataDir = join(folder, '.svc'),
   config = {},
   token,
   port = 0,
-}: BenchGatewayOptions): Promise<RunningDaemon<GatewayServices>> {
+  peers = createPeers(),
+}: BenchGatewayOptions): StartOptions {
+  const { gateway: own } = config as { gateway?: object };
   const staticTokens = token ? { [token]: { hostId: 'operator', namespaceId: 'default' } } : {};
-  return startDaemon(gateway, {
-    config: PlatformConfig.parse({ gateway: { staticTokens }, ...config }),
+  return {
+    config: PlatformConfig.parse({ ...config, gateway: { staticTokens, ...own } }),
     profile: 'development',
     projectDir: folder,
     dataDir,
@@ -42,9 +47,13 @@ export function startBenchGateway({
     operator: null,
     clock: systemClock,
     random: systemRandom(),
-    peers: createPeers(),
+    peers,
     output: { write: () => {}, flush: () => {} },
     logLevel: 'fatal',
     listen: { host: '127.0.0.1', port },
-  });
+  };
 }
+
+/** Starts only a gateway. */
+export const startBenchGateway = (options: BenchGatewayOptions): Promise<RunningDaemon<GatewayServices>> =>
+  startDaemon(gateway, benchDaemonOptions(options));
