@@ -100,8 +100,9 @@ const gateway: Descriptions = {
   publicPluginRoutes: 'Plugin routes with "none" in `security` need no token.',
   mcp: 'MCP endpoint `/mcp` for agents.',
   'mcp.enabled': 'Whether the gateway serves `/mcp`.',
-  'mcp.callsPerMinute': 'Tool calls a minute for one token.',
-  'mcp.concurrentCalls': 'Tool calls of one token at the same time, for each gateway process.',
+  'mcp.callsPerMinute':
+    'MCP calls a minute for one caller: tools, prompts of plugins, resources, completions and tasks.',
+  'mcp.concurrentCalls': 'MCP calls of one caller at the same time, for each gateway process.',
   ...under('oauth', oauth),
 };
 
