@@ -42,8 +42,8 @@ export async function resolveGrants({ root, permissions, ...input }: GrantsInput
   await refuseSecrets(root, root, guarded.secrets, "the plugin's folder");
   const dependencies = [
     ...(await resolveDependencies(root)),
-    // Packages needed by the SDK and by the runner's schema validation.
-    ...(await resolveDependencies(packageRoot, isBuilt ? ['zod'] : ['zod', 'ajv'])),
+    // Packages needed by the SDK, and by the runner to validate schemas and to read event streams.
+    ...(await resolveDependencies(packageRoot, isBuilt ? ['zod'] : ['zod', 'ajv', 'eventsource-parser'])),
   ].filter(({ real }) => !isInside(root, real));
   for (const { path, real } of dependencies) {
     refuseDataFolder(real, dataDir, `the dependency ${path}`);

@@ -1,4 +1,5 @@
 import type { McpServer } from '../../../contracts/mcp-servers.ts';
+import { serverSentEvents } from '../../../kit/streams/server-sent-events.ts';
 import { messageOf } from '../failure.ts';
 import { parseMessage, Rpc, ServerFailure } from './rpc.ts';
 import { initialise, type Session } from './session.ts';
@@ -64,11 +65,10 @@ class HttpSession implements Session {
         },
         body: JSON.stringify(message),
       });
-      const body = await response.text();
-      if (!response.ok) throw new ServerFailure(`it answered ${response.status}: ${excerpt(body)}`);
+      if (!response.ok)
+        throw new ServerFailure(`it answered ${response.status}: ${excerpt(await response.text())}`);
       this.#sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
-      const found = messagesOf(response.headers.get('content-type') ?? '', body);
-      for (const one of found) this.rpc.receive(one);
+      for (const one of await messagesOf(response)) this.rpc.receive(one);
       if (isRequest) this.rpc.expire((message as { id: number }).id);
     } catch (error) {
       if (isRequest)
@@ -85,30 +85,24 @@ class HttpSession implements Session {
 }
 
 /** Returns the messages of a response. */
-function messagesOf(contentType: string, body: string): unknown[] {
-  if (body.trim() === '') return [];
-  const texts = contentType.startsWith('text/event-stream') ? eventsOf(body) : [body];
-  return texts.map((text) => {
-    const message = parseMessage(text);
-    if (message === undefined)
-      throw new ServerFailure('it sent a message that is not JSON, or too deep or large');
-    return message;
-  });
+async function messagesOf(response: Response): Promise<unknown[]> {
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
+  const texts = isStream ? await eventsOf(response) : [await response.text()];
+  return texts
+    .filter((text) => text.trim() !== '')
+    .map((text) => {
+      const message = parseMessage(text);
+      if (message === undefined)
+        throw new ServerFailure('it sent a message that is not JSON, or too deep or large');
+      return message;
+    });
 }
 
 /** Returns the data of server-sent events. */
-function eventsOf(body: string): string[] {
-  return body
-    .replace(/\r\n?/g, '\n')
-    .split('\n\n')
-    .flatMap((event) => {
-      const data = event
-        .split('\n')
-        .filter((line) => line.startsWith('data:'))
-        .map((line) => line.slice('data:'.length).replace(/^ /, ''));
-      const text = data.join('\n');
-      return text === '' ? [] : [text];
-    });
+async function eventsOf({ body }: Response): Promise<string[]> {
+  const texts: string[] = [];
+  if (body) for await (const { data = '' } of serverSentEvents(body)) texts.push(data);
+  return texts;
 }
 
 function excerpt(body: string): string {

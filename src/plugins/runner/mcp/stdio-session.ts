@@ -64,7 +64,7 @@ class ServerProcess implements Session {
     this.#child.on('error', (error) => this.#end(`it could not be started: ${error.message}`));
     this.#child.on('close', (code, ended) =>
       this.#end(
-        `it ended with ${ended === null ? `exit code ${code}` : `signal ${ended}`}${this.#lastWords()}`,
+        `it ended with ${ended === null ? `exit code ${code}` : `signal ${ended}`}${this.#stderrSuffix()}`,
       ),
     );
   }
@@ -120,7 +120,7 @@ class ServerProcess implements Session {
     if (!process.stderr.writableNeedDrain) process.stderr.write(text);
   }
 
-  #lastWords(): string {
+  #stderrSuffix(): string {
     const text = this.#stderr.trim();
     return text === '' ? '' : `: ${text}`;
   }
