@@ -1,4 +1,5 @@
 export { createTokenBucket } from '../kit/limits/token-bucket.ts';
+export { backendNameOf } from './backend-name.ts';
 export { ContainerBackend } from './backends/container/index.ts';
 export type { ContainerAccess } from './backends/container/spec.ts';
 export { createFrameJoiner, type FrameJoiner } from './backends/host/frame-joiner.ts';

@@ -1,6 +1,6 @@
-import { ownValue } from '../../kit/data/own-value.ts';
 import { instanceId } from '../../kit/files/instance-id.ts';
 import {
+  backendNameOf,
   ContainerBackend,
   createDescriber,
   type PluginDescriber,
@@ -19,13 +19,12 @@ export function withMcpContainers(
   stack: AsyncDisposableStack,
 ): PluginDescriber {
   const { config, random } = resources;
-  const { default: fallback, plugins } = config.execution;
   let opened: ContainerBackend | undefined;
   stack.defer(() => opened?.close());
   return {
     ...runtime.describer,
     mcpTools(plugin, permissions, tenantId) {
-      if ((ownValue(plugins, plugin.id)?.backend ?? fallback) !== 'container')
+      if (backendNameOf(config.execution, plugin.id) !== 'container')
         return runtime.describer.mcpTools(plugin, permissions, tenantId);
       opened ??= createContainers(resources, runtime);
       return createDescriber(opened, random).mcpTools(plugin, permissions, tenantId);

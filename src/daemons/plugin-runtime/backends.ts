@@ -1,7 +1,7 @@
 import type { HostTarget, PlatformConfig } from '../../contracts/index.ts';
-import { ownValue } from '../../kit/data/own-value.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import {
+  backendNameOf,
   type ConnectionAccess,
   createPlatformServices,
   type ExecutionBackend,
@@ -118,7 +118,7 @@ export function backendFor(
   backends: Backends,
   target: HostTarget = {},
 ): ExecutionBackend {
-  const name = ownValue(execution.plugins, pluginId)?.backend ?? execution.default;
+  const name = backendNameOf(execution, pluginId);
   if (name !== 'host' && Object.keys(target).length > 0)
     throw new PlatformError(
       'HOST_UNAVAILABLE',

@@ -1,5 +1,5 @@
 import type { ManifestV3, PlatformConfig } from '../../contracts/index.ts';
-import { ownValue } from '../../kit/data/own-value.ts';
+import { backendNameOf } from '../backend-name.ts';
 import { permissionPlaces } from '../permission-sets.ts';
 import type { PluginFault } from '../registry/types.ts';
 import { needsKernelSandbox } from '../sandbox/index.ts';
@@ -40,10 +40,10 @@ export function mcpServerFaults(manifest: ManifestV3): PluginFault[] {
  */
 export function kernelSandboxFaults(
   manifest: ManifestV3,
-  { default: fallback, plugins }: PlatformConfig['execution'],
+  execution: PlatformConfig['execution'],
   weakness: string,
 ): PluginFault[] {
-  if ((ownValue(plugins, manifest.id)?.backend ?? fallback) !== 'worker') return [];
+  if (backendNameOf(execution, manifest.id) !== 'worker') return [];
   return permissionPlaces(manifest)
     .filter(({ permissions }) => permissions.platform?.childProcess === 'sandboxed')
     .map(({ at }) => ({
