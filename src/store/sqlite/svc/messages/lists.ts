@@ -141,21 +141,12 @@ interface ReplayValues {
 }
 
 function statements(db: Database) {
+  return { ...windowsOf(db), ...messagesOf(db), ...attemptsOf(db), ...replaysOf(db) };
+}
+
+function windowsOf(db: Database) {
   const window = (text: string) => db.prepare<[WindowValues], string>(text).pluck();
-  const replayWindow = (text: string) => db.prepare<[ReplayValues], string>(text).pluck();
   const range = 'message_id >= :from and message_id < :before order by message_id desc limit :limit';
-  const replayRange = 'message_id > :after and message_id < :before order by message_id limit :limit';
-  const attempts = (...wheres: string[]) =>
-    db.prepare<[AttemptValues], Omit<MessageAttemptRecord, 'succeeded'> & { succeeded: number }>(`
-      ${wheres
-        .map(
-          (where) => `select ${ATTEMPT_COLUMNS} from message_attempt a join message m on m.id = a.message_id
-            where ${where} and m.namespace_id = :namespaceId`,
-        )
-        .join(' union all ')}
-      order by "startedAt" desc, "messageId" desc, "endpointId" desc, number desc limit :limit`);
-  const ofEndpoint = (succeeded: string) => `a.endpoint_id = :endpointId and a.succeeded = ${succeeded}
-    and (a.started_at, a.message_id, a.number) < (:startedAt, :afterMessage, :number)`;
   return {
     windows: {
       trace: window(`select id from message
@@ -173,21 +164,11 @@ function statements(db: Database) {
           where endpoint_id = :endpointId and status = :status and ${OPEN} and ${range}`),
       },
     },
-    replayWindows: {
-      namespace: {
-        all: replayWindow(`select id from message
-          where namespace_id = :namespaceId and id > :after and id < :before order by id limit :limit`),
-        open: replayWindow(`select distinct message_id from message_delivery
-          where namespace_id = :namespaceId and status = 'dead' and ${OPEN} and ${replayRange}`),
-      },
-      endpoint: {
-        all: replayWindow(
-          `select message_id from message_delivery where endpoint_id = :endpointId and ${replayRange}`,
-        ),
-        open: replayWindow(`select message_id from message_delivery
-          where endpoint_id = :endpointId and status = 'dead' and ${OPEN} and ${replayRange}`),
-      },
-    },
+  };
+}
+
+function messagesOf(db: Database) {
+  return {
     messages: db.prepare<
       [
         {
@@ -218,6 +199,22 @@ function statements(db: Database) {
     deliveries: db.prepare<[{ id: string }], MessageDeliveryRecord>(
       `select ${DELIVERY_COLUMNS} from message_delivery d where d.message_id = :id order by d.endpoint_id`,
     ),
+  };
+}
+
+function attemptsOf(db: Database) {
+  const attempts = (...wheres: string[]) =>
+    db.prepare<[AttemptValues], Omit<MessageAttemptRecord, 'succeeded'> & { succeeded: number }>(`
+      ${wheres
+        .map(
+          (where) => `select ${ATTEMPT_COLUMNS} from message_attempt a join message m on m.id = a.message_id
+            where ${where} and m.namespace_id = :namespaceId`,
+        )
+        .join(' union all ')}
+      order by "startedAt" desc, "messageId" desc, "endpointId" desc, number desc limit :limit`);
+  const ofEndpoint = (succeeded: string) => `a.endpoint_id = :endpointId and a.succeeded = ${succeeded}
+    and (a.started_at, a.message_id, a.number) < (:startedAt, :afterMessage, :number)`;
+  return {
     attemptsOfMessage:
       attempts(`a.message_id = :messageId and (:endpointId is null or a.endpoint_id = :endpointId)
       and (:succeeded is null or a.succeeded = :succeeded)
@@ -227,6 +224,28 @@ function statements(db: Database) {
     recentAttempts: db.prepare<[{ ids: string; max: number }], RecentAttempts>(
       `select e.value as endpointId, ${recentAttemptsOf('message_attempt', 'e.value')} from json_each(:ids) e`,
     ),
+  };
+}
+
+function replaysOf(db: Database) {
+  const replayWindow = (text: string) => db.prepare<[ReplayValues], string>(text).pluck();
+  const replayRange = 'message_id > :after and message_id < :before order by message_id limit :limit';
+  return {
+    replayWindows: {
+      namespace: {
+        all: replayWindow(`select id from message
+          where namespace_id = :namespaceId and id > :after and id < :before order by id limit :limit`),
+        open: replayWindow(`select distinct message_id from message_delivery
+          where namespace_id = :namespaceId and status = 'dead' and ${OPEN} and ${replayRange}`),
+      },
+      endpoint: {
+        all: replayWindow(
+          `select message_id from message_delivery where endpoint_id = :endpointId and ${replayRange}`,
+        ),
+        open: replayWindow(`select message_id from message_delivery
+          where endpoint_id = :endpointId and status = 'dead' and ${OPEN} and ${replayRange}`),
+      },
+    },
     replayable: db.prepare<
       [
         {

@@ -53,29 +53,8 @@ export function sqliteMessages(db: Database, commit: Committer['write']): Messag
   const sql = statements(db);
   const lists = new MessageLists(db);
 
-  /** Returns the earlier message with the same key. */
-  async function earlier({ key }: NewStoredMessage): Promise<StoredMessageResult | undefined> {
-    const known = await db.read(() => sql.key.get(key!.digest));
-    if (!known) return undefined;
-    const { messageId: id, timestamp, endpoints } = known;
-    const outcome = Buffer.compare(known.content, key!.content) === 0 ? 'duplicate' : 'conflict';
-    return { outcome, id, timestamp: timestamp ?? 0, endpoints };
-  }
-
-  async function publish(message: NewStoredMessage): Promise<StoredMessageResult> {
-    const { id, timestamp, endpointIds } = message;
-    const unit = publishUnit(message);
-    for (;;) {
-      const { changes } = await commit(unit);
-      if (changes > 0) return { outcome: 'stored', id, timestamp, endpoints: endpointIds.length };
-      const known = await earlier(message);
-      // The key can expire and be pruned between the two calls. The message is then stored.
-      if (known) return known;
-    }
-  }
-
   return {
-    publish,
+    publish: publishing(db, sql, commit),
     addTest: async (message, attempt) => void (await commit(testUnit(message, attempt))),
     endAttempts: async (ends, failures) => void (await commit(endUnit(ends, failures))),
     work: () => db.read(() => sql.work.all()),
@@ -118,6 +97,33 @@ export function sqliteMessages(db: Database, commit: Committer['write']): Messag
         return { pruned: done.length, next: examined.length < limit ? null : examined.at(-1)!.id };
       }),
     pruneKeys: (now, limit) => db.write(() => sql.pruneKeys.run({ now, limit }).changes),
+  };
+}
+
+function publishing(
+  db: Database,
+  sql: ReturnType<typeof statements>,
+  commit: Committer['write'],
+): MessageStore['publish'] {
+  /** Returns the earlier message with the same key. */
+  async function earlier({ key }: NewStoredMessage): Promise<StoredMessageResult | undefined> {
+    const known = await db.read(() => sql.key.get(key!.digest));
+    if (!known) return undefined;
+    const { messageId: id, timestamp, endpoints } = known;
+    const outcome = Buffer.compare(known.content, key!.content) === 0 ? 'duplicate' : 'conflict';
+    return { outcome, id, timestamp: timestamp ?? 0, endpoints };
+  }
+
+  return async (message) => {
+    const { id, timestamp, endpointIds } = message;
+    const unit = publishUnit(message);
+    for (;;) {
+      const { changes } = await commit(unit);
+      if (changes > 0) return { outcome: 'stored', id, timestamp, endpoints: endpointIds.length };
+      const known = await earlier(message);
+      // The key can expire and be pruned between the two calls. The message is then stored.
+      if (known) return known;
+    }
   };
 }
 
