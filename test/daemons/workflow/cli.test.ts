@@ -74,7 +74,7 @@ test('workflows run <file>: every fault has its line and column, and the line it
   expect([shape.code, shape.stderr]).toEqual([
     1,
     expect.stringMatching(
-      /bad\.yaml has 3 problems:\n\s*bad\.yaml:5:15 jobs\.a\.steps\[0\]\.uses: nothing runs "htp"[^\n]*\n\s+\| - uses: htp\n\s*bad\.yaml:6:9 jobs\.a\.steps\[1\]\.uses: is missing\n.*\n\s*bad\.yaml:7:8 wrong: is not a known key/,
+      /bad\.yaml has 3 problems:\n\s*bad\.yaml:5:15 jobs\.a\.steps\[0\]\.uses: nothing runs "htp"[^\n]*\n\s+\| - uses: htp\n\s*bad\.yaml:6:9 jobs\.a\.steps\[1\]\.uses: is missing: name a command or a kind of step[^\n]*\n.*\n\s*bad\.yaml:7:8 wrong: is not a known key/,
     ),
   ]);
   await write('id: bad', 'jobs: [', '  a');
