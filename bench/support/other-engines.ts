@@ -1,6 +1,9 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { PlatformConfig } from '../../src/contracts/index.ts';
 
 /** Engines on other stores for comparison. Those on PostgreSQL are in `cluster/postgres-engines.ts`. They are not dependencies; they take part if they and their servers are available. */
 export interface OtherEngine {
@@ -37,6 +40,7 @@ export async function otherEngines(): Promise<OtherEngines> {
       );
   };
   await add('BullMQ', ['bullmq', 'ioredis'], 'BENCH_REDIS_URL', bullMq);
+  await add('BullMQ (sandboxed)', ['bullmq', 'ioredis'], 'BENCH_REDIS_URL', sandboxedBullMq);
   return { contenders, skipped };
 }
 
@@ -81,6 +85,46 @@ async function bullMq({ Queue, Worker, QueueEvents }: Library, url: string): Pro
       await events.close();
       await queue.obliterate({ force: true });
       await queue.close();
+    },
+  };
+}
+
+/**
+ * Three jobs, each added when the previous one has completed. Their processor is a file that BullMQ runs in child
+ * processes, as many as a plugin of svc has by default.
+ */
+async function sandboxedBullMq({ Queue, Worker }: Library, url: string): Promise<OtherEngine> {
+  const { hostname: host, port } = new URL(url);
+  const connection = { host, port: Number(port || 6379), maxRetriesPerRequest: null };
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-bullmq-'));
+  const processor = join(folder, 'noop.cjs');
+  await writeFile(processor, 'module.exports = async () => null;\n');
+  const concurrency = PlatformConfig.parse({}).execution.worker.maxProcesses;
+  const queue = new Queue('svc-bench-sandboxed', { connection });
+  const worker = new Worker('svc-bench-sandboxed', processor, {
+    ...{ connection, concurrency, removeOnComplete: { count: 1000 } },
+  });
+  const done = new Map<string, () => void>();
+  worker.on('completed', ({ data }: { data: { run: string; step: number } }) => {
+    if (data.step < 3) void queue.add('step', { run: data.run, step: data.step + 1 });
+    else done.get(data.run)?.();
+  });
+  let next = 0;
+  return {
+    name: `BullMQ, three jobs in a row, sandboxed in ${concurrency} processes`,
+    runs: 1000,
+    async once() {
+      const run = String(next++);
+      const end = new Promise<void>((resolve) => done.set(run, resolve));
+      await queue.add('step', { run, step: 1 });
+      await end;
+      done.delete(run);
+    },
+    async close() {
+      await worker.close();
+      await queue.obliterate({ force: true });
+      await queue.close();
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }
