@@ -1,3 +1,4 @@
+import process from 'node:process';
 import type { Duplex } from 'node:stream';
 import { resultLimitFactor } from '../../../kit/data/json-cost.ts';
 import { messageOf } from '../../../kit/errors/errors.ts';
@@ -10,6 +11,8 @@ import { asFrame, type RawFrame } from './frames.ts';
 
 /** Maximum bytes of replies that a process has not read yet. Processes that exceed this limit are ended. */
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;
+/** Frames that were sent in the same turn are joined to one write up to this length, in characters. */
+const MAX_JOINED_CHARS = 256 * 1024;
 
 /**
  * Read budget of one process in bytes per second. Each frame costs its size plus 1 KiB. Reading pauses when the budget
@@ -57,6 +60,7 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
   let cost = 0;
   let costMs = 0;
   let isFaulty = false;
+  let unsent = '';
 
   function fault(what: string): void {
     if (isFaulty) return;
@@ -91,10 +95,17 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
     systemClock.after(waitMs, () => stream.resume());
   });
 
-  function sendLine(line: string): void {
-    if (!stream.writable || isFaulty) return;
-    stream.write(line);
+  function flush(): void {
+    const text = unsent;
+    unsent = '';
+    if (text === '' || !stream.writable || isFaulty) return;
+    stream.write(text);
     if (stream.writableLength > MAX_UNREAD_BYTES) fault('did not read what the platform answered');
+  }
+  function sendLine(line: string): void {
+    if (unsent === '') process.nextTick(flush);
+    unsent += line;
+    if (unsent.length > MAX_JOINED_CHARS) flush();
   }
   return { sendLine, send: (frame) => sendLine(`${JSON.stringify(frame)}\n`) };
 }
