@@ -35,3 +35,26 @@ test('many long frames of one turn are not gathered in memory', () => {
   for (let i = 0; i < 4; i++) channel.sendLine(line);
   expect(write.mock.calls).toEqual([[line.repeat(3)]]);
 });
+
+test('a channel is read to its end when its process has ended and no frame was lost', async () => {
+  const ended = openPair();
+  ended.process.end('{"type":"log"}\n');
+  expect(ended.channel.isReadToEnd).toBe(false);
+  await turn();
+  expect(ended.channel.isReadToEnd).toBe(true);
+
+  const faulty = openPair();
+  faulty.process.end('no frame\n');
+  await turn();
+  expect([faulty.channel.isReadToEnd, faulty.faults.length]).toEqual([false, 1]);
+});
+
+test.each([
+  ['read', true],
+  ['write', false],
+])('after a failed %s, a channel is read to its end: %s', async (syscall, expected) => {
+  const { own, channel } = openPair();
+  own.destroy(Object.assign(new Error('reset'), { syscall }));
+  await turn();
+  expect(channel.isReadToEnd).toBe(expected);
+});

@@ -30,3 +30,18 @@ test('bytes are shared like places', () => {
   expect(queue.clear()).toHaveLength(3);
   expect(queue.enter(callOf('a', 90_000))).toBeUndefined();
 });
+
+test('a lent call keeps its room, and its place when it is put back', () => {
+  const queue = createWaitQueue({ maxCalls: 3 });
+  const calls = [callOf('a'), callOf('b'), callOf('b')];
+  for (const call of calls) expect(queue.enter(call)).toBeUndefined();
+  const lent = [queue.lend(() => true), queue.lend(() => true), queue.lend(() => true)];
+  expect(lent).toEqual(calls);
+  expect([queue.size, queue.enter(callOf('c'))]).toEqual([0, '3 calls are waiting already']);
+  queue.putBack(calls[2]!);
+  queue.putBack(calls[1]!);
+  queue.release(calls[0]!);
+  expect([queue.size, queue.enter(callOf('c'))]).toEqual([2, undefined]);
+  expect(Array.from({ length: 3 }, () => queue.next(() => true)).slice(0, 1)).toEqual([calls[1]]);
+  expect(queue.size).toBe(0);
+});

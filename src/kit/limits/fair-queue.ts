@@ -2,6 +2,11 @@
 export interface FairQueue<Item> {
   readonly size: number;
   add(tenantId: string, item: Item): void;
+  /**
+   * Puts back an item that `next` has removed. The tenant has the next turn, and the item is placed before the first of
+   * the tenant's items for which `isLater` returns true.
+   */
+  putBack(tenantId: string, item: Item, isLater: (other: Item) => boolean): void;
   remove(tenantId: string, item: Item): boolean;
   /**
    * Removes and returns the next item, in round-robin order of tenants. Only the oldest item of each tenant is
@@ -27,6 +32,15 @@ export function createFairQueue<Item>(): FairQueue<Item> {
       const own = queues.get(tenantId);
       if (own) own.push(item);
       else queues.set(tenantId, [item]);
+    },
+    putBack(tenantId, item, isLater) {
+      size++;
+      const own = queues.get(tenantId) ?? [];
+      const at = own.findIndex(isLater);
+      own.splice(at === -1 ? own.length : at, 0, item);
+      const others = [...queues].filter(([other]) => other !== tenantId);
+      queues.clear();
+      for (const [other, items] of [[tenantId, own] as const, ...others]) queues.set(other, items);
     },
     remove(tenantId, item) {
       const own = queues.get(tenantId) ?? [];

@@ -11,6 +11,8 @@ const MAX_HELD_PER_FREE = 3;
 export interface FairShares {
   /** Returns true if `take` would succeed. */
   mayTake(tenantId: string, slots?: number): boolean;
+  /** Returns true if the tenant could take a slot again directly after it has released one. */
+  mayKeep(tenantId: string): boolean;
   /** Returns the number of additional slots that the tenant could take, one slot at a time. */
   available(tenantId: string): number;
   /**
@@ -50,27 +52,30 @@ export function createFairShares(count: number, tenancy?: Tenancy): FairShares {
   const held = new Map<string, number>();
   let free = count;
 
+  const isAlone = (): boolean => tenancy !== undefined && !tenancy.isShared;
+  const heldBy = (tenantId: string): number => held.get(tenantId) ?? 0;
+
   function mayTake(tenantId: string, slots = 1): boolean {
-    const isAlone = tenancy !== undefined && !tenancy.isShared;
-    return slots <= free && (isAlone || (held.get(tenantId) ?? 0) < MAX_HELD_PER_FREE * free);
+    return slots <= free && (isAlone() || heldBy(tenantId) < MAX_HELD_PER_FREE * free);
   }
   return {
     count,
     mayTake,
+    mayKeep: (tenantId) => isAlone() || heldBy(tenantId) - 1 < MAX_HELD_PER_FREE * (free + 1),
     available(tenantId) {
-      if (tenancy !== undefined && !tenancy.isShared) return free;
+      if (isAlone()) return free;
       // The tenant can take its nth additional slot if `held + n - 1 < MAX_HELD_PER_FREE * (free - n + 1)`.
-      const room = MAX_HELD_PER_FREE * free - (held.get(tenantId) ?? 0);
+      const room = MAX_HELD_PER_FREE * free - heldBy(tenantId);
       return Math.max(0, Math.ceil(room / (MAX_HELD_PER_FREE + 1)));
     },
     take(tenantId, slots = 1) {
       if (!mayTake(tenantId, slots)) return false;
-      held.set(tenantId, (held.get(tenantId) ?? 0) + slots);
+      held.set(tenantId, heldBy(tenantId) + slots);
       free -= slots;
       return true;
     },
     release(tenantId, slots = 1) {
-      const left = (held.get(tenantId) ?? 0) - slots;
+      const left = heldBy(tenantId) - slots;
       if (left > 0) held.set(tenantId, left);
       else held.delete(tenantId);
       free += slots;

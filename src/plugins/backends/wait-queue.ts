@@ -26,6 +26,12 @@ export interface WaitQueue {
    * considered. Skips calls for which `accepts` returns false.
    */
   next(accepts: (call: Call) => boolean): Call | undefined;
+  /** Removes and returns the next call like `next`, but keeps its room in the queue, so that `putBack` cannot fail. */
+  lend(accepts: (call: Call) => boolean): Call | undefined;
+  /** Puts a lent call back, before the calls that arrived later. */
+  putBack(call: Call): void;
+  /** Frees the room of a lent call. */
+  release(call: Call): void;
   /** Returns the number of queued calls of the tenants for which `counts` returns true. */
   sizeOf(counts: (tenantId: string) => boolean): number;
   /** Removes and returns all calls. */
@@ -37,13 +43,14 @@ export function createWaitQueue(limits: WaitQueueLimits): WaitQueue {
   const turns = createFairQueue<Call>();
   const callShares = createFairShares(maxCalls, tenancy);
   const byteShares = createFairShares(maxBytes, tenancy);
-  const bytesOf = new Map<Call, number>();
+  const entries = new Map<Call, { bytes: number; arrival: number }>();
+  let arrivals = 0;
 
   function release(call: Call): void {
     const { tenantId } = call.request;
     callShares.release(tenantId);
-    byteShares.release(tenantId, bytesOf.get(call));
-    bytesOf.delete(call);
+    byteShares.release(tenantId, entries.get(call)?.bytes);
+    entries.delete(call);
   }
   return {
     get size() {
@@ -52,12 +59,13 @@ export function createWaitQueue(limits: WaitQueueLimits): WaitQueue {
     enter(call) {
       const { tenantId } = call.request;
       const bytes = Buffer.byteLength(call.frame);
-      if (callShares.free === 0 || bytes > byteShares.free) return `${turns.size} calls are waiting already`;
+      if (callShares.free === 0 || bytes > byteShares.free)
+        return `${entries.size} calls are waiting already`;
       if (!callShares.mayTake(tenantId) || !byteShares.mayTake(tenantId, bytes))
         return `the namespace "${tenantId}" has used its share of the queue; the rest is reserved for other namespaces`;
       callShares.take(tenantId);
       byteShares.take(tenantId, bytes);
-      bytesOf.set(call, bytes);
+      entries.set(call, { bytes, arrival: ++arrivals });
       turns.add(tenantId, call);
       return undefined;
     },
@@ -71,6 +79,12 @@ export function createWaitQueue(limits: WaitQueueLimits): WaitQueue {
       if (call) release(call);
       return call;
     },
+    lend: (accepts) => turns.next((_, first) => accepts(first)),
+    putBack(call) {
+      const { arrival } = entries.get(call)!;
+      turns.putBack(call.request.tenantId, call, (other) => entries.get(other)!.arrival > arrival);
+    },
+    release,
     sizeOf: turns.sizeOf,
     clear() {
       const all = turns.clear();

@@ -19,8 +19,16 @@ const LAST_WORDS_MS = 200;
 export interface Channel {
   /** The inherited socket of the channel. Undefined if the channel uses stdin and stdout, as in a container. */
   readonly socket: net.Socket | undefined;
+  /** Sends a frame, after the queued frames and in the same write. */
   send(frame: FromRunner): void;
   sendText(json: string): void;
+  /** Queues a frame, which `flush` or the next `send` sends. */
+  queueText(json: string): void;
+  /**
+   * Sends the queued frames in one write. Returns undefined if the kernel has accepted the frames, so that a crash
+   * cannot lose them. Otherwise, returns a promise for that.
+   */
+  flush(): Promise<void> | undefined;
   /** Sends a last frame. Exits the process when the frame is flushed. */
   sendLast(frame: FromRunner, exitCode: number): void;
 }
@@ -37,12 +45,33 @@ export function openChannel(onFrame: (frame: ToRunner, chars: number) => void): 
   });
   input.on('end', () => process.exit(0));
   for (const end of new Set([input, output])) end.on('error', () => process.exit(0));
+  let queued = '';
+
+  function flush(): Promise<void> | undefined {
+    if (queued === '') return undefined;
+    const text = queued;
+    queued = '';
+    const { promise, resolve } = Promise.withResolvers<void>();
+    output.write(text, () => resolve());
+    return output.writableLength === 0 ? undefined : promise;
+  }
+  function sendText(json: string): void {
+    queued += `${json}\n`;
+    void flush();
+  }
+  // Plugin code can end the process while frames are queued.
+  process.on('exit', () => void flush());
   return {
     socket: isOverStdio ? undefined : input,
-    send: (frame) => void output.write(`${JSON.stringify(frame)}\n`),
-    sendText: (json) => void output.write(`${json}\n`),
+    send: (frame) => sendText(JSON.stringify(frame)),
+    sendText,
+    queueText(json) {
+      queued += `${json}\n`;
+    },
+    flush,
     sendLast(frame, exitCode) {
       const exit = () => process.exit(exitCode);
+      void flush();
       output.write(`${JSON.stringify(frame)}\n`, exit);
       setTimeout(exit, LAST_WORDS_MS);
     },

@@ -9,7 +9,7 @@ import { type Handler, loadHandler, requireHost } from './handler.ts';
 import { createLogWriter, createPluginLog, currentExecution } from './log.ts';
 import { McpTools } from './mcp/mcp-tools.ts';
 import { createPlatformCalls, type PlatformCalls } from './platform-calls.ts';
-import type { CancelFrame, ExecuteFrame, InitFrame } from './protocol.ts';
+import type { CancelFrame, ExecuteFrame, InitFrame, RecallFrame } from './protocol.ts';
 import { resultFrame, toCommandResult } from './result.ts';
 import { createSchemaChecks } from './schemas.ts';
 import { createStreams, type Streams, streamOf } from './stream.ts';
@@ -20,6 +20,8 @@ export class Executions {
   readonly #init: InitFrame;
   readonly #channel: Channel;
   readonly #live = new Map<string, AbortController>();
+  /** Executions that were sent ahead and have not started, in the order of their arrival. */
+  readonly #held = new Map<string, () => void>();
   readonly calls: PlatformCalls;
   readonly write: ReturnType<typeof createLogWriter>;
   readonly streams: Streams;
@@ -43,12 +45,26 @@ export class Executions {
     this.#mcp = new McpTools(plugin.root);
   }
 
-  /** Runs the handler that the frame names. `chars` is the length of the received frame. */
-  async execute(frame: ExecuteFrame, chars: number): Promise<void> {
+  /** Runs the handler that the frame names, at once or in turn. `chars` is the length of the received frame. */
+  accept(frame: ExecuteFrame, chars: number): void {
+    if (!frame.ahead || this.#live.size === 0) void this.#perform(frame, chars);
+    else this.#held.set(frame.executionId, () => void this.#perform(frame, chars));
+  }
+
+  recall({ executionId }: RecallFrame): void {
+    if (this.#held.delete(executionId)) this.#channel.send({ type: 'returned', executionId });
+  }
+
+  cancel({ executionId, reason }: CancelFrame): void {
+    this.#live.get(executionId)?.abort(new DOMException(reason, 'AbortError'));
+  }
+
+  async #perform(frame: ExecuteFrame, chars: number): Promise<void> {
     const { plugin } = this.#init;
     const { executionId } = frame;
     const controller = new AbortController();
     this.#live.set(executionId, controller);
+    const startedAt = performance.now();
     let text: string;
     try {
       text = await currentExecution.run(executionId, () => this.#run(frame, controller.signal, chars));
@@ -60,11 +76,19 @@ export class Executions {
     await turn();
     this.#live.delete(executionId);
     this.calls.forget(executionId);
-    this.#channel.sendText(text);
+    const tookMs = Math.round((performance.now() - startedAt) * 10) / 10;
+    this.#channel.queueText(`{"tookMs":${tookMs},${text.slice(1)}`);
+    // The next execution sends the queued result together with the report of its own start.
+    if (!this.#startHeld()) void this.#channel.flush();
   }
 
-  cancel({ executionId, reason }: CancelFrame): void {
-    this.#live.get(executionId)?.abort(new DOMException(reason, 'AbortError'));
+  #startHeld(): boolean {
+    const [next] = this.#held;
+    if (!next || this.#live.size > 0) return false;
+    const [executionId, start] = next;
+    this.#held.delete(executionId);
+    start();
+    return true;
   }
 
   #handlerFor(ref: string): Promise<Handler> {
@@ -79,18 +103,18 @@ export class Executions {
     return handler;
   }
 
-  async #run(
-    { executionId, request, streams: takesStreams, tellsBegun }: ExecuteFrame,
-    signal: AbortSignal,
-    chars: number,
-  ): Promise<string> {
+  async #run(frame: ExecuteFrame, signal: AbortSignal, chars: number): Promise<string> {
+    const { executionId, request, streams: takesStreams, tellsBegun } = frame;
     const { plugin, limits } = this.#init;
+    const report = startReport(this.#channel, frame);
+    if (!this.#handlers.has(request.handler)) await report('started');
     const handler = await this.#handlerFor(request.handler);
     if (!this.#announced) {
       this.#announced = true;
-      this.#channel.send({ type: 'loaded' });
+      this.#channel.queueText('{"type":"loaded"}');
     }
     requireHost(handler, request);
+    if (request.schemas.input || handler.input || !tellsBegun) await report('started');
     const input = await this.#schemas.input(handler, request);
     const context = createContext({
       executionId,
@@ -101,7 +125,7 @@ export class Executions {
       env: this.#env,
       calls: this.calls,
     });
-    if (tellsBegun) this.#channel.send({ type: 'begun', executionId });
+    if (tellsBegun) await report('begun');
     const returned = handler.workflow
       ? await runWorkflow(handler, context, input, workflowLink(request, signal, this.calls, executionId))
       : await this.#execute(handler, context, input);
@@ -124,6 +148,23 @@ export class Executions {
     if (handler.mcpTool !== undefined) return this.#mcp.run(handler.mcpTool, input, call);
     return handler.execute(context, input);
   }
+}
+
+/**
+ * Returns a function that reports the start of an execution and sends all queued frames. It must be called before
+ * plugin code runs, because plugin code can block or end the process.
+ */
+function startReport(
+  channel: Channel,
+  { executionId, ahead }: ExecuteFrame,
+): (type: 'started' | 'begun') => Promise<void> {
+  let isDue = ahead === true;
+  return async (type) => {
+    if (isDue || type === 'begun') channel.queueText(JSON.stringify({ type, executionId }));
+    isDue = false;
+    const written = channel.flush();
+    if (ahead) await written;
+  };
 }
 
 function noStreams(host: string): RunnerFailure {

@@ -22,7 +22,8 @@ function start(): void {
   let executions: Executions | undefined;
   const channel = openChannel((frame: ToRunner, chars: number) => {
     if (frame.type === 'init') executions = initialise(frame, channel);
-    else if (frame.type === 'execute') void executions?.execute(frame, chars);
+    else if (frame.type === 'execute') executions?.accept(frame, chars);
+    else if (frame.type === 'recall') executions?.recall(frame);
     else if (frame.type === 'cancel') executions?.cancel(frame);
     else if (frame.type === 'pull') executions?.streams.pull(frame.executionId, frame.bytes);
     else if (frame.type === 'reply') executions?.calls.settle(frame);

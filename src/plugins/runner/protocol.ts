@@ -42,6 +42,14 @@ export interface ExecuteFrame {
   streams?: true;
   /** Whether the caller requests a `begun` frame, which reports that the handler starts. */
   tellsBegun?: true;
+  /** Whether the execution waits until no other execution runs. */
+  ahead?: true;
+}
+
+/** Requests an execution that was sent ahead back. If the execution has started, the frame has no effect. */
+export interface RecallFrame {
+  type: 'recall';
+  executionId: string;
 }
 
 /** Allows the runner to send more bytes of a stream. Without this credit, the runner sends no stream data. */
@@ -69,7 +77,7 @@ export type ReplyFrame = { type: 'reply'; callId: number } & (
   | { ok: false; error: FrameError }
 );
 
-export type ToRunner = InitFrame | ExecuteFrame | CancelFrame | ReplyFrame | PullFrame;
+export type ToRunner = InitFrame | ExecuteFrame | RecallFrame | CancelFrame | ReplyFrame | PullFrame;
 
 /** Reports that the runner has started. No plugin code has run yet. */
 export interface ReadyFrame {
@@ -85,6 +93,21 @@ export interface LoadedFrame {
 /** Reports that a handler starts. The handler's module is loaded and its input is valid. */
 export interface BegunFrame {
   type: 'begun';
+  executionId: string;
+}
+
+/**
+ * Reports that an execution that was sent ahead starts. The runner sends the frame before any plugin code of the
+ * execution runs. Other frames about the execution imply the start.
+ */
+export interface StartedFrame {
+  type: 'started';
+  executionId: string;
+}
+
+/** Returns a recalled execution, none of whose code has run. */
+export interface ReturnedFrame {
+  type: 'returned';
   executionId: string;
 }
 
@@ -123,12 +146,15 @@ export interface ChunkFrame {
 export interface ResultFrame {
   type: 'result';
   executionId: string;
+  /** Duration of the execution in ms. Error frames contain it too. */
+  tookMs?: number;
   result: CommandResult;
 }
 
 export interface ErrorFrame {
   type: 'error';
   executionId: string;
+  tookMs?: number;
   error: FrameError & { stack?: string };
 }
 
@@ -143,6 +169,8 @@ export type FromRunner =
   | ReadyFrame
   | LoadedFrame
   | BegunFrame
+  | StartedFrame
+  | ReturnedFrame
   | LogFrame
   | CallFrame
   | StreamFrame

@@ -46,3 +46,13 @@ test('what no longer waits is not taken, and a tenant of whom nothing waits has 
   turns.add('b', 'b3');
   expect([turns.clear(), turns.size, turns.next(all)]).toEqual([['a3', 'b3'], 0, undefined]);
 });
+
+test('an item that is put back is next, before the later items of its tenant', () => {
+  const turns = filled(['a', 'a1'], ['a', 'a2'], ['a', 'a3'], ['b', 'b1']);
+  expect([turns.next(all), turns.next(all), turns.next(all)]).toEqual(['a1', 'b1', 'a2']);
+  for (const item of ['a2', 'a1']) turns.putBack('a', item, (other) => other > item);
+  turns.add('b', 'b2');
+  turns.putBack('b', 'b1', (other) => other > 'b1');
+  expect(turns.size).toBe(5);
+  expect(drain(turns)).toEqual(['b1', 'a1', 'b2', 'a2', 'a3']);
+});

@@ -69,3 +69,14 @@ test('where it is known who comes, a lone tenant takes all, and leaves some from
   shares.release('b');
   expect(takeAll(shares, 'a')).toBe(6);
 });
+
+test('a tenant may keep a slot if it could take one again after its release', () => {
+  const tenancy = createTenancy();
+  tenancy.note('a');
+  const shares = createFairShares(4, tenancy);
+  expect([takeAll(shares, 'a'), shares.mayKeep('a')]).toEqual([4, true]);
+  tenancy.note('b');
+  expect(shares.mayKeep('a')).toBe(false);
+  shares.release('a');
+  expect([shares.mayKeep('a'), shares.mayTake('a')]).toEqual([true, false]);
+});

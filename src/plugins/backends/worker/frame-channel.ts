@@ -50,6 +50,8 @@ export interface FrameChannel {
   send(frame: ToRunner): void;
   /** Sends a serialized frame, which must end with a line break. */
   sendLine(line: string): void;
+  /** Whether all frames that the process has sent were handled. False until the process has ended. */
+  readonly isReadToEnd: boolean;
 }
 
 /** Reads and writes the frames of one untrusted process with bounded memory and time. */
@@ -60,6 +62,7 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
   let cost = 0;
   let costMs = 0;
   let isFaulty = false;
+  let isReadToEnd = false;
   let unsent = '';
 
   function fault(what: string): void {
@@ -83,7 +86,13 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
     if (startedAt !== undefined) costMs += performance.now() - startedAt;
   }
 
-  stream.on('error', () => {});
+  stream.on('end', () => {
+    isReadToEnd = true;
+  });
+  stream.on('error', ({ syscall }: NodeJS.ErrnoException) => {
+    // Reading fails after the last frame if the process has not read all of its frames.
+    isReadToEnd ||= syscall === 'read';
+  });
   stream.on('data', (chunk: Buffer) => {
     if (isFaulty) return;
     cost = chunk.length;
@@ -107,5 +116,11 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
     unsent += line;
     if (unsent.length > MAX_JOINED_CHARS) flush();
   }
-  return { sendLine, send: (frame) => sendLine(`${JSON.stringify(frame)}\n`) };
+  return {
+    sendLine,
+    send: (frame) => sendLine(`${JSON.stringify(frame)}\n`),
+    get isReadToEnd() {
+      return isReadToEnd && !isFaulty;
+    },
+  };
 }

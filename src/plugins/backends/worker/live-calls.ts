@@ -27,8 +27,11 @@ export interface LiveCallsDeps {
   clock: Clock;
   send(frame: ToRunner): void;
   endProcess(reason: EndReason): void;
-  /** Callback that is called when the slot of a call becomes free, because the call or its process has ended. */
-  onFree(call: Call): void;
+  /**
+   * Callback that is called when the slot of a call becomes free, because the call or its process has ended. `tookMs` is
+   * the duration as reported by the process.
+   */
+  onFree(call: Call, tookMs?: number): void;
 }
 
 interface LiveCall {
@@ -67,6 +70,10 @@ export class LiveCalls {
     return this.#live.size;
   }
 
+  get all(): Call[] {
+    return Array.from(this.#live.values(), ({ call }) => call);
+  }
+
   /**
    * Returns whether a handler ignores its abort signal. The process then accepts no new calls, and exits when its
    * remaining calls have ended.
@@ -91,7 +98,10 @@ export class LiveCalls {
     const entry: LiveCall = { call, timeout };
     timeout.limitLoading();
     this.#live.set(executionId, entry);
-    call.cancelWith(() => this.#giveUp(entry, cancelled(call.request), { kind: 'cancelled' }));
+    const cancel = (): void => this.#giveUp(entry, cancelled(call.request), { kind: 'cancelled' });
+    call.cancelWith(cancel);
+    // A call that was sent ahead can start after it was cancelled.
+    if (call.isSettled) cancel();
     return true;
   }
 
@@ -126,8 +136,10 @@ export class LiveCalls {
     if (frame.type === 'call') return this.#routeCall(frame, entry);
     if (frame.type === 'stream') return this.#beginStream(frame, entry);
     if (frame.type === 'chunk') return this.#takeChunk(frame, entry);
-    if (frame.type === 'result') return this.#settle(entry, () => this.#succeed(entry, readResult(frame)));
-    if (frame.type === 'error') return this.#settle(entry, () => this.#reportError(entry, readError(frame)));
+    if (frame.type === 'result')
+      return this.#settle(entry, frame, () => this.#succeed(entry, readResult(frame)));
+    if (frame.type === 'error')
+      return this.#settle(entry, frame, () => this.#reportError(entry, readError(frame)));
     return false;
   }
 
@@ -222,7 +234,7 @@ export class LiveCalls {
   /**
    * Removes a call whose handler has ended, and settles the call with `run`. Aborts platform calls that are in flight.
    */
-  #settle(entry: LiveCall, run: () => void): boolean {
+  #settle(entry: LiveCall, { tookMs }: RawFrame, run: () => void): boolean {
     entry.timeout.stop();
     this.#live.delete(entry.call.request.executionId);
     if (!this.isStuck) {
@@ -237,7 +249,7 @@ export class LiveCalls {
     }
     entry.abort?.abort(HANDLER_ENDED);
     this.#endIfAlone();
-    this.#deps.onFree(entry.call);
+    this.#deps.onFree(entry.call, typeof tookMs === 'number' ? tookMs : undefined);
     return true;
   }
 

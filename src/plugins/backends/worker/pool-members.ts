@@ -74,6 +74,23 @@ export class PoolMembers {
   }
 
   /**
+   * Returns the busy processes that can receive calls of the tenant ahead. Returns none while a process starts or
+   * another process can be started.
+   */
+  busyFor(tenantId: string): RunnerProcess[] {
+    const { all } = this;
+    if (all.length < this.#options.maxProcesses || this.starting > 0) return [];
+    return all.filter(
+      (process) =>
+        process.load > 0 &&
+        !process.isEnding &&
+        !process.isStuck &&
+        !this.#members.get(process)!.isLeaving &&
+        process.calls.every(({ request }) => request.tenantId === tenantId),
+    );
+  }
+
+  /**
    * Stops the idle timer of a process that receives a call. With `separateTenants`, binds an unbound process to the
    * tenant.
    */

@@ -4,6 +4,7 @@ import { createFairShares, createTenancy, type FairShares } from '../../../kit/l
 import type { RunOptions } from '../../execution.ts';
 import type { Launch } from '../../sandbox/index.ts';
 import { createWaitQueue, type WaitQueue } from '../wait-queue.ts';
+import { AheadQueue } from './ahead-queue.ts';
 import { type Call, cancelled, createCall, unavailable } from './call.ts';
 import { asSandboxError, lostProcess, type ProcessExit } from './exit-reason.ts';
 import { createLoadCrashes, type LoadCrashes } from './load-crashes.ts';
@@ -11,10 +12,14 @@ import { PoolMembers, type PoolMembersOptions } from './pool-members.ts';
 import { type RunnerProcess, type RunnerProcessEvents, START_MS } from './runner-process.ts';
 
 const MAX_RETRY_SECONDS = 60;
+/** Maximum calls that a process with one call at a time receives ahead. */
+const MAX_AHEAD = 4;
 
 export interface PoolDeps extends PoolMembersOptions {
   pluginId: string;
   maxQueue: number;
+  /** Whether a process must never have more than one call, not even one that waits in it. */
+  alone: boolean;
   /**
    * Prepares the sandbox. After the pool was empty, the sandbox is prepared again, so that file changes take effect.
    */
@@ -41,6 +46,7 @@ export class Pool {
   readonly #tenancy = createTenancy();
   readonly #shares: FairShares;
   readonly #queue: WaitQueue;
+  readonly #ahead: AheadQueue;
   readonly #loadCrashes: LoadCrashes;
   #launch: Promise<Launch> | undefined;
   #preparing = 0;
@@ -53,6 +59,10 @@ export class Pool {
     this.#members = new PoolMembers(deps);
     this.#shares = createFairShares(deps.maxProcesses * deps.concurrency, this.#tenancy);
     this.#queue = createWaitQueue({ maxCalls: deps.maxQueue, tenancy: this.#tenancy });
+    // Processes with several calls at a time or with their own tenant receive no calls ahead.
+    const maxAhead = deps.concurrency > 1 || deps.separateTenants || deps.alone ? 0 : MAX_AHEAD;
+    const { queue, shares, members } = { queue: this.#queue, shares: this.#shares, members: this.#members };
+    this.#ahead = new AheadQueue({ maxAhead, members, queue, shares });
     this.#loadCrashes = createLoadCrashes(deps);
   }
 
@@ -74,9 +84,9 @@ export class Pool {
       pluginId: this.#deps.pluginId,
       processes: processes.length,
       pids: processes.flatMap(({ pid }) => pid ?? []),
-      running: processes.reduce((sum, { load }) => sum + load, 0),
+      running: processes.reduce((sum, { load }) => sum + load, 0) - this.#ahead.size,
       slots: this.#shares.count,
-      queued: this.#queue.size,
+      queued: this.#queue.size + this.#ahead.size,
     };
   }
 
@@ -124,9 +134,11 @@ export class Pool {
     }
     const leave = (error: PlatformError) => {
       if (this.#queue.leave(call)) call.reject(error);
+      else this.#ahead.giveUp(call, error);
     };
     call.cancelWith(() => leave(cancelled(call.request)));
     this.#startIfNeeded();
+    this.#ahead.fill();
     if (call.onBegun) return;
     // The wait in the queue does not count towards the handler's timeout, and has a separate limit.
     const waitMs = Math.max(call.timeoutMs, START_MS);
@@ -154,6 +166,7 @@ export class Pool {
       this.#assign(process!, call);
     }
     this.#startIfNeeded();
+    this.#ahead.fill();
   }
 
   #evictFor(tenantId: string): void {
@@ -182,9 +195,14 @@ export class Pool {
       if (this.#closing) return;
       const process = this.#deps.start(launch, {
         onReady: () => this.#becomeFree(process),
-        onFree: ({ request }) => {
-          this.#shares.release(request.tenantId);
-          this.#becomeFree(process);
+        onFree: (call, tookMs) => {
+          this.#ahead.noteEnd(call, tookMs);
+          this.#release(process, call);
+        },
+        onStarted: (call) => this.#ahead.noteStart(call),
+        onReturned: (call) => {
+          this.#takeBack(call);
+          this.#release(process, call);
         },
         onLoaded: () => this.#loadCrashes.reset(),
         onExit: (exit) => this.#handleExit(process, exit),
@@ -197,6 +215,17 @@ export class Pool {
       this.#preparing--;
       this.#settleIfEmpty();
     }
+  }
+
+  /** Releases the slot of a call, unless a call of the same tenant that was sent ahead takes the slot over. */
+  #release(process: RunnerProcess, { request }: Call): void {
+    if (this.#deps.concurrency > 1 || process.load === 0) this.#shares.release(request.tenantId);
+    this.#becomeFree(process);
+  }
+
+  #takeBack(call: Call): void {
+    if (this.#closing) call.reject(unavailable('The platform is stopping.', 5));
+    this.#ahead.takeBack(call);
   }
 
   #becomeFree(process: RunnerProcess): void {

@@ -8,8 +8,9 @@ import { PROTOCOL_VERSION, type RunnerLimits } from '../../runner/protocol.ts';
 import { grantedNames } from '../../sandbox/index.ts';
 import type { PluginLogSink } from '../../services/log.ts';
 import type { SourceCode } from '../../source-code.ts';
+import { AheadCalls } from './ahead-calls.ts';
 import type { Call } from './call.ts';
-import type { EndReason, ProcessExit } from './exit-reason.ts';
+import { type EndReason, lostProcess, type ProcessExit } from './exit-reason.ts';
 import { type FrameChannel, openFrameChannel } from './frame-channel.ts';
 import { asFrame, type RawFrame, readText } from './frames.ts';
 import { LiveCalls } from './live-calls.ts';
@@ -40,8 +41,15 @@ export interface RunnerProcessDeps {
 
 export interface RunnerProcessEvents {
   onReady(): void;
-  /** Callback that is called when the slot of a call becomes free, because the call or its process has ended. */
-  onFree(call: Call): void;
+  /**
+   * Callback that is called when the slot of a call becomes free, because the call or its process has ended. `tookMs` is
+   * the duration as reported by the process.
+   */
+  onFree(call: Call, tookMs?: number): void;
+  /** Callback that is called when a call that was sent ahead starts. */
+  onStarted?(call: Call): void;
+  /** Callback that is called when a call that was sent ahead was returned, or has failed before its start was known. */
+  onReturned?(call: Call): void;
   onLoaded(): void;
   /** Callback that is called after the process has ended and all its calls were rejected. */
   onExit(exit: ProcessExit): void;
@@ -54,6 +62,7 @@ export class RunnerProcess {
   readonly #runner: SpawnedRunner;
   readonly #channel: FrameChannel;
   readonly #calls: LiveCalls;
+  readonly #ahead: AheadCalls;
   readonly #memory: MemoryWatch;
   readonly #stopStartTimer: () => void;
   #isReady = false;
@@ -62,6 +71,8 @@ export class RunnerProcess {
   #ended: EndReason | null = null;
   #fatal: ProcessExit['fatal'] = null;
   #inputChars = 0;
+  /** Time at which the latest call started, by `performance.now()`. */
+  #startedAt = 0;
 
   constructor(deps: RunnerProcessDeps, events: RunnerProcessEvents) {
     const { plugin, services, sink, logger, clock } = deps;
@@ -81,8 +92,9 @@ export class RunnerProcess {
       ...{ pluginId: plugin.id, services, sink, logger, clock },
       send: this.#channel.send,
       endProcess: (reason) => this.end(reason),
-      onFree: (call) => events.onFree(call),
+      onFree: (call, tookMs) => events.onFree(call, tookMs),
     });
+    this.#ahead = new AheadCalls(this.#channel.send);
     this.#memory = this.#watchMemory();
     this.#stopStartTimer = systemClock.after(START_MS, () => this.end({ kind: 'start', afterMs: START_MS }));
     this.#sendInit();
@@ -105,9 +117,22 @@ export class RunnerProcess {
     return this.#calls.isStuck;
   }
 
-  /** Number of calls in the process, including aborted calls whose handlers have not stopped yet. */
+  /**
+   * Number of calls in the process, including calls that were sent ahead and aborted calls whose handlers have not
+   * stopped yet.
+   */
   get load(): number {
-    return this.#calls.size;
+    return this.#calls.size + this.#ahead.size;
+  }
+
+  /** Running calls and calls that were sent ahead. */
+  get calls(): Call[] {
+    return [...this.#calls.all, ...this.#ahead.calls];
+  }
+
+  /** Time since the latest call started, in ms. */
+  get runningMs(): number {
+    return performance.now() - this.#startedAt;
   }
 
   get pid(): number | undefined {
@@ -119,10 +144,27 @@ export class RunnerProcess {
    */
   assign(call: Call): boolean {
     if (!this.#calls.add(call)) return false;
-    this.#inputChars = Math.max(this.#calls.size > 1 ? this.#inputChars : 0, call.frame.length);
     this.#channel.sendLine(call.frame);
-    this.#memory.start();
+    this.#noteStart(call);
     return true;
+  }
+
+  /** Sends a call that starts when no other call runs. Until then, the call has no time limit here. */
+  assignAhead(call: Call): void {
+    this.#ahead.add(call);
+    // The frame is a JSON object, to which the field is added.
+    this.#channel.sendLine(`{"ahead":true,${call.frame.slice(1)}`);
+  }
+
+  /** Requests a call back that was sent ahead. `onStarted` or `onReturned` is called when its outcome is known. */
+  recall(call: Call): void {
+    this.#ahead.recall(call);
+  }
+
+  #noteStart(call: Call): void {
+    this.#startedAt = performance.now();
+    this.#inputChars = Math.max(this.#calls.size > 1 ? this.#inputChars : 0, call.frame.length);
+    this.#memory.start();
   }
 
   end(reason: EndReason): void {
@@ -140,7 +182,7 @@ export class RunnerProcess {
       limitMb,
       folders: this.#runner.memoryFolders,
       pid: () => (this.#ended ? undefined : this.#runner.pid),
-      isBusy: () => this.#calls.size > 0,
+      isBusy: () => this.load > 0,
       hasChildren: Boolean(this.#deps.permissions.platform?.childProcess),
       onOver: (usedMb) => this.end({ kind: 'memory', usedMb: Math.round(usedMb), limitMb }),
       onManyChildren: (max) => this.end({ kind: 'children', max }),
@@ -166,7 +208,17 @@ export class RunnerProcess {
     if (frame.type === 'ready') return this.#becomeReady();
     if (frame.type === 'loaded') return this.#becomeLoaded();
     if (frame.type === 'fatal') return this.#noteFatal(frame);
+    const started = this.#ahead.size > 0 ? this.#ahead.remove(frame.executionId) : undefined;
+    if (started && frame.type === 'returned') this.#events.onReturned?.(started);
+    else if (started) this.#start(started);
+    if (started && (frame.type === 'returned' || frame.type === 'started')) return true;
     return this.#calls.take(frame, length);
+  }
+
+  #start(call: Call): void {
+    if (!this.#calls.add(call)) return;
+    this.#noteStart(call);
+    this.#events.onStarted?.(call);
   }
 
   #becomeReady(): boolean {
@@ -213,6 +265,12 @@ export class RunnerProcess {
       hadLoaded: this.#hadLoaded,
     };
     this.#calls.failAll(exit);
+    for (const call of this.#ahead.calls) {
+      this.#ahead.remove(call.request.executionId);
+      // If frames were lost, the call might have started.
+      if (!this.#channel.isReadToEnd) call.reject(lostProcess(exit, plugin.id, true));
+      this.#events.onReturned?.(call);
+    }
     this.#events.onExit(exit);
   }
 }

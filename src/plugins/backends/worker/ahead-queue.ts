@@ -1,0 +1,124 @@
+import type { PlatformError } from '../../../kit/errors/errors.ts';
+import type { FairShares } from '../../../kit/limits/fair-shares.ts';
+import { systemClock } from '../../../kit/time/clock.ts';
+import type { WaitQueue } from '../wait-queue.ts';
+import type { Call } from './call.ts';
+import { HandlerDurations } from './handler-durations.ts';
+import type { PoolMembers } from './pool-members.ts';
+import type { RunnerProcess } from './runner-process.ts';
+
+/** Calls are sent ahead only behind handlers with at most this average duration, in ms. */
+const QUICK_MS = 2;
+/** If a call runs longer than this time, the calls behind it are recalled. */
+const RECALL_MS = 20;
+/** Calls with longer frames are not sent ahead, because a blocked process does not read them. */
+const MAX_FRAME_CHARS = 64 * 1024;
+
+export interface AheadQueueDeps {
+  /** Maximum calls that a process receives ahead. Zero disables sending ahead. */
+  maxAhead: number;
+  members: PoolMembers;
+  queue: WaitQueue;
+  shares: FairShares;
+}
+
+/**
+ * Sends queued calls ahead to busy processes, so that a process needs not wait for the service between two quick calls.
+ * A call that was sent ahead stays part of the queue until its handler starts.
+ */
+export class AheadQueue {
+  readonly #deps: AheadQueueDeps;
+  readonly #durations = new HandlerDurations();
+  readonly #processOf = new Map<Call, RunnerProcess>();
+  /** Calls that were returned once. They are not sent ahead again. */
+  readonly #returned = new WeakSet<Call>();
+  #isWatching = false;
+
+  constructor(deps: AheadQueueDeps) {
+    this.#deps = deps;
+  }
+
+  get size(): number {
+    return this.#processOf.size;
+  }
+
+  /** Sends calls ahead. Only the tenant whose turn is next is considered, and only behind calls of its own. */
+  fill(): void {
+    const { queue, maxAhead } = this.#deps;
+    while (queue.size > 0 && maxAhead > 0) {
+      let process: RunnerProcess | undefined;
+      let isFirst = true;
+      const call = queue.lend((first) => {
+        if (isFirst && !this.#returned.has(first)) process = this.#processFor(first);
+        isFirst = false;
+        return process !== undefined;
+      });
+      if (!call) return;
+      this.#processOf.set(call, process!);
+      process!.assignAhead(call);
+      this.#watch();
+    }
+  }
+
+  noteEnd(call: Call, tookMs: number | undefined): void {
+    if (tookMs !== undefined) this.#durations.note(call.request.handler, tookMs);
+  }
+
+  noteStart(call: Call): void {
+    this.#processOf.delete(call);
+    this.#deps.queue.release(call);
+  }
+
+  /** Puts a call whose handler has not started back into the queue. */
+  takeBack(call: Call): void {
+    this.#processOf.delete(call);
+    if (call.isSettled) {
+      this.#deps.queue.release(call);
+      return;
+    }
+    this.#returned.add(call);
+    this.#deps.queue.putBack(call);
+  }
+
+  /** Rejects a call that was sent ahead, and recalls it. Has no effect on other calls. */
+  giveUp(call: Call, error: PlatformError): void {
+    const process = this.#processOf.get(call);
+    if (!process) return;
+    call.reject(error);
+    process.recall(call);
+  }
+
+  #processFor({ request: { tenantId, executionId }, frame }: Call): RunnerProcess | undefined {
+    const { members, shares, maxAhead } = this.#deps;
+    if (frame.length > MAX_FRAME_CHARS || !shares.mayKeep(tenantId)) return undefined;
+    let best: RunnerProcess | undefined;
+    for (const process of members.busyFor(tenantId)) {
+      if (process.load > maxAhead || process.load >= (best?.load ?? Number.POSITIVE_INFINITY)) continue;
+      if (process.runningMs > RECALL_MS) continue;
+      const isQuick = process.calls.every(
+        ({ request }) =>
+          request.executionId !== executionId && this.#durations.averageMs(request.handler) <= QUICK_MS,
+      );
+      if (isQuick) best = process;
+    }
+    return best;
+  }
+
+  #watch(): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    systemClock.after(RECALL_MS, () => {
+      // Frames that arrived while this service was busy are read before the check.
+      setImmediate(() => {
+        this.#isWatching = false;
+        this.#recallSlow();
+      });
+    });
+  }
+
+  /** Recalls the calls behind slow calls. Another process can then run them. */
+  #recallSlow(): void {
+    for (const [call, process] of this.#processOf) if (process.runningMs > RECALL_MS) process.recall(call);
+    if (this.#processOf.size > 0) this.#watch();
+  }
+}
