@@ -37,8 +37,10 @@ export const MCP_OFFERS_DESCRIPTIONS: Descriptions = {
 const backoff: Descriptions = {
   maxAttempts: 'Maximum attempts, including the first.',
   initialMs: 'Delay before the second attempt.',
+  initial: 'Delay before the second attempt, such as "1s".',
   factor: 'Factor by which the delay grows.',
   maxMs: 'Maximum delay.',
+  max: 'Maximum delay, such as "1m".',
 };
 
 export const RETRY_DESCRIPTIONS: Descriptions = {
@@ -46,6 +48,7 @@ export const RETRY_DESCRIPTIONS: Descriptions = {
   ...backoff,
   jitter: '"full": each delay is a random part of its length; "none": no randomness.',
   deadlineMs: 'Time after the first attempt beyond which no further one starts.',
+  deadline: 'The same as a duration, such as "10m".',
   on: 'Error classes to retry.',
   classes: 'Overrides per error class.',
   ...under('classes.*', backoff),
@@ -72,9 +75,11 @@ const step: Descriptions = {
   id: 'Id of the step in expressions. Default: step1, step2, …',
   name: 'Title of the step.',
   uses: 'A command of a plugin ("<plugin>/<command>") or `set`, `http`, `wait`, `approval`, `signal`, `workflow`.',
+  sleep: 'Waits for a duration, such as "24h", instead of `uses` and `with`; expressions are evaluated.',
   with: 'Input of the step; expressions are evaluated.',
   if: 'Condition (CEL). Default: no previous step of the job failed.',
   timeoutMs: 'Time limit of each attempt.',
+  timeout: 'Time limit of each attempt, such as "30s".',
   continueOnError: 'Whether the job continues if this step fails.',
   idempotent: 'Whether it is safe to execute twice: the step then runs again after a crash.',
   idempotencyKey:
@@ -90,6 +95,7 @@ const job: Descriptions = {
   'strategy.maxParallel': 'Maximum concurrent combinations.',
   'strategy.failFast': 'Whether a failed combination cancels the others.',
   timeoutMs: 'Time limit of the job.',
+  timeout: 'Time limit of the job, such as "1h".',
   continueOnError: 'Whether the run may succeed if this job fails.',
   outputs: 'Values for other jobs, available as `needs.<job>.outputs`.',
   steps: 'Steps, run in sequence.',
@@ -120,7 +126,9 @@ export const WORKFLOW_DESCRIPTIONS: Descriptions = {
   'concurrency.limit': 'Maximum concurrent runs with one key.',
   'concurrency.strategy': 'What to do with a run over the limit.',
   timeoutMs: 'Time limit of the run, from its first start.',
+  timeout: 'Time limit of the run, from its first start, such as "7d".',
   cleanUpTimeoutMs: 'Time limit of the clean-up after the run is cancelled or times out.',
+  cleanUpTimeout: 'Time limit of the clean-up, such as "1m".',
   ...under('retry', { ...RETRY_DESCRIPTIONS, '': 'Default retry policy of steps.' }),
   ...under('mcp', MCP_DESCRIPTIONS),
   handler: 'Workflow function, as "<file>#<export>" (plugins only).',
