@@ -65,6 +65,10 @@ const COMPUTED: Record<string, () => string[]> = {
   'daemons/rest/domain/loaded-routes.ts: code': () => ['PLUGIN_CONFLICT'],
   // Of a PlatformError, whatever it is.
   'daemons/workflow/domain/starts/triggers.ts: code': () => ['VALIDATION_ERROR', 'CONCURRENT_LIMIT_EXCEEDED'],
+  'daemons/workflow/domain/ends/end-handlers.ts: error.code': () => [
+    'VALIDATION_ERROR',
+    'WORKFLOW_NOT_FOUND',
+  ],
   "daemons/telemetry.ts: codeOf(error) ?? 'START_FAILED'": () => ['START_FAILED'],
   "daemons/plugin-runtime/reports.ts: faults[0]?.code ?? 'INVALID_MANIFEST'": () => [
     'INVALID_MANIFEST',

@@ -53,6 +53,7 @@ export const ENDPOINT_ACCESS: Readonly<Record<string, AccessRule>> = {
   'POST /internal/plugins/reread': SERVICE,
   'GET /internal/plugins/:pluginId/webhooks': SERVICE,
   'POST /internal/plugins/:pluginId/messages': SERVICE,
+  'POST /internal/runs/messages': SERVICE,
   'POST /internal/deliveries/attempts': SERVICE,
   'POST /internal/deliveries/scheduler': SERVICE,
   'POST /internal/deliveries/notice': SERVICE,

@@ -54,3 +54,17 @@ export const emitMessage = endpoint({
     ...(['PAYLOAD_TOO_LARGE', 'CONFLICT', 'SERVICE_UNAVAILABLE'] as const),
   ],
 });
+
+/** Stores a message that the end of a run sends. The workflow service calls it. @spec docs/workflows.md "When a run has ended" */
+export const emitRunMessage = endpoint({
+  method: 'POST',
+  path: '/internal/runs/messages',
+  body: z.strictObject({
+    type: EventType,
+    data: z.json(),
+    application: ApplicationId.optional(),
+    idempotencyKey: MessageIdempotencyKey,
+  }),
+  reply: z.object({ id: z.string() }),
+  errors: ['VALIDATION_ERROR', 'UNAUTHORIZED', 'PAYLOAD_TOO_LARGE', 'SERVICE_UNAVAILABLE'],
+});

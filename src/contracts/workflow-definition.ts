@@ -4,6 +4,7 @@ import { ERROR_CLASSES } from './error-classes.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { EventName, PluginId } from './ids.ts';
 import { McpExposure } from './mcp-exposure.ts';
+import { EventType } from './message-records.ts';
 import { Role } from './role.ts';
 import { SecretName } from './secrets.ts';
 
@@ -194,6 +195,38 @@ export const WebhookTrigger = z.strictObject({
 });
 export type WebhookTrigger = z.infer<typeof WebhookTrigger>;
 
+/**
+ * Handler of the end of a run: starts a workflow, or sends an outgoing message. Expressions can use `input` and `run`,
+ * which has facts about the ended run. `input` and `data` default to these facts without the output. @spec
+ * docs/workflows.md "When a run has ended"
+ */
+export const EndHandler = z
+  .strictObject({
+    if: Condition.optional(),
+    workflow: WorkflowId.optional(),
+    input: AnyJson.optional(),
+    message: z
+      .strictObject({
+        type: EventType,
+        data: AnyJson.optional(),
+        application: z.string().min(1).max(1024).optional(),
+      })
+      .optional(),
+  })
+  .refine(({ workflow, message }) => (workflow === undefined) !== (message === undefined), {
+    message: 'set either "workflow" or "message"',
+  })
+  .refine(({ input, message }) => input === undefined || message === undefined, {
+    path: ['input'],
+    message: 'belongs to "workflow"; a message has "data"',
+  });
+export type EndHandler = z.infer<typeof EndHandler>;
+
+const endHandlers = z
+  .union([EndHandler, z.array(EndHandler).min(1).max(10)])
+  .transform((handlers) => [handlers].flat())
+  .optional();
+
 /** Fields common to workflows that are defined by steps and workflows that are defined in code. */
 const common = {
   $schema: z.string().optional(),
@@ -219,6 +252,8 @@ const common = {
         .union([WebhookTrigger, z.array(WebhookTrigger).min(1).max(50)])
         .transform((triggers) => [triggers].flat())
         .optional(),
+      failure: endHandlers,
+      success: endHandlers,
     })
     .prefault({}),
   concurrency: z

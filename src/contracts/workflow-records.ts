@@ -52,7 +52,7 @@ export const RunError = z.object({
 });
 export type RunError = z.infer<typeof RunError>;
 
-export const RunTrigger = z.enum(['manual', 'schedule', 'webhook', 'child', 'rerun', 'job']);
+export const RunTrigger = z.enum(['manual', 'schedule', 'webhook', 'child', 'rerun', 'job', 'run_end']);
 export type RunTrigger = z.infer<typeof RunTrigger>;
 
 /** Reason why a run waits. `plugin` means that the plugin is not loaded or that the plugin's code cannot be loaded. */
@@ -80,6 +80,7 @@ export const WorkflowRun = z
       .describe('`webhookId` of the delivery that started it, or whose handler did; also of child runs'),
     parentRunId: z.string().nullable(),
     rerunOf: z.string().nullable(),
+    handles: z.string().optional().describe('The run whose end started it'),
     priority: z.number().int(),
     labels: RunLabels,
     input: AnyJson,
@@ -119,6 +120,12 @@ export const RunChild = z
   })
   .meta({ id: 'RunChild' });
 export type RunChild = z.infer<typeof RunChild>;
+
+/** Run that the end of another run started. */
+export const RunHandler = z
+  .object({ id: RunId, workflowId: z.string(), status: RunStatus })
+  .meta({ id: 'RunHandler' });
+export type RunHandler = z.infer<typeof RunHandler>;
 
 export const StepAttempt = z
   .object({

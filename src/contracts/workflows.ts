@@ -8,6 +8,7 @@ import { AnyJson, WorkflowId } from './workflow-definition.ts';
 import {
   RunChild,
   RunEvent,
+  RunHandler,
   RunId,
   RunJob,
   RunLogLine,
@@ -104,6 +105,7 @@ export const getRun = endpoint({
   reply: WorkflowRun.extend({
     jobs: z.array(RunJob),
     children: z.array(RunChild).describe('Child runs, at most 300'),
+    handlers: z.array(RunHandler).optional().describe('Runs that its end started'),
   }),
   errors: ['WORKFLOW_RUN_NOT_FOUND'],
 });

@@ -63,6 +63,18 @@ export const SCHEDULE_DESCRIPTIONS: Descriptions = {
   input: 'Input of the runs.',
 };
 
+const endHandler: Descriptions = {
+  if: 'CEL condition over `run` and `input`.',
+  workflow: 'Workflow to start.',
+  input:
+    'Input of the started run; expressions over `run` and `input` are evaluated. Default: facts about the ended run.',
+  message: 'Outgoing message to send.',
+  'message.type': 'Event type of the message.',
+  'message.data':
+    'Data of the message; expressions over `run` and `input` are evaluated. Default: facts about the ended run.',
+  'message.application': 'Send only to the endpoints of this application; may contain expressions.',
+};
+
 const trigger: Descriptions = {
   pluginId: 'Plugin that declares the webhook.',
   event: 'Event of the webhook.',
@@ -121,6 +133,12 @@ export const WORKFLOW_DESCRIPTIONS: Descriptions = {
   'on.webhook': 'Webhooks whose deliveries start it after their handler succeeds.',
   ...under('on.webhook', trigger),
   ...under('on.webhook.*', trigger),
+  'on.failure': 'What follows a run that failed or timed out.',
+  ...under('on.failure', endHandler),
+  ...under('on.failure.*', endHandler),
+  'on.success': 'What follows a run that succeeded.',
+  ...under('on.success', endHandler),
+  ...under('on.success.*', endHandler),
   concurrency: 'Concurrency limit of runs with the same key.',
   'concurrency.key': 'Key of a run; expressions over `input` are evaluated.',
   'concurrency.limit': 'Maximum concurrent runs with one key.',

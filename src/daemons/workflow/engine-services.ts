@@ -1,7 +1,7 @@
 import { LIMITS } from '../../contracts/index.ts';
 import { oomKills } from '../../kit/process/oom-kills.ts';
 import { days, seconds } from '../../kit/time/duration.ts';
-import type { WorkflowStore } from '../../store/ports/index.ts';
+import type { RunRecord, WorkflowStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { createSecretAccess } from '../plugin-runtime/access/secrets.ts';
 import type { DefinitionServices } from './definition-services.ts';
@@ -48,6 +48,7 @@ export function engineServices(
     ...{ store: store.runs, clock, random, evaluator, checkCodeInput },
     tenants: config.tenants,
   });
+  const ended: Array<(run: RunRecord) => void> = [];
   const engine = new WorkflowEngine({
     ...{ store, clock, random, logger, tracer, evaluator, replays, pluginWaits, oomKills },
     cluster,
@@ -70,8 +71,10 @@ export function engineServices(
       jobStarted: metrics.jobStarted,
       jobEnded: metrics.jobEnded,
       changed: (runId) => watch.changed(runId),
-      ended: (run, jobs) =>
-        void reportRunEnd(run, jobs, { store, metrics, analytics, logger, clock, tracer }),
+      ended(run, jobs) {
+        void reportRunEnd(run, jobs, { store, metrics, analytics, logger, clock, tracer });
+        for (const listener of ended) listener(run);
+      },
       fenced: () => process.kill(process.pid, 'SIGTERM'),
     },
   });
@@ -81,7 +84,8 @@ export function engineServices(
     return draining;
   };
   stack.defer(drain);
-  return { metrics, watch, engine, drain };
+  const onRunEnded = (listener: (run: RunRecord) => void): void => void ended.push(listener);
+  return { metrics, watch, engine, drain, onRunEnded };
 }
 
 function readSecrets(resources: Resources): ReadSecrets {

@@ -31,9 +31,10 @@ export const workflow = defineDaemon({
     factRoutes,
     rereadRoutes,
   ],
-  ready({ engine, membership }, resources) {
+  async ready({ engine, endHandlers, membership }, resources) {
     membership.announce(memberUrl('workflow', resources));
-    return engine.start();
+    await engine.start();
+    endHandlers.start();
   },
   drain: ({ drain }) => drain(),
 });

@@ -10,6 +10,7 @@ import { scheduleFault } from './domain/cron/schedule-times.ts';
 import { compileCode } from './domain/definition/compile-code.ts';
 import { compileDefinition } from './domain/definition/compile-definition.ts';
 import type { ReportedIssue } from './domain/definition/definition-faults.ts';
+import { emitFaults, emitProblemOf } from './domain/definition/emit-faults.ts';
 import { formatPath } from './domain/definition/templates.ts';
 import { type FindPlugin, type KnownPlugin, unresolved } from './domain/definition/unresolved.ts';
 import { scheduleLimit } from './schedule-limit.ts';
@@ -35,7 +36,7 @@ export function manifestFaults(manifest: ManifestV3, others: FindPlugin = () => 
   const find: FindPlugin = (id) => (id === manifest.id ? own : others(id));
   return [
     ...manifest.workflows.flatMap((written, index) =>
-      workflowFaults(written, manifest.id, find).map(({ path, message }) => ({
+      workflowFaults(written, manifest, find).map(({ path, message }) => ({
         path: `workflows[${index}]${path === '' ? '' : `.${path}`}`,
         message,
       })),
@@ -49,12 +50,15 @@ export function manifestFaults(manifest: ManifestV3, others: FindPlugin = () => 
   ];
 }
 
-function workflowFaults(written: object, pluginId: string, find: FindPlugin): Fault[] {
+function workflowFaults(written: object, manifest: ManifestV3, find: FindPlugin): Fault[] {
   try {
     const workflow = isCodeWorkflow(written as Record<string, unknown>)
-      ? compileCode(written, pluginId, checkingKinds())
+      ? compileCode(written, manifest.id, checkingKinds())
       : compileDefinition(written, checkingKinds());
-    return unresolved(workflow, find).map(({ path, message }) => ({ path: formatPath(path), message }));
+    return [
+      ...emitFaults(workflow, (type) => emitProblemOf(manifest, type)),
+      ...unresolved(workflow, find).map(({ path, message }) => ({ path: formatPath(path), message })),
+    ];
   } catch (error) {
     const issues =
       error instanceof PlatformError ? (error.details.issues as ReportedIssue[] | undefined) : undefined;

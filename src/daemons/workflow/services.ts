@@ -64,6 +64,7 @@ export interface WorkflowServices extends DaemonServices {
   engine: EngineServices['engine'];
   starter: Awaited<ReturnType<typeof startServices>>['starter'];
   triggers: Awaited<ReturnType<typeof startServices>>['triggers'];
+  endHandlers: Awaited<ReturnType<typeof startServices>>['endHandlers'];
   watch: RunWatch;
   clock: Clock;
   facts: WorkflowStore['facts'];
@@ -99,9 +100,14 @@ export async function workflowServices(
   const owners = ownersOf(resources, store);
   const cluster =
     store.shared && owners && clusterOf({ ...resources, store: store.shared, owners, membership });
-  const { engine, ...observed } = engineServices(resources, { ...defined, store, cluster, replays }, stack);
+  const { engine, drain, onRunEnded, ...observed } = engineServices(
+    resources,
+    { ...defined, store, cluster, replays },
+    stack,
+  );
   const starts = await startServices(resources, { ...defined, store, node, plugins, engine }, stack);
-  const { starter } = starts;
+  const { starter, endHandlers } = starts;
+  onRunEnded((run) => endHandlers.ended(run));
   await followPlugins(shared, { runtime: plugins, fence }, stack);
   const runs = new Runs({
     ...{ store: store.runs, engine, starter, definitions, clock },
@@ -113,6 +119,9 @@ export async function workflowServices(
     ...{ membership, plugins, replays, clock, engine, definitions },
     ...observed,
     ...starts,
+    async drain() {
+      await Promise.all([endHandlers.stop(), drain()]);
+    },
     reread: () => plugins.upToDate(),
     remoteReplays: new RemoteReplays({ runs: store.runs, owners, engine }),
     internalSecret: keys.internalSecret,

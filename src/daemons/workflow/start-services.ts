@@ -3,11 +3,13 @@ import type { Resources } from '../define-daemon.ts';
 import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { watchSources } from '../plugin-runtime/source-watch.ts';
 import type { DefinitionServices } from './definition-services.ts';
+import { EndHandlers } from './domain/ends/end-handlers.ts';
 import type { Engine } from './domain/engine/ports.ts';
 import { RunStarter } from './domain/starts/run-starter.ts';
 import { Schedules } from './domain/starts/schedules.ts';
 import { Triggers } from './domain/starts/triggers.ts';
 import { registerAll } from './register-all.ts';
+import { createRunMessages } from './run-messages.ts';
 import { workflowFileStamps } from './workflow-files.ts';
 
 export interface StartDeps extends DefinitionServices {
@@ -29,6 +31,11 @@ export async function startServices(
     tenants: config.tenants,
   });
   const triggers = new Triggers({ definitions, starter, evaluator, logger });
+  const endHandlers = new EndHandlers({
+    ...{ tasks: store.endTasks, runs: store.runs, definitions, starter, evaluator, clock, random, logger },
+    send: createRunMessages(resources),
+  });
+  stack.defer(() => endHandlers.stop());
   const schedules = new Schedules({
     ...{ store: store.schedules, runs: store.runs, starter, definitions, node },
     ...{ clock, random, logger },
@@ -54,5 +61,5 @@ export async function startServices(
   );
   stack.defer(() => void stopListening());
   engine.onTick((now) => schedules.serve(now));
-  return { starter, triggers, schedules };
+  return { starter, triggers, schedules, endHandlers };
 }

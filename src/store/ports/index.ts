@@ -28,6 +28,7 @@ export * from './alerts.ts';
 export * from './audit.ts';
 export * from './clients.ts';
 export * from './connections.ts';
+export * from './end-tasks.ts';
 export * from './feed.ts';
 export * from './hosts.ts';
 export * from './hour-counts.ts';

@@ -69,6 +69,12 @@ export interface RunRecord extends RunProgress {
   input: string;
   /** Labels as a JSON object, or null without labels. */
   labels: string | null;
+  /** Numbers of the handlers of the run's end by final status, as JSON such as `{"failed":[0]}`. Null without handlers. */
+  endTasks: string | null;
+  /** Key of the end task that started the run: the id of the ended run, a slash and the number of the handler. */
+  handles: string | null;
+  /** Number of handlers in the chain that led to the run. */
+  handlerDepth: number;
   createdAt: number;
 }
 

@@ -120,6 +120,9 @@ export type RunHead = Pick<
 
 export type ChildHead = Pick<RunRecord, 'id' | 'status' | 'workflowId' | 'parentStep'>;
 
+/** Run that the end of another run started. */
+export type HandlerHead = Pick<RunRecord, 'id' | 'status' | 'workflowId'>;
+
 export interface Numbered<Item> {
   id: number;
   item: Item;
@@ -154,6 +157,8 @@ export interface RunStore {
   latestLogs(seq: number, before: number, limit: number): Promise<Array<Numbered<LogLineRecord>>>;
   /** Returns child runs by the ids of the steps that started them. Child runs that have ended are included. */
   children(id: string, limit: number): Promise<ChildHead[]>;
+  /** Returns the runs that the end of the run started. */
+  handlers(id: string): Promise<HandlerHead[]>;
   /** Returns the ids of child runs that have not ended. */
   openChildren(id: string): Promise<string[]>;
   /**

@@ -1,5 +1,6 @@
 import type { RunError, RunStatus } from '../../contracts/index.ts';
 import type { AlertFact, NewAlertFact } from './alerts.ts';
+import type { EndTaskStore } from './end-tasks.ts';
 import type { MemberRecord, MemberStore } from './members.ts';
 import type { StoreMonitor } from './monitor.ts';
 import type { SecretApprovalStore } from './secret-approvals.ts';
@@ -189,6 +190,7 @@ export interface WorkflowStore {
   boots: BootStore;
   schedules: ScheduleStore;
   approvals: SecretApprovalStore;
+  endTasks: EndTaskStore;
   /** Undefined on PostgreSQL. */
   facts?: RunFactStore;
   /** Returns at most `limit` top-level waits for an approval that began at `before` or earlier. */

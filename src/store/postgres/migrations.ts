@@ -22,6 +22,7 @@ import { PERMISSION_USES } from './telemetry/permission-uses.ts';
 import { NODE_COUNTS, TELEMETRY } from './telemetry/schema.ts';
 import { DELIVERY_TRACE, EVENT_TRACE, RUN_DELIVERIES, RUN_TRACE } from './trace-schema.ts';
 import { RUN_APPROVAL } from './workflow/alert-facts.ts';
+import { END_TASKS, RUN_HANDLES } from './workflow/end-tasks.ts';
 import {
   RUN_HOURS_COUNTED,
   RUN_HOURS_OF_EARLIER,
@@ -98,6 +99,8 @@ export const MIGRATIONS: readonly Migration[] = [
   ...LIST_INDEXES.map((index) => ({ index, minVersion: 1 })),
   { sql: REPLACED_INDEXES, minVersion: 1 },
   { sql: UNUSED_INDEXES, minVersion: 1 },
+  { sql: END_TASKS, minVersion: 1 },
+  { index: RUN_HANDLES, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

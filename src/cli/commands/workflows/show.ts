@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { getRun, listRunSteps, type ReplyOf } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import type { Style } from '../../style.ts';
+import { table } from '../../table.ts';
 import { RunArg } from './arguments.ts';
-import { attemptsTable, runPairs, stepsTable } from './views.ts';
+import { attemptsTable, coloured, runPairs, stepsTable } from './views.ts';
 
 interface Shown {
   run: ReplyOf<typeof getRun>;
@@ -28,10 +30,18 @@ export const show = defineCommand({
     return [
       `${runPairs(run, style)}\n\n${stepsTable(steps, style)}`,
       ...(attempts === null ? [] : ['', attempts]),
+      ...handlerLines(run, style),
       ...(next.length > 0 ? ['', 'Waiting for your action:', ...next.map((line) => `  ${line}`)] : []),
     ].join('\n');
   },
 });
+
+/** Returns the runs that the end of the run started. A service of an earlier version names none. */
+function handlerLines({ handlers = [] }: Shown['run'], style: Style): string[] {
+  if (handlers.length === 0) return [];
+  const rows = handlers.map(({ id, workflowId, status }) => [id, workflowId, coloured(status, style)]);
+  return ['', table(['started at the end', 'workflow', 'status'], rows, style)];
+}
 
 /** Returns the command that lets a waiting step continue. */
 function nextStep(runId: string, { id, waitingFor }: Shown['steps'][number]): string[] {

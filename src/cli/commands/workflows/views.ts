@@ -51,6 +51,7 @@ export function runPairs(run: WorkflowRun, style: Style): string {
       ...(run.ending ? ([['ends as', coloured(run.ending, style)]] as Array<[string, string]>) : []),
       ...(run.queuedReason ? ([['reason', run.queuedReason]] as Array<[string, string]>) : []),
       ['trigger', run.trigger],
+      ...(run.handles === undefined ? [] : ([['handles', run.handles]] as Array<[string, string]>)),
       ...labelPairs(run),
       ['created', timeText(run.createdAt)],
       ['started', timeText(run.startedAt)],

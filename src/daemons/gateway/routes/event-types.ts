@@ -1,4 +1,4 @@
-import { emitMessage, LIMITS, listEventTypes } from '../../../contracts/index.ts';
+import { emitMessage, emitRunMessage, LIMITS, listEventTypes } from '../../../contracts/index.ts';
 import { type Http, mount, upstreamIdentity } from '../../../http/index.ts';
 import type { EmittedMessages } from '../domain/event-types/emitted-messages.ts';
 import type { EventTypes } from '../domain/event-types/event-types.ts';
@@ -31,4 +31,8 @@ export function eventTypeRoutes(
       return emittedMessages.emit(params.pluginId, body, { namespaceId, traceId: request.traceId });
     },
   );
+  mount(http, emitRunMessage, { auth: 'open', bodyLimitBytes: BODY_BYTES }, async ({ body, request }) => {
+    const { namespaceId } = await identify(request);
+    return emittedMessages.emitOfRun(body, { namespaceId, traceId: request.traceId });
+  });
 }

@@ -13,9 +13,8 @@ export interface RunInsert {
 
 const COLUMNS = `id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at, wake_at,
   deadline_at, concurrency_key, concurrency_limit, gives_way, fence, resume_count, crashes, kills, in_flight, trigger_kind,
-  parent_id, parent_step, rerun_of, depth, host_id, request_id, trace_id, delivery_id, parent_span, created_at, labels, input,
-  notices,
-  notices_read`;
+  parent_id, parent_step, rerun_of, depth, host_id, request_id, trace_id, delivery_id, parent_span, created_at, labels, end_tasks, handles,
+  handler_depth, input, notices, notices_read`;
 
 /**
  * Inserts runs in one statement. A definition that was used recently is not locked, because the lock would make all
@@ -120,6 +119,9 @@ function runRow(run: Omit<RunRecord, 'seq'>): string {
     parent_span: run.parentSpanId,
     created_at: run.createdAt,
     labels: run.labels,
+    end_tasks: run.endTasks,
+    handles: run.handles,
+    handler_depth: run.handlerDepth,
     input: run.input,
     notices: 0,
     notices_read: 0,

@@ -1,4 +1,4 @@
-import type { ChildHead, InboxRecord, RunRecord, RunStore } from '../../ports/index.ts';
+import type { ChildHead, HandlerHead, InboxRecord, RunRecord, RunStore } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { readEvents, readLatestLogs, readLogs } from './history-rows.ts';
 import { readAttempts, readJobs, readSteps } from './job-and-step-rows.ts';
@@ -60,6 +60,15 @@ export function postgresRuns(database: PostgresDatabase): RunStore {
           `select id, status, workflow_id as "workflowId", parent_step as "parentStep" from svc.run
            where parent_id = :id order by parent_step limit :limit`,
           { id, limit },
+        ),
+      ),
+    // The character 0 follows the slash, so the range contains the keys of the run's tasks.
+    handlers: (id) =>
+      database.read((sql) =>
+        sql<HandlerHead>(
+          `select id, status, workflow_id as "workflowId" from svc.run
+           where handles >= :id::text || '/' and handles < :id::text || '0' order by handles`,
+          { id },
         ),
       ),
     openChildren: (id) =>

@@ -5,6 +5,7 @@ import { PostgresMonitor } from '../database-health.ts';
 import { PostgresMembers } from '../members.ts';
 import { postgresWaitingApprovals } from './alert-facts.ts';
 import { PostgresBoots } from './boots.ts';
+import { postgresEndTasks } from './end-tasks.ts';
 import { postgresWorkflowRetention } from './retention.ts';
 import { postgresRunQueue } from './run-queue.ts';
 import { postgresRuns } from './runs.ts';
@@ -24,6 +25,7 @@ export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: C
     shared: new PostgresSharedRuns(database),
     schedules: postgresSchedules(database),
     approvals: postgresSecretApprovals(database),
+    endTasks: postgresEndTasks(database),
     waitingApprovals: postgresWaitingApprovals(database),
     members: new PostgresMembers(database.reserved, leaseClock),
     definition: (hash) =>

@@ -1,4 +1,4 @@
-import type { ChildHead, RunHead, RunStore } from '../../ports/index.ts';
+import type { ChildHead, HandlerHead, RunHead, RunStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { LIVE } from './conditions.ts';
 import { runHourCounts } from './run-hours.ts';
@@ -49,6 +49,7 @@ export function sqliteRuns(tables: WorkflowTables): RunStore {
       db.read(() => rows.logs(seq, after, limit, (line) => step === undefined || line.step === step)),
     latestLogs: (seq, before, limit) => db.read(() => rows.latestLogs(seq, before, limit)),
     children: (id, limit) => db.read(() => sql.children.all({ id, limit })),
+    handlers: (id) => db.read(() => sql.handlers.all({ id })),
     openChildren: (id) => db.read(() => sql.openChildren.all({ id })),
     deliver: (seq, entry, options) => db.write(() => writes.deliver(seq, entry, options)),
     wasDelivered: (seq, key) => db.read(() => rows.digestInInbox(seq, key) !== undefined),
@@ -74,6 +75,11 @@ function statements(db: Database) {
     children: db.prepare<[{ id: string; limit: number }], ChildHead>(
       `select id, status, workflow_id as workflowId, parent_step as parentStep from run where parent_id = :id
        order by parent_step limit :limit`,
+    ),
+    // The character 0 follows the slash, so the range contains the keys of the run's tasks.
+    handlers: db.prepare<[{ id: string }], HandlerHead>(
+      `select id, status, workflow_id as workflowId from run
+       where handles >= :id || '/' and handles < :id || '0' order by handles`,
     ),
     openChildren: db
       .prepare<[{ id: string }], string>(`select id from run where parent_id = :id and ${LIVE}`)

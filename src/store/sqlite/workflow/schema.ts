@@ -2,6 +2,7 @@ import { DRAINING_MEMBERS, MEMBERS } from '../members.ts';
 import type { Migrations } from '../migrate.ts';
 import { FAILED_RUN_FACTS, RECOVERED_RUN_FACTS } from './alert-facts.ts';
 import { BLAMED, LIVE, STUCK } from './conditions.ts';
+import { END_TASKS } from './end-tasks.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 import { LIST_INDEXES } from './list-indexes.ts';
 import { RUN_LABELS_AND_HOURS } from './run-search-schema.ts';
@@ -195,4 +196,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   FAILED_RUN_FACTS,
   SECRET_APPROVALS,
   RECOVERED_RUN_FACTS,
+  END_TASKS,
 ];

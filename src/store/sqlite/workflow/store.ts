@@ -6,6 +6,7 @@ import { openDatabase } from '../database.ts';
 import { sqliteMembers } from '../members.ts';
 import { sqliteRunFacts, sqliteWaitingApprovals } from './alert-facts.ts';
 import { sqliteBoots } from './boots.ts';
+import { sqliteEndTasks } from './end-tasks.ts';
 import { sqliteRetention } from './retention.ts';
 import { sqliteRunQueue } from './run-queue.ts';
 import { sqliteRuns } from './runs.ts';
@@ -40,6 +41,7 @@ export async function sqliteWorkflowStore(options: {
     boots: sqliteBoots(tables),
     schedules: sqliteSchedules(db),
     approvals: sqliteSecretApprovals(db),
+    endTasks: sqliteEndTasks(tables),
     facts: sqliteRunFacts(db),
     waitingApprovals: sqliteWaitingApprovals(db),
     members: sqliteMembers(db, options.clock ?? systemClock),

@@ -153,8 +153,8 @@ function firstToShow(steps: Steps): Steps[number] | undefined {
   return failed ?? steps.find(({ status }) => ['running', 'waiting'].includes(status)) ?? steps[0];
 }
 
-function factsOf(run: WorkflowRun) {
-  const { traceId, deliveryId } = run;
+function factsOf(run: Reply<'getRun'>) {
+  const { traceId, deliveryId, handles, handlers = [] } = run;
   const { id, trigger, createdAt, startedAt, finishedAt, parentRunId, rerunOf, priority, resumeCount } = run;
   const labels = labelTexts(run.labels);
   return [
@@ -167,6 +167,11 @@ function factsOf(run: WorkflowRun) {
     ['Delivery', deliveryId && <DeliveryLink key="delivery" id={deliveryId} />],
     ['Parent', parentRunId && <RunLink key="parent" id={parentRunId} />],
     ['Runs again', rerunOf && <RunLink key="again" id={rerunOf} />],
+    ['Handles the end of', handles && <RunLink key="handles" id={handles} />],
+    [
+      'Started at the end',
+      handlers.length === 0 ? null : handlers.map((one) => <RunLink key={one.id} id={one.id} />),
+    ],
     ['Labels', labels.length === 0 ? null : labels.map((label) => <LabelLink key={label} label={label} />)],
     ['Priority', priority === 0 ? null : String(priority)],
     ['Resumed', resumeCount === 0 ? null : `${resumeCount} times after an interruption`],

@@ -38,6 +38,23 @@ export class EmittedMessages {
     }
   }
 
+  /**
+   * Stores a message of a run that ended. The first message with the key counts, also if the other content differs.
+   * Throws the other errors of the publisher.
+   */
+  async emitOfRun(
+    message: NewMessage,
+    options: { namespaceId: string; traceId: string },
+  ): Promise<{ id: string }> {
+    try {
+      return { id: (await this.#deps.publisher.publish(message, options)).id };
+    } catch (error) {
+      const first = firstMessageOf(error);
+      if (first === undefined) throw error;
+      return { id: first };
+    }
+  }
+
   #requireDeclared(pluginId: string, type: string): void {
     const { events } = this.#deps.plugins.registry.require(pluginId).manifest;
     if (Object.hasOwn(events, type)) return;

@@ -8,6 +8,7 @@ import { canonicalJson } from '../../../../kit/data/json.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { repeatedIds } from '../cron/schedule-ids.ts';
 import { scheduleFault } from '../cron/schedule-times.ts';
+import { compileEndHandlers } from './compile-end-handlers.ts';
 import { only } from './compile-names.ts';
 import { compileSignals } from './compile-signals.ts';
 import type { CompiledTrigger, CompiledWorkflow } from './compiled-workflow.ts';
@@ -51,7 +52,7 @@ export function compileCommon(
   issues: DefinitionIssue[],
 ): Pick<
   CompiledWorkflow,
-  'concurrencyKey' | 'inputSchema' | 'signalSchemas' | 'signalApprovers' | 'triggers'
+  'concurrencyKey' | 'inputSchema' | 'signalSchemas' | 'signalApprovers' | 'triggers' | 'endHandlers'
 > {
   const schemas = { issues, count: { parts: 0 } };
   return {
@@ -65,6 +66,7 @@ export function compileCommon(
     inputSchema: definition.inputs ? schemaAt(['inputs'], definition.inputs, schemas) : null,
     ...compileSignals(definition, schemas),
     triggers: (definition.on.webhook ?? []).map((trigger, index) => compileTrigger(trigger, index, issues)),
+    endHandlers: compileEndHandlers(definition.on, issues),
   };
 }
 

@@ -68,6 +68,12 @@ export interface CompiledTrigger {
   input: Template;
 }
 
+/** A handler of the end of a run, compiled from `on.failure` or `on.success`. It starts a workflow or sends a message. */
+export type CompiledEndHandler = { on: 'failure' | 'success'; condition: Condition } & (
+  | { workflowId: string; input: Template }
+  | { type: string; data: Template; application: Template | null }
+);
+
 export interface CompiledWorkflow {
   hash: string;
   /** Definition as JSON. Runs are pinned to the hash of this text. */
@@ -76,6 +82,7 @@ export interface CompiledWorkflow {
   /** Function of a workflow written in code. Null for a definition with listed steps. */
   code: CompiledCode | null;
   triggers: readonly CompiledTrigger[];
+  endHandlers: readonly CompiledEndHandler[];
   concurrencyKey: Template | null;
   outputs: Template | null;
   /** Jobs in dependency order. */

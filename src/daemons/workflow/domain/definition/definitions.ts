@@ -13,6 +13,7 @@ import { compileCode, pinnedCode } from './compile-code.ts';
 import { compileDefinition } from './compile-definition.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
 import type { ReportedIssue } from './definition-faults.ts';
+import { emitFaults } from './emit-faults.ts';
 import { formatPath } from './templates.ts';
 import { type FindPlugin, unresolved } from './unresolved.ts';
 
@@ -22,6 +23,8 @@ export interface FoundDefinition {
   definition: unknown;
   /** Plugin whose manifest contains the definition. Workflows written in code are allowed only in manifests. */
   pluginId?: string;
+  /** Returns why the plugin may not send messages of the type, or undefined if it may. */
+  emitProblem?(type: string): string | undefined;
   /** Adds the position in the definition file to a fault. */
   locate?(issue: ReportedIssue): WorkflowFault;
 }
@@ -39,13 +42,6 @@ const MAX_AWAY = 10_000;
  */
 const MAX_DEFINITION_CHARS = 1024 * 1024;
 const REMEMBERED_CHARS = 4 * MAX_DEFINITION_CHARS;
-
-export interface DefinitionsDeps {
-  kindOf: KindOf;
-  find(hash: string): Promise<DefinitionRecord | undefined>;
-  /** Finds plugins to which definitions refer. If undefined, any plugin id is accepted. */
-  findPlugin?: FindPlugin;
-}
 
 export interface DefinitionsDeps {
   kindOf: KindOf;
@@ -181,9 +177,10 @@ export class Definitions {
         return;
       }
       const toolProblem = this.#toolProblem(workflow);
-      if (toolProblem !== undefined) {
-        const issue = { path: 'mcp', message: toolProblem };
-        this.#faults.push(locate?.(issue) ?? { source, ...issue });
+      const problems = toolProblem === undefined ? [] : [{ path: 'mcp', message: toolProblem }];
+      problems.push(...emitFaults(workflow, found.emitProblem));
+      if (problems.length > 0) {
+        this.#faults.push(...problems.map((issue) => locate?.(issue) ?? { source, ...issue }));
         return;
       }
       this.#registered.set(id, { workflow, source });

@@ -1,6 +1,7 @@
 import {
   type Job,
   type RunChild,
+  type RunHandler,
   type RunJob,
   type RunStep,
   type StepWait,
@@ -10,6 +11,7 @@ import {
 import type {
   AttemptRecord,
   ChildHead,
+  HandlerHead,
   LoadedRun,
   RunRecord,
   StepRecord,
@@ -54,6 +56,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
     deliveryId: run.deliveryId,
     parentRunId: run.parentId,
     rerunOf,
+    ...(run.handles === null ? {} : { handles: endedRunOf(run.handles) }),
     priority,
     labels: parsed(run.labels) ?? {},
     input: JSON.parse(run.input),
@@ -65,6 +68,11 @@ export function viewRun(run: RunRecord): WorkflowRun {
     startedAt: run.startedAt,
     finishedAt: run.finishedAt,
   };
+}
+
+/** Returns the id of the run to whose end a task belongs. */
+function endedRunOf(taskKey: string): string {
+  return taskKey.slice(0, taskKey.lastIndexOf('/'));
 }
 
 /** Returns the jobs of a run, including jobs without a stored record. */
@@ -93,6 +101,10 @@ export function viewJobs(loaded: LoadedRun, workflow: Outline): RunJob[] {
 /** Returns a child run with the id of its step. The stored id of a repeated step ends with the number of the child. */
 export function viewChild({ id, workflowId, status, parentStep }: ChildHead): RunChild {
   return { id: id as RunChild['id'], workflowId, status, stepId: parentStep!.replace(/#\d+$/, '') };
+}
+
+export function viewHandler(head: HandlerHead): RunHandler {
+  return { ...head, id: head.id as RunHandler['id'] };
 }
 
 /** Adds the form and the senders of the signal that the step waits for. */

@@ -69,7 +69,7 @@ export class Reruns {
     who: Starter,
   ): Promise<WorkflowRun> {
     const { run, workflow, parts, input } = await this.#prepare(tenantId, id, request);
-    const { kind, priority } = run;
+    const { kind, priority, handlerDepth } = run;
     const labels = run.labels === null ? undefined : JSON.parse(run.labels);
     const start = {
       kind,
@@ -78,6 +78,7 @@ export class Reruns {
       priority,
       labels,
       parts,
+      handlerDepth,
       trigger: 'rerun',
       rerunOf: run.id,
     } as const;

@@ -19,7 +19,7 @@ import type { Definitions } from '../definition/definitions.ts';
 import { requireNoSecrets } from '../definition/secret-approvals.ts';
 import type { CancelResult, Engine } from '../engine/ports.ts';
 import { type Outline, partsOf, stepIdOf, stepsOf } from '../run/parts.ts';
-import { viewChild, viewJobs, viewRun, viewSteps } from '../run/views.ts';
+import { viewChild, viewHandler, viewJobs, viewRun, viewSteps } from '../run/views.ts';
 import { hashOf } from '../starts/idempotency.ts';
 import type { Starter, StartRequest } from '../starts/run-admission.ts';
 import type { RunStarter } from '../starts/run-starter.ts';
@@ -94,6 +94,7 @@ export class Runs {
       ...viewRun(loaded.run),
       jobs: viewJobs(loaded, workflow),
       children: children.map(viewChild),
+      handlers: loaded.run.endTasks === null ? [] : (await this.#deps.store.handlers(id)).map(viewHandler),
     };
   }
 

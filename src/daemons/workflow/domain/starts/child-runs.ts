@@ -35,6 +35,7 @@ export function childRuns(deps: {
         workflow: definitions.require(workflowId),
         input,
         trigger: 'child',
+        handlerDepth: current?.handlerDepth,
         parent: {
           id: parent.id,
           // A retry after a crash uses the same id and finds the existing child. A retry after a failed attempt uses a

@@ -4,6 +4,7 @@ import type { Random } from '../../../../kit/security/random.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type { JsonValue, NewRun, RunRecord, RunStore, StartOptions } from '../../../../store/ports/index.ts';
 import { checkedValue, tooLarge } from '../definition/checked-value.ts';
+import { endTasksOf } from '../definition/compile-end-handlers.ts';
 import type { CompiledCode, CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { expressionFault } from '../definition/definition-faults.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
@@ -34,6 +35,10 @@ export interface StartRequest {
   idempotency?: Idempotency | undefined;
   parent?: { id: string; stepId: string; depth: number } | undefined;
   rerunOf?: string | undefined;
+  /** Key of the end task that starts the run. */
+  handles?: string | undefined;
+  /** Number of handlers in the chain that leads to the run. */
+  handlerDepth?: number | undefined;
   labels?: RunLabels | undefined;
   parts?: StartOptions['parts'];
 }
@@ -193,6 +198,9 @@ export class RunAdmission {
       parentSpanId: starter.parentSpanId ?? null,
       input: inputJson,
       labels: labels && Object.keys(labels).length > 0 ? JSON.stringify(labels) : null,
+      endTasks: endTasksOf(workflow),
+      handles: request.handles ?? null,
+      handlerDepth: request.handlerDepth ?? 0,
       createdAt: now,
     };
   }

@@ -16,8 +16,7 @@ import type { Scope } from '../definition/expressions.ts';
 import type { Evaluable } from '../definition/templates.ts';
 import type { Starter } from './run-admission.ts';
 import type { RunStarter } from './run-starter.ts';
-
-const LIMITS = new Set(['QUOTA_EXCEEDED', 'CONCURRENT_LIMIT_EXCEEDED', 'RATE_LIMIT_EXCEEDED']);
+import { isRejectedByKey, isTransientStart } from './transient-start.ts';
 
 export interface TriggersDeps {
   definitions: Definitions;
@@ -55,7 +54,7 @@ export class Triggers {
         if (runId) started.runs.push({ workflowId, runId });
       } catch (thrown) {
         const error = toPlatformError(thrown);
-        if (isTransient(error)) throw thrown;
+        if (isTransientStart(error)) throw thrown;
         this.#reportRefused(workflowId, error, delivery, who);
         started.refused.push({ workflowId, code: error.code, message: error.message });
       }
@@ -147,19 +146,6 @@ function keyOf({ webhookId, deliveryId, pluginId, event, instanceId }: Delivered
   if (deliveryId === undefined) return `webhook/${webhookId}`;
   const named = JSON.stringify([pluginId, event, instanceId, deliveryId]);
   return `delivery/${createHash('sha256').update(named).digest('base64url')}`;
-}
-
-/** Returns whether the error is transient, so that a retry of the delivery can succeed. */
-function isTransient(error: PlatformError): boolean {
-  if (isRejectedByKey(error)) return false;
-  return LIMITS.has(error.code) || error.status >= 500;
-}
-
-/**
- * Returns whether `concurrency.strategy: reject` rejected the start. Such a rejection is expected and is not retried.
- */
-function isRejectedByKey({ code, details }: PlatformError): boolean {
-  return code === 'CONCURRENT_LIMIT_EXCEEDED' && 'workflowId' in details;
 }
 
 function scopeOf({ payload, event, pluginId, webhookId, instanceId, receivedAt }: DeliveredEvent): Scope {

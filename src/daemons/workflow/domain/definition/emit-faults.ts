@@ -1,0 +1,28 @@
+import type { ManifestV3 } from '../../../../contracts/index.ts';
+import { nearest } from '../../../../kit/data/nearest.ts';
+import type { CompiledWorkflow } from './compiled-workflow.ts';
+
+/** Returns why a plugin may not send messages of the type, or undefined if it may. @spec docs/emit.md */
+export function emitProblemOf(
+  { id, events, permissions }: Pick<ManifestV3, 'id' | 'events' | 'permissions'>,
+  type: string,
+): string | undefined {
+  if (!permissions.platform?.emit) return `needs permissions.platform.emit in the manifest of ${id}`;
+  if (Object.hasOwn(events, type)) return undefined;
+  const near = nearest(type, Object.keys(events));
+  return `"${type}" is not declared under "events" of the manifest of ${id}${near ? `; did you mean "${near}"?` : ''}`;
+}
+
+/** Returns the faults of the messages that a workflow sends when a run has ended. */
+export function emitFaults(
+  { definition: { on } }: Pick<CompiledWorkflow, 'definition'>,
+  problemOf: ((type: string) => string | undefined) | undefined,
+): Array<{ path: string; message: string }> {
+  if (!problemOf) return [];
+  return (['failure', 'success'] as const).flatMap((kind) =>
+    (on[kind] ?? []).flatMap(({ message }) => {
+      const problem = message && problemOf(message.type);
+      return problem === undefined ? [] : [{ path: `on.${kind}.message.type`, message: problem }];
+    }),
+  );
+}

@@ -1,0 +1,199 @@
+import { LIMITS } from '../../../../contracts/index.ts';
+import { PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
+import type { Random } from '../../../../kit/security/random.ts';
+import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import type { Clock } from '../../../../kit/time/clock.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
+import type { EndTask, EndTaskStore, JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import type { CompiledEndHandler } from '../definition/compiled-workflow.ts';
+import { expressionFault } from '../definition/definition-faults.ts';
+import type { Definitions } from '../definition/definitions.ts';
+import type { Evaluator } from '../definition/evaluator.ts';
+import type { Evaluable } from '../definition/templates.ts';
+import { Ticker } from '../engine/ticker.ts';
+import { endScope } from '../run/ended-run.ts';
+import type { Starter } from '../starts/run-admission.ts';
+import type { RunStarter } from '../starts/run-starter.ts';
+import { isTransientStart } from '../starts/transient-start.ts';
+
+/** A message that the end of a run sends. */
+export interface RunMessage {
+  type: string;
+  data: JsonValue;
+  application?: string | undefined;
+  idempotencyKey: string;
+}
+
+export type SendRunMessage = (
+  who: Starter,
+  message: RunMessage,
+  signal: AbortSignal,
+) => Promise<{ id: string }>;
+
+export interface EndHandlersDeps {
+  tasks: EndTaskStore;
+  runs: Pick<RunStore, 'find'>;
+  definitions: Pick<Definitions, 'byHash' | 'require'>;
+  starter: Pick<RunStarter, 'start'>;
+  evaluator: Evaluator;
+  send: SendRunMessage;
+  clock: Clock;
+  random: Random;
+  logger: Logger;
+}
+
+/** Maximum number of handlers in a chain. A handler that fails can have handlers of its own. */
+export const MAX_HANDLER_DEPTH = 3;
+const MAX_BATCH = 50;
+/** Time after which another process repeats the task of a killed one. A repeated start or message has the same key. */
+const CLAIM_MS = seconds(10);
+const MIN_RETRY_MS = seconds(1);
+const MAX_RETRY_MS = seconds(60);
+
+/** Starts the workflows and sends the messages of `on.failure` and `on.success`. @spec docs/workflows.md "When a run has ended" */
+export class EndHandlers {
+  readonly #deps: EndHandlersDeps;
+  readonly #ticker: Ticker;
+  readonly #stopped = new AbortController();
+  #isStarted = false;
+
+  constructor(deps: EndHandlersDeps) {
+    this.#deps = deps;
+    this.#ticker = new Ticker({ clock: deps.clock, logger: deps.logger, look: () => this.#look() });
+  }
+
+  start(): void {
+    this.#isStarted = true;
+    void this.#ticker.tick();
+  }
+
+  /** Handles the end of a run now, instead of at the next look. */
+  ended({ endTasks }: Pick<RunRecord, 'endTasks'>): void {
+    if (endTasks !== null && this.#isStarted) void this.#ticker.tick();
+  }
+
+  stop(): Promise<void> {
+    this.#stopped.abort();
+    return this.#ticker.stop();
+  }
+
+  /** Handles the due tasks. Returns the time of the next one. */
+  async #look(): Promise<number | null> {
+    const { tasks, clock } = this.#deps;
+    for (;;) {
+      if (this.#stopped.signal.aborted) return null;
+      const now = clock.now();
+      const due = await tasks.claim({ now, until: now + CLAIM_MS }, MAX_BATCH);
+      await Promise.all(due.map((task) => this.#handle(task)));
+      if (due.length < MAX_BATCH) return tasks.nextDue();
+    }
+  }
+
+  async #handle(task: EndTask): Promise<void> {
+    const { tasks, runs, clock } = this.#deps;
+    const run = await runs.find(null, task.runId);
+    // Retention deletes runs without their tasks.
+    if (!run) return tasks.finish(task.key, null);
+    try {
+      await this.#perform(task, run);
+    } catch (thrown) {
+      const error = toPlatformError(thrown);
+      const isOver = clock.now() - task.endedAt > LIMITS.idempotencyWindowMs;
+      if (!this.#stopped.signal.aborted) this.#report(task, run, error);
+      if (!isOver && isTransient(error)) return tasks.postpone(task.key, clock.now() + this.#retryMs(task));
+      const { code, message } = error;
+      const data = { handler: task.handler, code, message };
+      await tasks.finish(task.key, { at: clock.now(), type: 'run.handler_failed', data });
+    }
+  }
+
+  async #perform(task: EndTask, run: RunRecord): Promise<void> {
+    const { tasks, definitions, clock } = this.#deps;
+    const workflow = await definitions.byHash(run.definitionHash);
+    const handler = workflow.endHandlers[task.handler];
+    if (!handler || !(await this.#evaluated(handler.condition, run))) return tasks.finish(task.key, null);
+    if (run.handlerDepth >= MAX_HANDLER_DEPTH)
+      throw new PlatformError(
+        'VALIDATION_ERROR',
+        `Handlers of ended runs start each other ${MAX_HANDLER_DEPTH} levels deep; this one would go deeper.`,
+      );
+    if ('workflowId' in handler) return this.#start(task, run, handler);
+    const { id } = await this.#send(task, run, handler);
+    const data = { messageId: id, messageType: handler.type };
+    await tasks.finish(task.key, { at: clock.now(), type: 'run.message_sent', data });
+  }
+
+  /** The store deletes the task together with the start. */
+  async #start(
+    { key }: EndTask,
+    run: RunRecord,
+    { workflowId, input }: Extract<CompiledEndHandler, { workflowId: string }>,
+  ): Promise<void> {
+    const { definitions, starter } = this.#deps;
+    await starter.start(
+      {
+        kind: 'workflow',
+        workflow: definitions.require(workflowId),
+        input: await this.#evaluated(input, run),
+        trigger: 'run_end',
+        idempotency: { key: `end/${key}`, request: null },
+        handles: key,
+        handlerDepth: run.handlerDepth + 1,
+      },
+      starterOf(run),
+    );
+  }
+
+  async #send(
+    { key }: EndTask,
+    run: RunRecord,
+    { type, data, application }: Extract<CompiledEndHandler, { type: string }>,
+  ): Promise<{ id: string }> {
+    const recipient = application && (await this.#evaluated(application, run));
+    const message = {
+      ...{ type, data: await this.#evaluated(data, run), idempotencyKey: `end/${key}` },
+      ...(recipient === null ? {} : { application: String(recipient) }),
+    };
+    return this.#deps.send(starterOf(run), message, this.#stopped.signal);
+  }
+
+  async #evaluated<Value>(what: Evaluable<Value>, run: RunRecord): Promise<Value> {
+    try {
+      return await this.#deps.evaluator.evaluate(what, endScope(run), run.tenantId);
+    } catch (error) {
+      throw expressionFault(error);
+    }
+  }
+
+  #retryMs({ attempts }: EndTask): number {
+    const most = Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** Math.min(attempts - 1, 10));
+    return Math.round(most * (0.5 + this.#deps.random.fraction() / 2));
+  }
+
+  #report({ handler, attempts }: EndTask, run: RunRecord, error: PlatformError): void {
+    const isRetried = isTransient(error);
+    if (isRetried && attempts > 1) return;
+    const { id, workflowId, tenantId, requestId, traceId } = run;
+    this.#deps.logger.diagnostic(
+      {
+        domain: 'workflow',
+        event: 'run.handler_failed',
+        level: isRetried ? 'warn' : 'error',
+        reasonCode: error.code,
+        message: `Handler ${handler} of the end of run ${id} of "${workflowId}" failed${isRetried ? ' and is tried again' : ''}: ${error.message}`,
+        outcome: isRetried ? 'degraded' : 'failed',
+        evidence: { runId: id, workflowId, handler },
+      },
+      { tenantId, requestId, traceId },
+    );
+  }
+}
+
+/** A missing workflow may be registered later, for example by the next release of a plugin. */
+function isTransient(error: PlatformError): boolean {
+  return error.code === 'WORKFLOW_NOT_FOUND' || isTransientStart(error);
+}
+
+function starterOf({ tenantId, hostId, requestId, traceId, deliveryId }: RunRecord): Starter {
+  return { tenantId, hostId, requestId, traceId, deliveryId };
+}
