@@ -39,7 +39,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio', () => {
       '/studio/audit',
       '/studio/nothing-here',
     ];
-  });
+  }, 120_000);
   afterAll(() => studio?.close());
 
   for (const theme of ['light', 'dark'] as const) {
