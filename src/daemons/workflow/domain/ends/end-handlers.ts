@@ -1,4 +1,5 @@
 import { LIMITS } from '../../../../contracts/index.ts';
+import { typeName } from '../../../../kit/data/schema-problems.ts';
 import { PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../kit/security/random.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
@@ -149,10 +150,9 @@ export class EndHandlers {
     run: RunRecord,
     { type, data, application }: Extract<CompiledEndHandler, { type: string }>,
   ): Promise<{ id: string }> {
-    const recipient = application && (await this.#evaluated(application, run));
     const message = {
       ...{ type, data: await this.#evaluated(data, run), idempotencyKey: `end/${key}` },
-      ...(recipient === null ? {} : { application: String(recipient) }),
+      ...(application && { application: applicationOf(await this.#evaluated(application, run)) }),
     };
     return this.#deps.send(starterOf(run), message, this.#stopped.signal);
   }
@@ -192,6 +192,17 @@ export class EndHandlers {
 /** A missing workflow may be registered later, for example by the next release of a plugin. */
 function isTransient(error: PlatformError): boolean {
   return error.code === 'WORKFLOW_NOT_FOUND' || isTransientStart(error);
+}
+
+/** Throws VALIDATION_ERROR for other values, because a message without application reaches other endpoints. */
+function applicationOf(value: JsonValue): string {
+  if (typeof value === 'number') return String(value);
+  if (typeof value === 'string' && value !== '') return value;
+  const returned = value === '' ? 'an empty string' : typeName(value);
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `message.application must be a non-empty string; its expression returned ${returned}. The message was not sent.`,
+  );
 }
 
 function starterOf({ tenantId, hostId, requestId, traceId, deliveryId }: RunRecord): Starter {
