@@ -94,14 +94,18 @@ export class EndHandlers {
     const { tasks, runs, clock } = this.#deps;
     const run = await runs.find(null, task.runId);
     // Retention deletes runs without their tasks.
-    if (!run) return tasks.finish(task.key, null);
+    if (!run) {
+      this.#reportGone(task);
+      return tasks.finish(task.key, null);
+    }
     try {
       await this.#perform(task, run);
     } catch (thrown) {
       const error = toPlatformError(thrown);
       const isOver = clock.now() - task.endedAt > LIMITS.idempotencyWindowMs;
-      if (!this.#stopped.signal.aborted) this.#report(task, run, error);
-      if (!isOver && isTransient(error)) return tasks.postpone(task.key, clock.now() + this.#retryMs(task));
+      const isRetried = !isOver && isTransient(error);
+      if (!this.#stopped.signal.aborted) this.#report(task, run, error, isRetried);
+      if (isRetried) return tasks.postpone(task.key, clock.now() + this.#retryMs(task));
       const { code, message } = error;
       const data = { handler: task.handler, code, message };
       await tasks.finish(task.key, { at: clock.now(), type: 'run.handler_failed', data });
@@ -170,8 +174,8 @@ export class EndHandlers {
     return Math.round(most * (0.5 + this.#deps.random.fraction() / 2));
   }
 
-  #report({ handler, attempts }: EndTask, run: RunRecord, error: PlatformError): void {
-    const isRetried = isTransient(error);
+  /** Logs the first retry and the failure that ends the retries. */
+  #report({ handler, attempts }: EndTask, run: RunRecord, error: PlatformError, isRetried: boolean): void {
     if (isRetried && attempts > 1) return;
     const { id, workflowId, tenantId, requestId, traceId } = run;
     this.#deps.logger.diagnostic(
@@ -186,6 +190,18 @@ export class EndHandlers {
       },
       { tenantId, requestId, traceId },
     );
+  }
+
+  #reportGone({ handler, runId, attempts }: EndTask): void {
+    this.#deps.logger.diagnostic({
+      domain: 'workflow',
+      event: 'run.handler_failed',
+      level: 'error',
+      reasonCode: 'WORKFLOW_RUN_NOT_FOUND',
+      message: `Handler ${handler} of the end of run ${runId} did not act in ${attempts} attempts, because retention deleted the run. Raise retention.runsDays to retry for longer.`,
+      outcome: 'failed',
+      evidence: { runId, handler },
+    });
   }
 }
 
