@@ -1,6 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { createPeers } from '../../../src/daemons/peers.ts';
+import { createRunMessages } from '../../../src/daemons/workflow/run-messages.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { days } from '../../../src/kit/time/duration.ts';
+import { TEST_KEYS } from '../../support/daemon.ts';
 import { endTasks } from './support/end-tasks.ts';
 import { cel } from './support/workflow.ts';
 
@@ -63,4 +68,34 @@ describe('a handler that fails', () => {
     await expect.poll(() => tasks.size).toBe(0);
     expect(logs.lines).toMatchObject([{ level: 'error', reasonCode: 'WORKFLOW_RUN_NOT_FOUND' }]);
   });
+});
+
+describe('a gateway that does not answer', () => {
+  test('delays no start of a workflow', async () => {
+    const release = Promise.withResolvers<{ id: string }>();
+    const { handlers, started, sent } = endTasks({
+      failure: [{ message: { type: 'order.failed' } }, { workflow: 'notify' }],
+      ...{ runs: 80, send: () => release.promise },
+    });
+    handlers.start();
+    await expect.poll(() => started.length).toBe(80);
+    expect(sent).toHaveLength(40);
+    release.resolve({ id: 'msg_1' });
+  });
+
+  test('ends a send before another process may repeat it', async () => {
+    const server = createServer(() => {}).listen(0, '127.0.0.1');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await expect.poll(() => server.listening).toBe(true);
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const send = createRunMessages({ peers: createPeers({ gateway: url }), keys: TEST_KEYS as never });
+    const who = { tenantId: 'default', hostId: 'h', requestId: 'r', traceId: 't' };
+    const message = { type: 'order.failed', data: null, idempotencyKey: 'end/run_1/0' };
+    const since = performance.now();
+    await expect(send(who, message, new AbortController().signal)).rejects.toThrow();
+    expect(performance.now() - since).toBeLessThan(9000);
+  }, 15_000);
 });

@@ -22,6 +22,7 @@ export interface EndTasksOptions {
   runs?: number;
   run?: Partial<RunRecord>;
   send?: (message: RunMessage) => Promise<{ id: string }>;
+  /** Default: deletes the task, as the trigger of the store does. */
   start?: (key: string) => Promise<Partial<RunRecord>>;
 }
 
@@ -33,6 +34,7 @@ export function endTasks({ failure, runs = 1, run = {}, send, start }: EndTasksO
   const workflow = compileDefinition(written, checkingKinds());
   const ended = { ...claimedState(new Program(workflow)).run, status: 'failed' as const, ...run };
   const sent: RunMessage[] = [];
+  const started: string[] = [];
   const events: EventRecord[] = [];
   const threads = new EvaluationThreads(systemClock);
   const tasks = new Map(
@@ -47,7 +49,12 @@ export function endTasks({ failure, runs = 1, run = {}, send, start }: EndTasksO
     runs: { find: async (_, id) => ({ ...ended, id }) },
     definitions: { byHash: async () => workflow, require: () => workflow },
     starter: {
-      start: async ({ handles }) => ({ ...ended, ...(await start?.(handles!)) }),
+      async start({ handles = '' }) {
+        started.push(handles);
+        if (start) return { ...ended, ...(await start(handles)) };
+        tasks.delete(handles);
+        return { ...ended, handles };
+      },
     },
     evaluator: createEvaluator(threads),
     async send(_, message) {
@@ -62,7 +69,7 @@ export function endTasks({ failure, runs = 1, run = {}, send, start }: EndTasksO
     await handlers.stop();
     await threads.close();
   });
-  return { handlers, clock, logs, tasks, sent, events, deps };
+  return { handlers, clock, logs, tasks, sent, started, events, deps };
 }
 
 type KeptTask = EndTask & { dueAt: number };

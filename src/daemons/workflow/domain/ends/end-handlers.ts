@@ -1,6 +1,6 @@
 import { LIMITS } from '../../../../contracts/index.ts';
 import { typeName } from '../../../../kit/data/schema-problems.ts';
-import { PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
+import { messageOf, PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../kit/security/random.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
@@ -45,9 +45,13 @@ export interface EndHandlersDeps {
 
 /** Maximum number of handlers in a chain. A handler that fails can have handlers of its own. */
 export const MAX_HANDLER_DEPTH = 3;
-const MAX_BATCH = 50;
+const MAX_CONCURRENT = 50;
+/** Maximum number of concurrent sends. The other slots are for starts, which do not depend on the gateway. */
+const MAX_SENDS = 40;
 /** Time after which another process repeats the task of a killed one. A repeated start or message has the same key. */
 const CLAIM_MS = seconds(10);
+/** Maximum duration of a send. It is below `CLAIM_MS`, so that no other process repeats a send that is in flight. */
+export const SEND_TIMEOUT_MS = CLAIM_MS / 2;
 const MIN_RETRY_MS = seconds(1);
 const MAX_RETRY_MS = seconds(60);
 
@@ -56,6 +60,8 @@ export class EndHandlers {
   readonly #deps: EndHandlersDeps;
   readonly #ticker: Ticker;
   readonly #stopped = new AbortController();
+  readonly #inFlight = new Set<Promise<void>>();
+  #sends = 0;
   #isStarted = false;
 
   constructor(deps: EndHandlersDeps) {
@@ -73,21 +79,38 @@ export class EndHandlers {
     if (endTasks !== null && this.#isStarted) void this.#ticker.tick();
   }
 
-  stop(): Promise<void> {
+  async stop(): Promise<void> {
     this.#stopped.abort();
-    return this.#ticker.stop();
+    await this.#ticker.stop();
+    await Promise.all(this.#inFlight);
   }
 
-  /** Handles the due tasks. Returns the time of the next one. */
+  /** Claims due tasks for all free slots. Returns the time of the next task. */
   async #look(): Promise<number | null> {
     const { tasks, clock } = this.#deps;
     for (;;) {
-      if (this.#stopped.signal.aborted) return null;
+      const free = MAX_CONCURRENT - this.#inFlight.size;
+      if (free === 0 || this.#stopped.signal.aborted) return null;
       const now = clock.now();
-      const due = await tasks.claim({ now, until: now + CLAIM_MS }, MAX_BATCH);
-      await Promise.all(due.map((task) => this.#handle(task)));
-      if (due.length < MAX_BATCH) return tasks.nextDue();
+      const due = await tasks.claim({ now, until: now + CLAIM_MS }, free);
+      for (const task of due) this.#begin(task);
+      if (due.length < free) return tasks.nextDue();
     }
+  }
+
+  /** Handles a task in a slot. A task that ends makes room for the next one if all slots were taken. */
+  #begin(task: EndTask): void {
+    const { logger } = this.#deps;
+    const work = this.#handle(task)
+      .catch((error: unknown) =>
+        logger.error(`The task ${task.key} of an ended run failed: ${messageOf(error)}`, { error }),
+      )
+      .finally(() => {
+        const wasFull = this.#inFlight.size === MAX_CONCURRENT;
+        this.#inFlight.delete(work);
+        if (wasFull) void this.#ticker.tick();
+      });
+    this.#inFlight.add(work);
   }
 
   async #handle(task: EndTask): Promise<void> {
@@ -103,8 +126,9 @@ export class EndHandlers {
     } catch (thrown) {
       const error = toPlatformError(thrown);
       const isOver = clock.now() - task.endedAt > LIMITS.idempotencyWindowMs;
-      const isRetried = !isOver && isTransient(error);
-      if (!this.#stopped.signal.aborted) this.#report(task, run, error, isRetried);
+      const isStopped = this.#stopped.signal.aborted;
+      const isRetried = isStopped || (!isOver && isTransient(error));
+      if (!isStopped) this.#report(task, run, error, isRetried);
       if (isRetried) return tasks.postpone(task.key, clock.now() + this.#retryMs(task));
       const { code, message } = error;
       const data = { handler: task.handler, code, message };
@@ -123,9 +147,15 @@ export class EndHandlers {
         `Handlers of ended runs start each other ${MAX_HANDLER_DEPTH} levels deep; this one would go deeper.`,
       );
     if ('workflowId' in handler) return this.#start(task, run, handler);
-    const { id } = await this.#send(task, run, handler);
-    const data = { messageId: id, messageType: handler.type };
-    await tasks.finish(task.key, { at: clock.now(), type: 'run.message_sent', data });
+    if (this.#sends >= MAX_SENDS) return tasks.postpone(task.key, clock.now() + this.#retryMs(task));
+    this.#sends++;
+    try {
+      const { id } = await this.#send(task, run, handler);
+      const data = { messageId: id, messageType: handler.type };
+      await tasks.finish(task.key, { at: clock.now(), type: 'run.message_sent', data });
+    } finally {
+      this.#sends--;
+    }
   }
 
   /** The store deletes the task together with the start. */
