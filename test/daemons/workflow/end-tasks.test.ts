@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { createRunMessages } from '../../../src/daemons/workflow/run-messages.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
-import { days } from '../../../src/kit/time/duration.ts';
+import { days, hours, minutes } from '../../../src/kit/time/duration.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { endTasks } from './support/end-tasks.ts';
 import { cel } from './support/workflow.ts';
@@ -59,6 +59,18 @@ describe('a handler that fails', () => {
     clock.advance(days(7));
     await expect.poll(() => events).toMatchObject([{ data: { code: 'SERVICE_UNAVAILABLE' } }]);
     expect(levels(logs)).toEqual(['warn', 'error']);
+  });
+
+  test('waits up to an hour for a workflow that is not registered', async () => {
+    const { handlers, clock, tasks, deps } = endTasks({ failure: { workflow: 'notify' } });
+    deps.definitions.require = () => {
+      throw new PlatformError('WORKFLOW_NOT_FOUND', 'There is no workflow "notify".');
+    };
+    const [task] = tasks.values();
+    task!.attempts = 20;
+    handlers.start();
+    await expect.poll(() => task!.dueAt - clock.now()).toBeGreaterThanOrEqual(minutes(30));
+    expect(task!.dueAt - clock.now()).toBeLessThanOrEqual(hours(1));
   });
 
   test('is logged when retention has deleted the run', async () => {

@@ -4,7 +4,7 @@ import { messageOf, PlatformError, toPlatformError } from '../../../../kit/error
 import type { Random } from '../../../../kit/security/random.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
-import { seconds } from '../../../../kit/time/duration.ts';
+import { hours, seconds } from '../../../../kit/time/duration.ts';
 import type { EndTask, EndTaskStore, JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import type { CompiledEndHandler } from '../definition/compiled-workflow.ts';
 import { expressionFault } from '../definition/definition-faults.ts';
@@ -54,6 +54,9 @@ const CLAIM_MS = seconds(10);
 export const SEND_TIMEOUT_MS = CLAIM_MS / 2;
 const MIN_RETRY_MS = seconds(1);
 const MAX_RETRY_MS = seconds(60);
+const MAX_SLOW_RETRY_MS = hours(1);
+/** Errors that usually last for hours. */
+const SLOW_ERRORS: ReadonlySet<string> = new Set(['WORKFLOW_NOT_FOUND', 'QUOTA_EXCEEDED']);
 
 /** Starts the workflows and sends the messages of `on.failure` and `on.success`. @spec docs/workflows.md "When a run has ended" */
 export class EndHandlers {
@@ -129,7 +132,7 @@ export class EndHandlers {
       const isStopped = this.#stopped.signal.aborted;
       const isRetried = isStopped || (!isOver && isTransient(error));
       if (!isStopped) this.#report(task, run, error, isRetried);
-      if (isRetried) return tasks.postpone(task.key, clock.now() + this.#retryMs(task));
+      if (isRetried) return tasks.postpone(task.key, clock.now() + this.#retryMs(task, error.code));
       const { code, message } = error;
       const data = { handler: task.handler, code, message };
       await tasks.finish(task.key, { at: clock.now(), type: 'run.handler_failed', data });
@@ -199,8 +202,9 @@ export class EndHandlers {
     }
   }
 
-  #retryMs({ attempts }: EndTask): number {
-    const most = Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** Math.min(attempts - 1, 10));
+  #retryMs({ attempts }: EndTask, code?: string): number {
+    const limit = code !== undefined && SLOW_ERRORS.has(code) ? MAX_SLOW_RETRY_MS : MAX_RETRY_MS;
+    const most = Math.min(limit, MIN_RETRY_MS * 2 ** Math.min(attempts - 1, 12));
     return Math.round(most * (0.5 + this.#deps.random.fraction() / 2));
   }
 
