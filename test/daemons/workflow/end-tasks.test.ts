@@ -111,3 +111,16 @@ describe('a gateway that does not answer', () => {
     expect(performance.now() - since).toBeLessThan(9000);
   }, 15_000);
 });
+
+test('a handler whose run exists already leaves no task', async () => {
+  const { handlers, tasks, started, events } = endTasks({
+    failure: { workflow: 'notify' },
+    start: async () => ({ id: 'run_before', handles: null }),
+  });
+  handlers.start();
+  await expect.poll(() => tasks.size).toBe(0);
+  expect(started).toEqual(['run_0/0']);
+  expect(events).toMatchObject([
+    { type: 'run.handler_started', data: { runId: 'run_before', workflowId: 'notify' } },
+  ]);
+});

@@ -202,3 +202,12 @@ test('keys that an earlier version stored find their runs, also after a deploy',
     code: 'CONFLICT',
   });
 });
+
+test('keys of handlers of ended runs are refused to callers', async () => {
+  const it = await startWorkflow();
+  const started = it.start({ steps: [{ uses: 'set' }] }, { idempotencyKey: 'end/run_1/0' });
+  await expect(started).rejects.toMatchObject({
+    code: 'VALIDATION_ERROR',
+    message: expect.stringContaining('"end/run_1/0" starts with "end/"'),
+  });
+});

@@ -13,6 +13,7 @@ import type { Evaluator } from '../definition/evaluator.ts';
 import type { Evaluable } from '../definition/templates.ts';
 import { Ticker } from '../engine/ticker.ts';
 import { endScope } from '../run/ended-run.ts';
+import { END_KEY_PREFIX } from '../starts/idempotency.ts';
 import type { Starter } from '../starts/run-admission.ts';
 import type { RunStarter } from '../starts/run-starter.ts';
 import { isTransientStart } from '../starts/transient-start.ts';
@@ -161,25 +162,31 @@ export class EndHandlers {
     }
   }
 
-  /** The store deletes the task together with the start. */
+  /**
+   * The store deletes the task with the start. A run that was started before with the same key leaves the task, so it
+   * is deleted here.
+   */
   async #start(
     { key }: EndTask,
     run: RunRecord,
     { workflowId, input }: Extract<CompiledEndHandler, { workflowId: string }>,
   ): Promise<void> {
-    const { definitions, starter } = this.#deps;
-    await starter.start(
+    const { tasks, definitions, starter, clock } = this.#deps;
+    const { id } = await starter.start(
       {
         kind: 'workflow',
         workflow: definitions.require(workflowId),
         input: await this.#evaluated(input, run),
         trigger: 'run_end',
-        idempotency: { key: `end/${key}`, request: null },
+        idempotency: { key: END_KEY_PREFIX + key, request: null },
         handles: key,
         handlerDepth: run.handlerDepth + 1,
       },
       starterOf(run),
     );
+    await tasks.finish(key, {
+      ...{ at: clock.now(), type: 'run.handler_started', data: { runId: id, workflowId } },
+    });
   }
 
   async #send(
@@ -188,7 +195,7 @@ export class EndHandlers {
     { type, data, application }: Extract<CompiledEndHandler, { type: string }>,
   ): Promise<{ id: string }> {
     const message = {
-      ...{ type, data: await this.#evaluated(data, run), idempotencyKey: `end/${key}` },
+      ...{ type, data: await this.#evaluated(data, run), idempotencyKey: END_KEY_PREFIX + key },
       ...(application && { application: applicationOf(await this.#evaluated(application, run)) }),
     };
     return this.#deps.send(starterOf(run), message, this.#stopped.signal);

@@ -28,6 +28,9 @@ export interface Idempotency {
   request: KeyedRequest | null;
 }
 
+/** Prefix of the keys of runs and messages that follow an ended run. Callers may not use it for their runs. */
+export const END_KEY_PREFIX = 'end/';
+
 /**
  * Prefix of current digests. Digests without this prefix come from older versions, which included the hash of the
  * definition.
@@ -69,6 +72,16 @@ export function isEarlierForm(
 /** Returns a hash of an object that does not depend on the order of the object's keys. */
 export function hashOf(request: object): string {
   return createHash('sha256').update(canonicalJson(request)).digest('base64url');
+}
+
+/** Throws VALIDATION_ERROR for the idempotency key of a caller that could take the place of a key of the service. */
+export function requireCallerKey({ key }: Idempotency): void {
+  if (!key.startsWith(END_KEY_PREFIX)) return;
+  throw new PlatformError(
+    'VALIDATION_ERROR',
+    `The idempotency key "${key}" starts with "${END_KEY_PREFIX}", which is reserved for handlers of ended runs; take another key.`,
+    { details: { idempotencyKey: key } },
+  );
 }
 
 /** Returns the CONFLICT error for an idempotency key that was used for another request. */

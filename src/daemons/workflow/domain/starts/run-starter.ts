@@ -1,5 +1,5 @@
 import type { JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
-import { type Idempotency, isRepeat, keyTaken } from './idempotency.ts';
+import { type Idempotency, isRepeat, keyTaken, requireCallerKey } from './idempotency.ts';
 import {
   type Admitted,
   RunAdmission,
@@ -41,8 +41,8 @@ export class RunStarter {
   }
 
   /**
-   * Starts a run once per idempotency key. A repeated request returns the first run, even if the workflow has since
-   * been removed.
+   * Starts a run once per idempotency key of a caller. A repeated request returns the first run, even if the workflow
+   * has since been removed.
    */
   async startOnce(
     idempotency: Idempotency | undefined,
@@ -50,6 +50,7 @@ export class RunStarter {
     starter: Starter,
   ): Promise<RunRecord> {
     const { store, clock } = this.#deps;
+    if (idempotency) requireCallerKey(idempotency);
     try {
       return await this.start({ ...request(), idempotency }, starter);
     } catch (error) {
