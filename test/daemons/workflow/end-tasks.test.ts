@@ -73,6 +73,26 @@ describe('a handler that fails', () => {
     expect(task!.dueAt - clock.now()).toBeLessThanOrEqual(hours(1));
   });
 
+  test.for(['CONCURRENT_LIMIT_EXCEEDED', 'UNAUTHORIZED', 'NOT_FOUND', 'METHOD_NOT_ALLOWED'] as const)(
+    'is tried again after %s',
+    async (code) => {
+      let attempts = 0;
+      const { handlers, clock, tasks, started } = endTasks({
+        failure: { workflow: 'notify' },
+        async start(key) {
+          if (++attempts === 1) throw new PlatformError(code, 'no', { details: { workflowId: 'notify' } });
+          tasks.delete(key);
+          return {};
+        },
+      });
+      handlers.start();
+      await expect.poll(() => tasks.get('run_0/0')!.dueAt - clock.now()).toBeLessThanOrEqual(1000);
+      clock.advance(1001);
+      await expect.poll(() => tasks.size).toBe(0);
+      expect(started).toHaveLength(2);
+    },
+  );
+
   test('is logged when retention has deleted the run', async () => {
     const { handlers, logs, tasks, deps } = endTasks({ failure: { workflow: 'notify' } });
     deps.runs.find = async () => undefined;

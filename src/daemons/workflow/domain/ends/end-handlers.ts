@@ -246,9 +246,17 @@ export class EndHandlers {
   }
 }
 
-/** A missing workflow may be registered later, for example by the next release of a plugin. */
+/**
+ * Errors that can pass. A missing workflow may be registered by the next release of a plugin, and a concurrency key
+ * becomes free. A gateway answers the other codes while it has an earlier version or another internal secret.
+ */
+const TRANSIENT: ReadonlySet<string> = new Set([
+  ...['WORKFLOW_NOT_FOUND', 'CONCURRENT_LIMIT_EXCEEDED'],
+  ...['UNAUTHORIZED', 'NOT_FOUND', 'METHOD_NOT_ALLOWED'],
+]);
+
 function isTransient(error: PlatformError): boolean {
-  return error.code === 'WORKFLOW_NOT_FOUND' || isTransientStart(error);
+  return TRANSIENT.has(error.code) || isTransientStart(error);
 }
 
 /** Throws VALIDATION_ERROR for other values, because a message without application reaches other endpoints. */
