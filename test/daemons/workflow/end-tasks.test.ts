@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { createRunMessages } from '../../../src/daemons/workflow/run-messages.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
+import { keepTenantSecret } from '../../../src/kit/telemetry/redact.ts';
 import { days, hours, minutes } from '../../../src/kit/time/duration.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { endTasks } from './support/end-tasks.ts';
@@ -92,6 +93,20 @@ describe('a handler that fails', () => {
       expect(started).toHaveLength(2);
     },
   );
+
+  test('stores no secret of the tenant in the event', async () => {
+    keepTenantSecret('correct-horse-battery', 'default');
+    const { handlers, events } = endTasks({
+      failure: { message: { type: 'order.failed' } },
+      async send() {
+        throw new PlatformError('VALIDATION_ERROR', 'The value correct-horse-battery does not fit.');
+      },
+    });
+    handlers.start();
+    await expect.poll(() => events.length).toBe(1);
+    expect(JSON.stringify(events)).not.toContain('correct-horse-battery');
+    expect(events).toMatchObject([{ data: { handler: 0, code: 'VALIDATION_ERROR' } }]);
+  });
 
   test('is logged when retention has deleted the run', async () => {
     const { handlers, logs, tasks, deps } = endTasks({ failure: { workflow: 'notify' } });

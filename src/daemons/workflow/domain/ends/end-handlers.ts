@@ -3,6 +3,7 @@ import { typeName } from '../../../../kit/data/schema-problems.ts';
 import { messageOf, PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../kit/security/random.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import { redactJson } from '../../../../kit/telemetry/redact.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { hours, seconds } from '../../../../kit/time/duration.ts';
 import type { EndTask, EndTaskStore, JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
@@ -135,7 +136,7 @@ export class EndHandlers {
       if (!isStopped) this.#report(task, run, error, isRetried);
       if (isRetried) return tasks.postpone(task.key, clock.now() + this.#retryMs(task, error.code));
       const { code, message } = error;
-      const data = { handler: task.handler, code, message };
+      const data = redactJson({ handler: task.handler, code, message }, run.tenantId);
       await tasks.finish(task.key, { at: clock.now(), type: 'run.handler_failed', data });
     }
   }
