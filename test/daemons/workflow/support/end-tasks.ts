@@ -21,7 +21,7 @@ export interface EndTasksOptions {
   failure: object;
   runs?: number;
   run?: Partial<RunRecord>;
-  send?: (message: RunMessage) => Promise<{ id: string }>;
+  send?: (message: RunMessage, signal: AbortSignal) => Promise<{ id: string }>;
   /** Default: deletes the task, as the trigger of the store does. */
   start?: (key: string) => Promise<Partial<RunRecord>>;
 }
@@ -57,9 +57,9 @@ export function endTasks({ failure, runs = 1, run = {}, send, start }: EndTasksO
       },
     },
     evaluator: createEvaluator(threads),
-    async send(_, message) {
+    async send(_, message, signal) {
       sent.push(message);
-      return send ? send(message) : { id: `msg_${sent.length}` };
+      return send ? send(message, signal) : { id: `msg_${sent.length}` };
     },
     logger: createLogger({ serviceId: 'workflow', output: logs, clock }),
     ...{ clock, random: systemRandom() },
@@ -69,7 +69,12 @@ export function endTasks({ failure, runs = 1, run = {}, send, start }: EndTasksO
     await handlers.stop();
     await threads.close();
   });
-  return { handlers, clock, logs, tasks, sent, started, events, deps };
+  /** Moves time on, and handles the tasks that are due then. */
+  const wakeAfter = (ms: number): void => {
+    clock.advance(ms);
+    handlers.ended({ endTasks: '{}' });
+  };
+  return { handlers, clock, logs, tasks, sent, started, events, deps, wakeAfter };
 }
 
 type KeptTask = EndTask & { dueAt: number };

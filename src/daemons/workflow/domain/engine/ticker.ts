@@ -43,6 +43,8 @@ export class Ticker {
     }
     this.#running = this.#lookOn().finally(() => {
       this.#running = undefined;
+      // A tick can arrive between the last check of `#again` and this callback.
+      if (this.#again) void this.tick();
     });
     return this.#running;
   }
