@@ -56,7 +56,7 @@ function workflowFaults(written: object, manifest: ManifestV3, find: FindPlugin)
       ? compileCode(written, manifest.id, checkingKinds())
       : compileDefinition(written, checkingKinds());
     return [
-      ...emitFaults(workflow, (type) => emitProblemOf(manifest, type)),
+      ...emitFaults(workflow, written, (type) => emitProblemOf(manifest, type)),
       ...unresolved(workflow, find).map(({ path, message }) => ({ path: formatPath(path), message })),
     ];
   } catch (error) {

@@ -1,7 +1,9 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { ManifestV3 } from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
+import { manifestFaults } from '../../../src/daemons/workflow/manifest-faults.ts';
 import { createRunMessages } from '../../../src/daemons/workflow/run-messages.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { keepTenantSecret } from '../../../src/kit/telemetry/redact.ts';
@@ -9,6 +11,28 @@ import { days, hours, minutes } from '../../../src/kit/time/duration.ts';
 import { TEST_KEYS } from '../../support/daemon.ts';
 import { endTasks } from './support/end-tasks.ts';
 import { cel } from './support/workflow.ts';
+
+describe('a fault of a handler', () => {
+  const broken = { if: 'run.', workflow: 'notify' };
+  test.for([
+    ['on.failure.if', broken],
+    ['on.failure[0].if', [broken]],
+    ['on.failure[1].if', [{ workflow: 'notify' }, broken]],
+  ] as const)('is reported at %s, as the handler is written', ([path, failure]) => {
+    expect(() => endTasks({ failure })).toThrow(`The workflow definition is not valid: ${path}:`);
+  });
+
+  test('is reported at the message with its index', () => {
+    const workflow = {
+      ...{ id: 'flow', handler: 'flows.js#flow' },
+      on: { failure: [{ workflow: 'flow' }, { message: { type: 'stock.empty' } }] },
+    };
+    const manifest = ManifestV3.parse({ schema: 'svc.plugin/3', id: 'code', version: '1.0.0', workflows: [workflow] });
+    expect(manifestFaults(manifest).map(({ path }) => path)).toEqual([
+      'workflows[0].on.failure[1].message.type',
+    ]);
+  });
+});
 
 describe('a message of an ended run', () => {
   const message = { type: 'order.failed', application: cel('input.customer') };

@@ -2,9 +2,9 @@ import type { EndHandler, WorkflowDefinition } from '../../../../contracts/index
 import type { JsonValue } from '../../../../store/ports/index.ts';
 import { only } from './compile-names.ts';
 import type { CompiledEndHandler, CompiledWorkflow } from './compiled-workflow.ts';
+import { endHandlersOf } from './end-handler-paths.ts';
 import { compileCondition, compileTemplate, type DefinitionIssue, inBraces, type Path } from './templates.ts';
 
-const KINDS = ['failure', 'success'] as const;
 const VARIABLES = ['input', 'run'];
 const FACTS = ['id', 'workflowId', 'status', 'error', 'failedStep', 'startedAt', 'finishedAt'];
 /** Default `input` and `data`: the facts about the ended run, without its output, which can be large. */
@@ -16,13 +16,7 @@ export function compileEndHandlers(
   on: WorkflowDefinition['on'],
   issues: DefinitionIssue[],
 ): readonly CompiledEndHandler[] {
-  return KINDS.flatMap((kind) => {
-    const handlers = on[kind] ?? [];
-    return handlers.map((handler, index) => {
-      const path: Path = ['on', kind, ...(handlers.length > 1 ? [index] : [])];
-      return compileOne(kind, handler, path, issues);
-    });
-  });
+  return endHandlersOf(on).map(({ kind, handler, path }) => compileOne(kind, handler, path, issues));
 }
 
 /**

@@ -178,7 +178,7 @@ export class Definitions {
       }
       const toolProblem = this.#toolProblem(workflow);
       const problems = toolProblem === undefined ? [] : [{ path: 'mcp', message: toolProblem }];
-      problems.push(...emitFaults(workflow, found.emitProblem));
+      problems.push(...emitFaults(workflow, found.definition, found.emitProblem));
       if (problems.length > 0) {
         this.#faults.push(...problems.map((issue) => locate?.(issue) ?? { source, ...issue }));
         return;

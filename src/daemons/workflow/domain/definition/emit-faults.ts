@@ -1,6 +1,8 @@
 import type { ManifestV3 } from '../../../../contracts/index.ts';
 import { nearest } from '../../../../kit/data/nearest.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
+import { reportedPath } from './definition-faults.ts';
+import { endHandlersOf } from './end-handler-paths.ts';
 
 /** Returns why a plugin may not send messages of the type, or undefined if it may. @spec docs/emit.md */
 export function emitProblemOf(
@@ -16,13 +18,13 @@ export function emitProblemOf(
 /** Returns the faults of the messages that a workflow sends when a run has ended. */
 export function emitFaults(
   { definition: { on } }: Pick<CompiledWorkflow, 'definition'>,
+  written: unknown,
   problemOf: ((type: string) => string | undefined) | undefined,
 ): Array<{ path: string; message: string }> {
   if (!problemOf) return [];
-  return (['failure', 'success'] as const).flatMap((kind) =>
-    (on[kind] ?? []).flatMap(({ message }) => {
-      const problem = message && problemOf(message.type);
-      return problem === undefined ? [] : [{ path: `on.${kind}.message.type`, message: problem }];
-    }),
-  );
+  return endHandlersOf(on).flatMap(({ handler: { message }, path }) => {
+    const problem = message && problemOf(message.type);
+    if (problem === undefined) return [];
+    return [{ path: reportedPath([...path, 'message', 'type'], written), message: problem }];
+  });
 }
