@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { ManifestV3 } from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
+import { MAX_HANDLER_DEPTH } from '../../../src/daemons/workflow/domain/ends/end-handlers.ts';
 import { manifestFaults } from '../../../src/daemons/workflow/manifest-faults.ts';
 import { createRunMessages } from '../../../src/daemons/workflow/run-messages.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
@@ -65,6 +66,17 @@ describe('a message of an ended run', () => {
       expect(events).toMatchObject([{ type: 'run.handler_failed', data }]);
     },
   );
+});
+
+test('the limit of the depth applies to workflows and not to messages', async () => {
+  const { handlers, tasks, sent, started } = endTasks({
+    failure: [{ message: { type: 'order.failed' } }, { workflow: 'notify' }],
+    run: { handlerDepth: MAX_HANDLER_DEPTH },
+  });
+  handlers.start();
+  await expect.poll(() => tasks.size).toBe(0);
+  expect(sent).toHaveLength(1);
+  expect(started).toEqual([]);
 });
 
 describe('a handler that fails', () => {

@@ -45,7 +45,7 @@ export interface EndHandlersDeps {
   logger: Logger;
 }
 
-/** Maximum number of handlers in a chain. A handler that fails can have handlers of its own. */
+/** Maximum number of started workflows in a chain. A workflow that fails can have handlers of its own. */
 export const MAX_HANDLER_DEPTH = 3;
 const MAX_CONCURRENT = 50;
 /** Maximum number of concurrent sends. The other slots are for starts, which do not depend on the gateway. */
@@ -146,11 +146,6 @@ export class EndHandlers {
     const workflow = await definitions.byHash(run.definitionHash);
     const handler = workflow.endHandlers[task.handler];
     if (!handler || !(await this.#evaluated(handler.condition, run))) return tasks.finish(task.key, null);
-    if (run.handlerDepth >= MAX_HANDLER_DEPTH)
-      throw new PlatformError(
-        'VALIDATION_ERROR',
-        `Handlers of ended runs start each other ${MAX_HANDLER_DEPTH} levels deep; this one would go deeper.`,
-      );
     if ('workflowId' in handler) return this.#start(task, run, handler);
     if (this.#sends >= MAX_SENDS) return tasks.postpone(task.key, clock.now() + this.#retryMs(task));
     this.#sends++;
@@ -173,6 +168,11 @@ export class EndHandlers {
     { workflowId, input }: Extract<CompiledEndHandler, { workflowId: string }>,
   ): Promise<void> {
     const { tasks, definitions, starter, clock } = this.#deps;
+    if (run.handlerDepth >= MAX_HANDLER_DEPTH)
+      throw new PlatformError(
+        'VALIDATION_ERROR',
+        `Handlers of ended runs start each other ${MAX_HANDLER_DEPTH} levels deep; this one would go deeper.`,
+      );
     const { id } = await starter.start(
       {
         kind: 'workflow',
