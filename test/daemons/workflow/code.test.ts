@@ -572,7 +572,9 @@ test('is registered from manifests only; faults of an entry and of its triggers 
   ]);
   await expect(it.begin('quiet')).rejects.toMatchObject({
     code: 'VALIDATION_ERROR',
-    message: expect.stringContaining('on.manual: false'),
+    message: expect.stringContaining(
+      'on.manual: false. Only its schedules and webhooks and the ends of other runs start it.',
+    ),
   });
   const sent = { id: 'flow', handler, plugin: 'code' };
   await expect(it.call(startRun, { body: { definition: sent } as never })).rejects.toMatchObject({

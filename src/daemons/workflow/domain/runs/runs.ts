@@ -290,7 +290,7 @@ function requireManual({ definition: { id, on } }: CompiledWorkflow): void {
   if (on.manual) return;
   throw new PlatformError(
     'VALIDATION_ERROR',
-    `The workflow "${id}" has on.manual: false. Only its schedules and webhooks start it.`,
+    `The workflow "${id}" has on.manual: false. Only its schedules and webhooks and the ends of other runs start it.`,
     { details: { workflowId: id } },
   );
 }
