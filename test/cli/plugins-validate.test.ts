@@ -78,7 +78,7 @@ test('names are resolved among the plugins of the project; missing ones are repo
   expect(await faultsOf(folder, shop)).toEqual({ ...MISSPELT, ...ABSENT });
 });
 
-test('workflows of schedules are resolved among plugins and files of the project', async () => {
+test('workflows of schedules and of handlers of ended runs are resolved among plugins and files of the project', async () => {
   const folder = await tempDir();
   await writeFile(join(folder, 'svc.config.json'), '{}');
   const workflow = (id: string) => ({ id, jobs: { a: { steps: [{ uses: 'set' }] } } });
@@ -89,7 +89,8 @@ test('workflows of schedules are resolved among plugins and files of the project
   const names = ['own', 'of-stock', 'in-file', 'in-fiel'];
   const shop = await writeFiles(join(folder, 'plugins/shop'), {
     'svc.plugin.json': of('shop', {
-      workflows: [workflow('own')],
+      permissions: { platform: { workflows: true } },
+      workflows: [{ ...workflow('own'), on: { failure: names.map((name) => ({ workflow: name })) } }],
       schedules: names.map((name) => ({ workflow: name, cron: '0 3 * * *' })),
     }),
   });
@@ -97,6 +98,7 @@ test('workflows of schedules are resolved among plugins and files of the project
   await mkdir(join(folder, '.svc'), { mode: 0o700 });
   expect(await faultsOf(folder, shop)).toEqual({
     'schedules[3].workflow': 'workflow "in-fiel" does not exist',
+    'workflows[0].on.failure[3].workflow': 'workflow "in-fiel" does not exist',
   });
 });
 

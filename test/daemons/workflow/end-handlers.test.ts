@@ -199,6 +199,21 @@ describeOnStores('the end of a run', (store) => {
   }, 90_000);
 });
 
+test('handlers of workflows that do not exist are reported until these are registered', async () => {
+  const on = { failure: [{ workflow: 'page' }, { workflow: 'notfy' }] };
+  const projectDir = await project(NOTIFY, { ...NOTIFY, id: 'ship', on } as never);
+  const it = await startWorkflow({ projectDir, config });
+  const unresolved = async () =>
+    (await it.call(listWorkflows)).faults.map(({ path, message }) => `${path} ${message}`);
+  expect(await unresolved()).toEqual([
+    expect.stringMatching(/^on\.failure\[0\]\.workflow there is no workflow "page"$/),
+    expect.stringMatching(/^on\.failure\[1\]\.workflow .*; did you mean "notify"\?$/),
+  ]);
+  expect((await it.call(listWorkflows)).items.map(({ id }) => id)).toContain('ship');
+  await addFiles(projectDir, { ...NOTIFY, id: 'page' });
+  await expect.poll(unresolved).toHaveLength(1);
+});
+
 describe('a run that ended before its handler started', () => {
   test('is handled by the next service', async () => {
     const dataDir = await tempDir();

@@ -15,7 +15,9 @@ export async function checkWorkflows(target: CheckTarget): Promise<Fact[]> {
   return faults.map(({ source, path, message, unresolved }) =>
     failure(
       `${source}${path === '' ? '' : ` ${path}`}: ${message}`,
-      unresolved ? 'Install or repair the referenced plugin, or correct the name.' : `Correct ${source}.`,
+      unresolved
+        ? 'Install or repair the referenced plugin, add the referenced workflow, or correct the name.'
+        : `Correct ${source}.`,
     ),
   );
 }
@@ -30,6 +32,7 @@ async function faultsOnDisk({ loaded, context }: CheckTarget): Promise<WorkflowF
     kindOf: checkingKinds(),
     find: async () => undefined,
     findPlugin,
+    otherWorkflows: plugins.flatMap(({ manifest }) => manifest.workflows.map(({ id }) => String(id))),
   });
   const files = await readWorkflowFiles(projectDir, config.workflows);
   definitions.register(files.found, files.faults);

@@ -55,16 +55,20 @@ export class PluginReferences {
     return [
       ...manifestFaults(manifest, (id) => found.get(id)),
       ...invokeFaults(manifest, (id) => (id === manifest.id ? own : found.get(id))),
-      ...(await this.#scheduleFaults(manifest)),
+      ...(await this.#startFaults(manifest)),
     ];
   }
 
-  /** Returns schedules of workflows that exist neither in a plugin nor in a file of the project. */
-  async #scheduleFaults({ workflows, schedules }: ManifestV3): Promise<Fault[]> {
+  /**
+   * Returns schedules and handlers of ended runs whose workflow exists neither in a plugin nor in a file of the project.
+   */
+  async #startFaults({ workflows, schedules }: ManifestV3): Promise<Fault[]> {
     const own = new Set(workflows.map(({ id }) => id));
-    const foreign = schedules.flatMap(({ workflow: id }, index) =>
-      typeof id !== 'string' || own.has(id) ? [] : [{ id, path: `schedules[${index}].workflow` }],
-    );
+    const started = [
+      ...schedules.map(({ workflow: id }, index) => ({ id, path: `schedules[${index}].workflow` })),
+      ...workflows.flatMap(({ on }, index) => handlersOf(on, `workflows[${index}].on`)),
+    ];
+    const foreign = started.filter(({ id }) => typeof id === 'string' && !own.has(id));
     const known = foreign.length > 0 ? await this.#workflowIds() : undefined;
     if (!known) return [];
     return foreign
@@ -128,6 +132,19 @@ export class PluginReferences {
       return isAbsent ? undefined : 'anything';
     }
   }
+}
+
+/** Returns the workflows that handlers of ended runs start, with their paths. The handlers are not validated yet. */
+function handlersOf(on: unknown, path: string): Array<{ id: unknown; path: string }> {
+  if (!isRecord(on)) return [];
+  return ['failure', 'success'].flatMap((kind) => {
+    const written = on[kind];
+    return [written].flat().flatMap((handler, index) => {
+      if (!isRecord(handler)) return [];
+      const place = Array.isArray(written) ? `[${index}]` : '';
+      return [{ id: handler.workflow, path: `${path}.${kind}${place}.workflow` }];
+    });
+  });
 }
 
 /**

@@ -12,10 +12,10 @@ import type { DefinitionRecord } from '../../../../store/ports/index.ts';
 import { compileCode, pinnedCode } from './compile-code.ts';
 import { compileDefinition } from './compile-definition.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
-import type { ReportedIssue } from './definition-faults.ts';
+import { type ReportedIssue, reportedPath } from './definition-faults.ts';
 import { emitFaults } from './emit-faults.ts';
-import { formatPath } from './templates.ts';
-import { type FindPlugin, unresolved } from './unresolved.ts';
+import type { DefinitionIssue } from './templates.ts';
+import { type FindPlugin, unknownHandlers, unresolved } from './unresolved.ts';
 
 export interface FoundDefinition {
   /** File path of the definition, or id of the plugin that declares the definition. */
@@ -48,6 +48,8 @@ export interface DefinitionsDeps {
   find(hash: string): Promise<DefinitionRecord | undefined>;
   /** Finds plugins to which definitions refer. If undefined, any plugin id is accepted. */
   findPlugin?: FindPlugin;
+  /** Ids of workflows that are not registered here and to which handlers of ended runs can refer. */
+  otherWorkflows?: readonly string[];
 }
 
 /** Registry and cache of compiled workflow definitions. */
@@ -100,6 +102,7 @@ export class Definitions {
     for (const [id, kept] of before)
       if (!this.#registered.has(id) && !sources.has(kept.source) && isBrokenFile(kept.source, this.#faults))
         this.#registered.set(id, kept);
+    this.#reportUnknownHandlers(found);
   }
 
   /** Adds a fault that was found outside `register`. */
@@ -184,16 +187,30 @@ export class Definitions {
         return;
       }
       this.#registered.set(id, { workflow, source });
-      for (const { path, message } of unresolved(workflow, this.#deps.findPlugin ?? (() => 'anything'))) {
-        const issue = { path: formatPath(path), message };
-        this.#faults.push({ ...(locate?.(issue) ?? { source, ...issue }), unresolved: true });
-      }
+      this.#reportUnresolved(found, unresolved(workflow, this.#deps.findPlugin ?? (() => 'anything')));
     } catch (error) {
       // All errors are caught. One faulty definition must not block other definitions or the start of the service.
       const issues =
         error instanceof PlatformError ? (error.details.issues as ReportedIssue[] | undefined) : undefined;
       for (const issue of issues ?? [{ path: '', message: messageOf(error) }])
         this.#faults.push(locate?.(issue) ?? { source, path: issue.path, message: issue.message });
+    }
+  }
+
+  /** Reports handlers of ended runs whose workflow is not registered. It can be registered later. */
+  #reportUnknownHandlers(found: readonly FoundDefinition[]): void {
+    const known = [...this.#registered.keys(), ...(this.#deps.otherWorkflows ?? [])];
+    const bySource = new Map(found.map((one) => [`${one.source}\n${idOf(one)}`, one]));
+    for (const [id, { workflow, source }] of this.#registered) {
+      const one = bySource.get(`${source}\n${id}`);
+      if (one) this.#reportUnresolved(one, unknownHandlers(workflow, known));
+    }
+  }
+
+  #reportUnresolved({ source, definition, locate }: FoundDefinition, issues: DefinitionIssue[]): void {
+    for (const { path, message } of issues) {
+      const issue = { path: reportedPath(path, definition), message };
+      this.#faults.push({ ...(locate?.(issue) ?? { source, ...issue }), unresolved: true });
     }
   }
 
@@ -234,6 +251,8 @@ function isBrokenFile(source: string, faults: readonly WorkflowFault[]): boolean
   if (!isFile(source)) return false;
   return faults.some((fault) => fault.source === source || fault.source.startsWith(`${source}:`));
 }
+
+const idOf = ({ definition }: FoundDefinition): unknown => (definition as { id?: unknown } | null)?.id;
 
 const isFile = (source: string): boolean => /\.(?:ya?ml|json)$/.test(source);
 

@@ -1,4 +1,6 @@
+import { nearest } from '../../../../kit/data/nearest.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
+import { endHandlersOf } from './end-handler-paths.ts';
 import type { DefinitionIssue, Path } from './templates.ts';
 
 /** Ids of the commands, jobs and webhooks that a plugin declares. */
@@ -33,6 +35,19 @@ export function unresolved(
     return message === null ? [] : [{ path, message }];
   });
   return [...steps, ...webhooks];
+}
+
+/** Returns the faults of handlers of ended runs that start an unknown workflow. */
+export function unknownHandlers(
+  { definition }: Pick<CompiledWorkflow, 'definition'>,
+  known: readonly string[],
+): DefinitionIssue[] {
+  return endHandlersOf(definition.on).flatMap(({ handler: { workflow }, path }): DefinitionIssue[] => {
+    if (workflow === undefined || known.includes(workflow)) return [];
+    const near = nearest(workflow, known);
+    const message = `there is no workflow "${workflow}"${near ? `; did you mean "${near}"?` : ''}`;
+    return [{ path: [...path, 'workflow'], message }];
+  });
 }
 
 function usesFault(uses: string, find: FindPlugin): string | null {
