@@ -10,7 +10,7 @@ import { scheduleFault } from './domain/cron/schedule-times.ts';
 import { compileCode } from './domain/definition/compile-code.ts';
 import { compileDefinition } from './domain/definition/compile-definition.ts';
 import type { ReportedIssue } from './domain/definition/definition-faults.ts';
-import { emitFaults, emitProblemOf } from './domain/definition/emit-faults.ts';
+import { endHandlerFaults, pluginHandlerFault } from './domain/definition/end-handler-faults.ts';
 import { formatPath } from './domain/definition/templates.ts';
 import { type FindPlugin, type KnownPlugin, unresolved } from './domain/definition/unresolved.ts';
 import { scheduleLimit } from './schedule-limit.ts';
@@ -51,12 +51,13 @@ export function manifestFaults(manifest: ManifestV3, others: FindPlugin = () => 
 }
 
 function workflowFaults(written: object, manifest: ManifestV3, find: FindPlugin): Fault[] {
+  const handlerFault = pluginHandlerFault(manifest);
   try {
     const workflow = isCodeWorkflow(written as Record<string, unknown>)
       ? compileCode(written, manifest.id, checkingKinds())
       : compileDefinition(written, checkingKinds());
     return [
-      ...emitFaults(workflow, written, (type) => emitProblemOf(manifest, type)),
+      ...endHandlerFaults(workflow, written, (handler) => handlerFault(handler, () => undefined)),
       ...unresolved(workflow, find).map(({ path, message }) => ({ path: formatPath(path), message })),
     ];
   } catch (error) {

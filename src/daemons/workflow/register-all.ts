@@ -6,7 +6,7 @@ import type { PluginRuntime } from '../plugin-runtime/runtime.ts';
 import { scheduleIds } from './domain/cron/schedule-ids.ts';
 import { scheduleFault } from './domain/cron/schedule-times.ts';
 import type { Definitions } from './domain/definition/definitions.ts';
-import { emitProblemOf } from './domain/definition/emit-faults.ts';
+import { pluginHandlerFault } from './domain/definition/end-handler-faults.ts';
 import type { PluginSchedules } from './domain/starts/schedules.ts';
 import { type ScheduleLimit, scheduleLimit } from './schedule-limit.ts';
 import { readWorkflowFiles } from './workflow-files.ts';
@@ -28,7 +28,7 @@ export async function registerAll(
       .filter((_, index) => !limit.refusedWorkflows.has(index))
       .map((definition) => ({
         ...{ source: id, definition, pluginId: id },
-        emitProblem: (type: string) => emitProblemOf(manifest, type),
+        handlerFault: pluginHandlerFault(manifest),
       })),
   );
   definitions.register([...files.found, ...ofPlugins], files.faults);

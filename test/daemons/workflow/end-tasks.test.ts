@@ -1,7 +1,9 @@
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ManifestV3 } from '../../../src/contracts/index.ts';
+import { listWorkflows, ManifestV3 } from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { MAX_HANDLER_DEPTH } from '../../../src/daemons/workflow/domain/ends/end-handlers.ts';
 import { manifestFaults } from '../../../src/daemons/workflow/manifest-faults.ts';
@@ -9,9 +11,12 @@ import { createRunMessages } from '../../../src/daemons/workflow/run-messages.ts
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { keepTenantSecret } from '../../../src/kit/telemetry/redact.ts';
 import { days, hours, minutes } from '../../../src/kit/time/duration.ts';
-import { TEST_KEYS } from '../../support/daemon.ts';
+import { TEST_KEYS, tempDir } from '../../support/daemon.ts';
+import { writeCodePlugin } from './support/code.ts';
 import { endTasks } from './support/end-tasks.ts';
-import { cel } from './support/workflow.ts';
+import { cel, startWorkflow } from './support/workflow.ts';
+
+const MANIFEST = { schema: 'svc.plugin/3', id: 'code', version: '1.0.0' };
 
 describe('a fault of a handler', () => {
   const broken = { if: 'run.', workflow: 'notify' };
@@ -28,10 +33,47 @@ describe('a fault of a handler', () => {
       ...{ id: 'flow', handler: 'flows.js#flow' },
       on: { failure: [{ workflow: 'flow' }, { message: { type: 'stock.empty' } }] },
     };
-    const manifest = ManifestV3.parse({ schema: 'svc.plugin/3', id: 'code', version: '1.0.0', workflows: [workflow] });
+    const manifest = ManifestV3.parse({ ...MANIFEST, workflows: [workflow] });
     expect(manifestFaults(manifest).map(({ path }) => path)).toEqual([
       'workflows[0].on.failure[1].message.type',
     ]);
+  });
+});
+
+describe('a plugin without permissions.platform.workflows', () => {
+  const flow = (id: string, workflow?: string) => ({
+    ...{ id, handler: 'flows.js#flow' },
+    ...(workflow ? { on: { success: { workflow } } } : {}),
+  });
+  const faultOf = (workflow: string) =>
+    `needs permissions.platform.workflows in the manifest of code, because "${workflow}" is not a workflow of this plugin`;
+  const PERMITTED = { permissions: { platform: { workflows: true } } };
+
+  test('starts only its own workflows', async () => {
+    const faultsOf = (workflows: object[], more = {}) =>
+      manifestFaults(ManifestV3.parse({ ...MANIFEST, workflows, ...more })).map(
+        ({ path, message }) => `${path} ${message}`,
+      );
+    expect(faultsOf([flow('flow', 'own'), flow('own')])).toEqual([]);
+    expect(faultsOf([flow('flow', 'payout')], PERMITTED)).toEqual([]);
+    expect(faultsOf([flow('flow', 'payout')])).toEqual([
+      `workflows[0].on.success.workflow ${faultOf('payout')}`,
+    ]);
+  });
+
+  test('registers no workflow that would start others, also if it declares their id', async () => {
+    const projectDir = await tempDir();
+    const payout = { id: 'payout', jobs: { main: { steps: [{ uses: 'set' }] } } };
+    await writeFile(join(projectDir, 'payout.json'), JSON.stringify(payout));
+    const source = `export const flow = defineWorkflow({ id: 'flow', run: async () => null });`;
+    const workflows = [flow('flow', 'payout'), flow('payout')];
+    await writeCodePlugin(projectDir, source, { workflows });
+    const it = await startWorkflow({ projectDir, config: { workflows: ['payout.json'] } });
+    const { items, faults } = await it.call(listWorkflows);
+    expect(items.map(({ id }) => id)).toEqual(['payout']);
+    expect(faults).toContainEqual(
+      expect.objectContaining({ path: 'on.success.workflow', message: faultOf('payout') }),
+    );
   });
 });
 

@@ -13,7 +13,7 @@ import { compileCode, pinnedCode } from './compile-code.ts';
 import { compileDefinition } from './compile-definition.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
 import { type ReportedIssue, reportedPath } from './definition-faults.ts';
-import { emitFaults } from './emit-faults.ts';
+import { endHandlerFaults, type HandlerFaultOf } from './end-handler-faults.ts';
 import type { DefinitionIssue } from './templates.ts';
 import { type FindPlugin, unknownHandlers, unresolved } from './unresolved.ts';
 
@@ -23,8 +23,8 @@ export interface FoundDefinition {
   definition: unknown;
   /** Plugin whose manifest contains the definition. Workflows written in code are allowed only in manifests. */
   pluginId?: string;
-  /** Returns why the plugin may not send messages of the type, or undefined if it may. */
-  emitProblem?(type: string): string | undefined;
+  /** Checks the handlers of ended runs. Definitions in files may have all handlers. */
+  handlerFault?: HandlerFaultOf;
   /** Adds the position in the definition file to a fault. */
   locate?(issue: ReportedIssue): WorkflowFault;
 }
@@ -96,6 +96,7 @@ export class Definitions {
     this.#registered.clear();
     this.#faults.splice(0, this.#faults.length, ...other);
     for (const one of found) this.#registerOne(one);
+    this.#removeRefused(found);
     this.#noteAway(before);
     const sources = new Set(Array.from(this.#registered.values(), ({ source }) => source));
     // If an edited file has faults, the faults are reported and the last valid definition stays registered.
@@ -180,10 +181,9 @@ export class Definitions {
         return;
       }
       const toolProblem = this.#toolProblem(workflow);
-      const problems = toolProblem === undefined ? [] : [{ path: 'mcp', message: toolProblem }];
-      problems.push(...emitFaults(workflow, found.definition, found.emitProblem));
-      if (problems.length > 0) {
-        this.#faults.push(...problems.map((issue) => locate?.(issue) ?? { source, ...issue }));
+      if (toolProblem !== undefined) {
+        const issue = { path: 'mcp', message: toolProblem };
+        this.#faults.push(locate?.(issue) ?? { source, ...issue });
         return;
       }
       this.#registered.set(id, { workflow, source });
@@ -200,11 +200,30 @@ export class Definitions {
   /** Reports handlers of ended runs whose workflow is not registered. It can be registered later. */
   #reportUnknownHandlers(found: readonly FoundDefinition[]): void {
     const known = [...this.#registered.keys(), ...(this.#deps.otherWorkflows ?? [])];
-    const bySource = new Map(found.map((one) => [`${one.source}\n${idOf(one)}`, one]));
-    for (const [id, { workflow, source }] of this.#registered) {
-      const one = bySource.get(`${source}\n${id}`);
-      if (one) this.#reportUnresolved(one, unknownHandlers(workflow, known));
+    for (const { one, workflow } of this.#registeredOf(found))
+      this.#reportUnresolved(one, unknownHandlers(workflow, known));
+  }
+
+  /** Removes workflows with handlers that they may not have. The sources of all workflows are known by now. */
+  #removeRefused(found: readonly FoundDefinition[]): void {
+    const sourceOf = (id: string) => this.#registered.get(id)?.source;
+    for (const { one, workflow } of this.#registeredOf(found)) {
+      const { source, definition, handlerFault, locate } = one;
+      if (!handlerFault) continue;
+      const faults = endHandlerFaults(workflow, definition, (handler) => handlerFault(handler, sourceOf));
+      this.#faults.push(...faults.map((issue) => locate?.(issue) ?? { source, ...issue }));
+      if (faults.length > 0) this.#registered.delete(workflow.definition.id);
     }
+  }
+
+  #registeredOf(
+    found: readonly FoundDefinition[],
+  ): Array<{ one: FoundDefinition; workflow: CompiledWorkflow }> {
+    return found.flatMap((one) => {
+      const { id } = (one.definition ?? {}) as { id?: string };
+      const registered = id === undefined ? undefined : this.#registered.get(id);
+      return registered?.source === one.source ? [{ one, workflow: registered.workflow }] : [];
+    });
   }
 
   #reportUnresolved({ source, definition, locate }: FoundDefinition, issues: DefinitionIssue[]): void {
@@ -251,8 +270,6 @@ function isBrokenFile(source: string, faults: readonly WorkflowFault[]): boolean
   if (!isFile(source)) return false;
   return faults.some((fault) => fault.source === source || fault.source.startsWith(`${source}:`));
 }
-
-const idOf = ({ definition }: FoundDefinition): unknown => (definition as { id?: unknown } | null)?.id;
 
 const isFile = (source: string): boolean => /\.(?:ya?ml|json)$/.test(source);
 
