@@ -24,6 +24,7 @@ import { describeClients } from '../suites/clients.ts';
 import { describeConnections } from '../suites/connections.ts';
 import { describeDeliveryHours } from '../suites/delivery-hours.ts';
 import { type OpenDriver, openFresh } from '../suites/driver.ts';
+import { describeEndTasks } from '../suites/end-tasks.ts';
 import { type AddUncommitted, describeFeed } from '../suites/feed.ts';
 import { describeHosts } from '../suites/hosts.ts';
 import { describeKeyValue } from '../suites/key-value.ts';
@@ -111,6 +112,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeWebhookInbox('postgres', gatewayPart('inbox'), { shared: true });
   describeDeliveryHours('postgres', gatewayPart('inbox'));
   describeWorkflow('postgres', opened(postgresWorkflowStore));
+  describeEndTasks('postgres', opened(postgresWorkflowStore));
   describeSecretApprovals(
     'postgres',
     opened((database) => postgresWorkflowStore(database).approvals),

@@ -82,8 +82,9 @@ export function postgresEndTasks(database: PostgresDatabase): EndTaskStore {
           `select run.seq from svc.end_task as task join svc.run on run.id = task.run_id where task.key = :key for update of run`,
           { key },
         );
-        await sql('delete from svc.end_task where key = :key', { key });
-        if (event && run) await addEvents(sql, run.seq, [event]);
+        // Another process can have deleted the task while this one waited for the lock of the run.
+        const deleted = await sql('delete from svc.end_task where key = :key returning key', { key });
+        if (event && run && deleted.length > 0) await addEvents(sql, run.seq, [event]);
       }),
   };
 }

@@ -1,6 +1,7 @@
 import { silentLogger } from '../../../../src/kit/telemetry/logger.ts';
 import { sqliteWorkflowStore } from '../../../../src/store/sqlite/index.ts';
 import type { OpenDriver } from '../../suites/driver.ts';
+import { describeEndTasks } from '../../suites/end-tasks.ts';
 import { describeRunSearch } from '../../suites/run-search.ts';
 import { describeSecretApprovals } from '../../suites/secret-approvals.ts';
 import { describeWorkflow } from '../../suites/workflow.ts';
@@ -11,6 +12,7 @@ const open: OpenDriver<Awaited<ReturnType<typeof sqliteWorkflowStore>>> = async 
 };
 describeWorkflow('sqlite', open);
 describeRunSearch('sqlite', open);
+describeEndTasks('sqlite', open);
 describeSecretApprovals('sqlite', async (options) => {
   const { port, close } = await open(options);
   return { port: port.approvals, close };
