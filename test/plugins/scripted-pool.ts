@@ -1,5 +1,5 @@
 import { duplexPair } from 'node:stream';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { Permissions } from '../../src/contracts/index.ts';
 import { silentLogger } from '../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../src/kit/time/clock.ts';
@@ -56,12 +56,25 @@ export class ScriptedRunner {
   finish(): void {
     const executionId = this.running;
     if (executionId === undefined || !this.isAlive) return;
-    this.#send({ type: 'result', tookMs: 0, executionId, result: { exitCode: 0, result: executionId } });
+    this.send({ type: 'result', tookMs: 0, executionId, result: { exitCode: 0, result: executionId } });
+    this.startNext();
+  }
+
+  /** Starts the next call, and reads the frames that arrived while the process was blocked. */
+  startNext(): void {
     this.running = undefined;
     this.isBlocked = false;
     const next = this.held.shift();
     if (next !== undefined) this.#start(next);
     this.#read();
+  }
+
+  /** Ends the running handler, whose code then blocks the process. */
+  finishAndBlock(): void {
+    const executionId = this.running;
+    this.isBlocked = true;
+    this.running = undefined;
+    this.send({ type: 'result', tookMs: 0, executionId, result: { exitCode: 0, result: executionId } });
   }
 
   die(signal: string | null = null): void {
@@ -71,10 +84,15 @@ export class ScriptedRunner {
     this.#end[0].once('end', () => setImmediate(() => this.#events.onExit(signal ? null : 5, signal)));
   }
 
+  /** Sends a frame, also one that an honest runner would not send. */
+  send(frame: object): void {
+    if (this.isAlive) this.#end[1].write(`${JSON.stringify(frame)}\n`);
+  }
+
   #read = (): void => {};
 
   #take(frame: ToRunner): void {
-    if (frame.type === 'init') this.#send({ type: 'ready', protocol: 1 });
+    if (frame.type === 'init') this.send({ type: 'ready', protocol: 1 });
     if (frame.type === 'execute') {
       if (this.running === undefined) this.#start(frame.executionId);
       else if (frame.ahead) this.held.push(frame.executionId);
@@ -82,7 +100,7 @@ export class ScriptedRunner {
     }
     if (frame.type === 'recall' && this.held.includes(frame.executionId)) {
       this.held.splice(this.held.indexOf(frame.executionId), 1);
-      this.#send({ type: 'returned', executionId: frame.executionId });
+      this.send({ type: 'returned', executionId: frame.executionId });
     }
     if (frame.type === 'cancel' && this.running === frame.executionId) this.finish();
   }
@@ -90,12 +108,8 @@ export class ScriptedRunner {
   #start(executionId: string): void {
     this.running = executionId;
     this.#ran.push(executionId);
-    this.#send({ type: 'loaded' });
-    this.#send({ type: 'started', executionId });
-  }
-
-  #send(frame: object): void {
-    if (this.isAlive) this.#end[1].write(`${JSON.stringify(frame)}\n`);
+    this.send({ type: 'loaded' });
+    this.send({ type: 'started', executionId });
   }
 }
 
@@ -153,6 +167,20 @@ export async function startWarmPool(options: Parameters<typeof scriptedPool>[0] 
     void pool.close();
   });
   return scripted;
+}
+
+/** A warm pool whose calls seem to take no time until `passTime` is called. */
+export async function startStopped(options: Parameters<typeof scriptedPool>[0] = {}) {
+  const scripted = await startWarmPool(options);
+  let now = performance.now();
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => spy.mockRestore());
+  return {
+    ...scripted,
+    passTime(ms: number) {
+      now += ms;
+    },
+  };
 }
 
 /** Lets the pool and its runners exchange the frames that are on their way. */

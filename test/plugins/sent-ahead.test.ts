@@ -1,21 +1,13 @@
 import fc from 'fast-check';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type ScriptedRunner, type scriptedPool, settle, startWarmPool } from './scripted-pool.ts';
+import { describe, expect, test } from 'vitest';
+import {
+  type ScriptedRunner,
+  type scriptedPool,
+  settle,
+  startStopped,
+  startWarmPool,
+} from './scripted-pool.ts';
 import { eventually, failureOf, startBackend } from './support.ts';
-
-/** A warm pool whose calls seem to take no time until `passTime` is called. */
-async function startStopped(options: Parameters<typeof scriptedPool>[0] = {}) {
-  const scripted = await startWarmPool(options);
-  let now = performance.now();
-  const spy = vi.spyOn(performance, 'now').mockImplementation(() => now);
-  onTestFinished(() => spy.mockRestore());
-  return {
-    ...scripted,
-    passTime(ms: number) {
-      now += ms;
-    },
-  };
-}
 
 describe('a busy process', () => {
   test('receives up to four quick calls ahead, which run one at a time and in order', async () => {

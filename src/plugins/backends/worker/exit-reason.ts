@@ -8,6 +8,7 @@ export type EndReason =
   | { kind: 'timeout' }
   | { kind: 'cancelled' }
   | { kind: 'start'; afterMs: number }
+  | { kind: 'blocked'; afterMs: number }
   | { kind: 'idle' }
   | { kind: 'closing' };
 
@@ -77,6 +78,12 @@ export function describeExit(exit: ProcessExit): { message: string; details: Rec
   }
   if (ended?.kind === 'protocol') {
     return { message: `was ended because it ${ended.what}.`, details: { reason: 'protocol' } };
+  }
+  if (ended?.kind === 'blocked') {
+    return {
+      message: `was ended because code that ran after a result blocked it for ${ended.afterMs} ms.`,
+      details: { reason: 'blocked' },
+    };
   }
   if (ended?.kind === 'timeout' || ended?.kind === 'cancelled') {
     const what = ended.kind === 'timeout' ? 'timed out' : 'was cancelled';

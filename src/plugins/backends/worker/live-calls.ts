@@ -112,7 +112,7 @@ export class LiveCalls {
     this.#live.clear();
     this.#ending?.stop();
     // An exit without running calls is normal, unless code that a handler left running exceeded a limit.
-    const exceeded = exit.ended?.kind === 'memory' || exit.ended?.kind === 'children';
+    const exceeded = ['memory', 'children', 'blocked'].includes(exit.ended?.kind ?? '');
     if (entries.length === 0 && !exceeded) return;
     const meta = { exitCode: exit.code, signal: exit.signal, calls: entries.length };
     logger.warn(`A plugin's process ${describeExit(exit).message}`, { pluginId, meta });

@@ -92,9 +92,12 @@ export class RunnerProcess {
       ...{ pluginId: plugin.id, services, sink, logger, clock },
       send: this.#channel.send,
       endProcess: (reason) => this.end(reason),
-      onFree: (call, tookMs) => events.onFree(call, tookMs),
+      onFree: (call, tookMs) => {
+        this.#limitStart();
+        events.onFree(call, tookMs);
+      },
     });
-    this.#ahead = new AheadCalls(this.#channel.send);
+    this.#ahead = new AheadCalls(this.#channel.send, (afterMs) => this.end({ kind: 'blocked', afterMs }));
     this.#memory = this.#watchMemory();
     this.#stopStartTimer = systemClock.after(START_MS, () => this.end({ kind: 'start', afterMs: START_MS }));
     this.#sendInit();
@@ -152,6 +155,7 @@ export class RunnerProcess {
   /** Sends a call that starts when no other call runs. Until then, the call has no time limit here. */
   assignAhead(call: Call): void {
     this.#ahead.add(call);
+    this.#limitStart();
     // The frame is a JSON object, to which the field is added.
     this.#channel.sendLine(`{"ahead":true,${call.frame.slice(1)}`);
   }
@@ -209,7 +213,7 @@ export class RunnerProcess {
     if (frame.type === 'loaded') return this.#becomeLoaded();
     if (frame.type === 'fatal') return this.#noteFatal(frame);
     const started = this.#ahead.size > 0 ? this.#ahead.remove(frame.executionId) : undefined;
-    if (started && frame.type === 'returned') this.#events.onReturned?.(started);
+    if (started && frame.type === 'returned') this.#takeBack(started);
     else if (started) this.#start(started);
     if (started && (frame.type === 'returned' || frame.type === 'started')) return true;
     return this.#calls.take(frame, length);
@@ -217,8 +221,18 @@ export class RunnerProcess {
 
   #start(call: Call): void {
     if (!this.#calls.add(call)) return;
+    this.#limitStart();
     this.#noteStart(call);
     this.#events.onStarted?.(call);
+  }
+
+  #takeBack(call: Call): void {
+    this.#limitStart();
+    this.#events.onReturned?.(call);
+  }
+
+  #limitStart(): void {
+    this.#ahead.limitStart(this.#calls.size === 0 && !this.#isGone);
   }
 
   #becomeReady(): boolean {
@@ -269,7 +283,7 @@ export class RunnerProcess {
       this.#ahead.remove(call.request.executionId);
       // If frames were lost, the call might have started.
       if (!this.#channel.isReadToEnd) call.reject(lostProcess(exit, plugin.id, true));
-      this.#events.onReturned?.(call);
+      this.#takeBack(call);
     }
     this.#events.onExit(exit);
   }

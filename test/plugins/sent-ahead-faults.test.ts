@@ -1,0 +1,59 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { settle, startStopped } from './scripted-pool.ts';
+import { startBackend } from './support.ts';
+
+describe('a process that is blocked after a result', () => {
+  test('is ended after five seconds, and its calls run in the next one', async () => {
+    const { run, alive, pool, ran } = await startStopped();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const calls = ['a', 'b', 'c'].map((id) => run(id));
+    await settle();
+    const [blocked] = alive();
+    blocked!.finishAndBlock();
+    expect(await calls[0]).toBe('a');
+    vi.advanceTimersByTime(4999);
+    await settle();
+    expect(blocked!.isAlive).toBe(true);
+    vi.advanceTimersByTime(1);
+    await settle();
+    expect(blocked!.isAlive).toBe(false);
+    for (let i = 0; i < 2; i++) {
+      alive()[0]!.finish();
+      await settle();
+    }
+    expect(await Promise.all(calls)).toEqual(['a', 'b', 'c']);
+    expect(ran).toEqual(['a', 'b', 'c']);
+    expect(pool.stats()).toMatchObject({ running: 0, queued: 0 });
+  });
+
+  test('is left alone if it starts the next call late', async () => {
+    const { run, alive } = await startStopped();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const calls = ['a', 'b'].map((id) => run(id));
+    await settle();
+    const [late] = alive();
+    late!.finishAndBlock();
+    await settle();
+    vi.advanceTimersByTime(4999);
+    late!.startNext();
+    await settle();
+    vi.advanceTimersByTime(6000);
+    await settle();
+    expect(late!.isAlive).toBe(true);
+    late!.finish();
+    expect(await Promise.all(calls)).toEqual(['a', 'b']);
+  });
+
+  test('is replaced in a real pool, and the reason is logged', async () => {
+    const { call, logs } = await startBackend({ config: { maxProcesses: 1 } });
+    for (let i = 0; i < 60; i++) await call('ahead.js#quick');
+    const inputs = ['forges its result and blocks', 'b', 'c', 'd', 'e', 'f'];
+    expect(await Promise.all(inputs.map((input) => call('ahead.js#quick', { input })))).toEqual(inputs);
+    const warning = logs.lines.find(({ level }) => level === 'warn');
+    expect(warning?.message).toMatch(
+      /was ended because code that ran after a result blocked it for 5000 ms\.$/,
+    );
+  });
+});
