@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { settle, startStopped } from './scripted-pool.ts';
-import { startBackend } from './support.ts';
+import { failureOf, startBackend } from './support.ts';
 
 describe('a process that is blocked after a result', () => {
   test('is ended after five seconds, and its calls run in the next one', async () => {
@@ -55,5 +55,45 @@ describe('a process that is blocked after a result', () => {
     expect(warning?.message).toMatch(
       /was ended because code that ran after a result blocked it for 5000 ms\.$/,
     );
+  });
+});
+
+describe('a process that reports starts of calls while another one runs', () => {
+  test('is ended, and its calls count as lost', async () => {
+    const { run, alive, ran } = await startStopped();
+    const failures = ['a', 'b'].map((id) => failureOf(run(id)));
+    const last = run('c');
+    await settle();
+    alive()[0]!.send({ type: 'started', executionId: 'b' });
+    for (const { details } of await Promise.all(failures)) expect(details.reason).toBe('protocol');
+    await settle();
+    alive()[0]!.finish();
+    expect(await last).toBe('c');
+    expect(ran).toEqual(['a', 'c']);
+  });
+
+  test('releases its slot once', async () => {
+    const { run, alive, pool } = await startStopped({ maxProcesses: 4 });
+    async function finishAll() {
+      while (pool.stats().running + pool.stats().queued > 0) {
+        for (const runner of alive()) runner.finish();
+        await settle();
+      }
+    }
+    for (let i = 0; i < 8; i++) void run(`call ${i}`);
+    await settle();
+    const [forger] = alive();
+    forger!.send({ type: 'started', executionId: forger!.held[0] });
+    await settle();
+    expect(forger!.isAlive).toBe(false);
+    await finishAll();
+    void run('of another tenant', {}, { tenantId: 'other' });
+    await settle();
+    await finishAll();
+    // From now on, one tenant may hold three of the four slots.
+    for (let i = 0; i < 4; i++) void run(`next ${i}`);
+    await settle();
+    expect(pool.stats()).toMatchObject({ running: 3, queued: 1 });
+    await finishAll();
   });
 });

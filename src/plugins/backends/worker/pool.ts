@@ -48,6 +48,8 @@ export class Pool {
   readonly #queue: WaitQueue;
   readonly #ahead: AheadQueue;
   readonly #loadCrashes: LoadCrashes;
+  /** Tenants whose slots processes with one call at a time hold. */
+  readonly #holders = new Map<RunnerProcess, string>();
   #launch: Promise<Launch> | undefined;
   #preparing = 0;
   #averageMs = 100;
@@ -122,7 +124,9 @@ export class Pool {
       },
       () => {},
     );
-    if (process.assign(call)) this.#shares.take(tenantId);
+    if (!process.assign(call)) return;
+    this.#shares.take(tenantId);
+    if (this.#deps.concurrency === 1) this.#holders.set(process, tenantId);
   }
 
   #enqueue(call: Call): void {
@@ -219,7 +223,8 @@ export class Pool {
 
   /** Releases the slot of a call, unless a call of the same tenant that was sent ahead takes the slot over. */
   #release(process: RunnerProcess, { request }: Call): void {
-    if (this.#deps.concurrency > 1 || process.load === 0) this.#shares.release(request.tenantId);
+    if (this.#deps.concurrency > 1) this.#shares.release(request.tenantId);
+    else if (process.load === 0 && this.#holders.delete(process)) this.#shares.release(request.tenantId);
     this.#becomeFree(process);
   }
 

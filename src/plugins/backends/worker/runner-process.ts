@@ -220,6 +220,8 @@ export class RunnerProcess {
   }
 
   #start(call: Call): void {
+    // The call then counts as lost, because its code might run.
+    if (this.#calls.size > 0) this.end({ kind: 'protocol', what: 'started a call while another one ran' });
     if (!this.#calls.add(call)) return;
     this.#limitStart();
     this.#noteStart(call);
