@@ -63,9 +63,14 @@ export class ScriptedRunner {
   /** Starts the next call, and reads the frames that arrived while the process was blocked. */
   startNext(): void {
     this.running = undefined;
-    this.isBlocked = false;
     const next = this.held.shift();
     if (next !== undefined) this.#start(next);
+    this.unblock();
+  }
+
+  /** Reads the frames that arrived while the process was blocked. */
+  unblock(): void {
+    this.isBlocked = false;
     this.#read();
   }
 

@@ -97,3 +97,56 @@ describe('a process that reports starts of calls while another one runs', () => 
     await finishAll();
   });
 });
+
+describe('a call whose wait limit expires in a process', () => {
+  async function startExpiring() {
+    const started = await startStopped();
+    const first = started.run('a', {}, { timeoutMs: 60_000 });
+    const second = started.run('b', {}, { timeoutMs: 1000 });
+    let isSettled = false;
+    const settled = () => {
+      isSettled = true;
+    };
+    second.then(settled, settled);
+    await settle();
+    const [runner] = started.alive();
+    expect(runner!.held).toEqual(['b']);
+    runner!.isBlocked = true;
+    return { ...started, first, second, runner: runner!, isSettled: () => isSettled };
+  }
+
+  test('runs if it has started in the meantime', async () => {
+    const { clock, runner, first, second, isSettled, ran } = await startExpiring();
+    clock.advance(15_000);
+    await settle();
+    expect(isSettled()).toBe(false);
+    runner.finish();
+    await settle();
+    runner.finish();
+    expect(await Promise.all([first, second])).toEqual(['a', 'b']);
+    expect(ran).toEqual(['a', 'b']);
+  });
+
+  test('fails once the process has returned it', async () => {
+    const { clock, runner, first, second, ran, pool } = await startExpiring();
+    clock.advance(15_000);
+    await settle();
+    runner.unblock();
+    expect(await failureOf(second)).toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    expect(pool.stats()).toMatchObject({ running: 1, queued: 0 });
+    runner.finish();
+    expect(await first).toBe('a');
+    expect(ran).toEqual(['a']);
+  });
+
+  test('fails once the process has ended without starting it', async () => {
+    const { clock, runner, first, second, isSettled, ran } = await startExpiring();
+    clock.advance(15_000);
+    await settle();
+    expect(isSettled()).toBe(false);
+    runner.die();
+    expect(await failureOf(second)).toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    expect((await failureOf(first)).details).toEqual({ reason: 'exit', exitCode: 5 });
+    expect(ran).toEqual(['a']);
+  });
+});

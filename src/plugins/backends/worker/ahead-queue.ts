@@ -32,6 +32,8 @@ export class AheadQueue {
   readonly #processOf = new Map<Call, RunnerProcess>();
   /** Calls that were returned once. They are not sent ahead again. */
   readonly #returned = new WeakSet<Call>();
+  /** Calls whose wait limit has expired, with the error for the case that their process returns them. */
+  readonly #expired = new Map<Call, PlatformError>();
   #isWatching = false;
 
   constructor(deps: AheadQueueDeps) {
@@ -66,12 +68,16 @@ export class AheadQueue {
 
   noteStart(call: Call): void {
     this.#processOf.delete(call);
+    this.#expired.delete(call);
     this.#deps.queue.release(call);
   }
 
-  /** Puts a call whose handler has not started back into the queue. */
+  /** Puts a call whose handler has not started back into the queue, unless its wait limit has expired. */
   takeBack(call: Call): void {
     this.#processOf.delete(call);
+    const error = this.#expired.get(call);
+    if (error) call.reject(error);
+    this.#expired.delete(call);
     if (call.isSettled) {
       this.#deps.queue.release(call);
       return;
@@ -85,6 +91,17 @@ export class AheadQueue {
     const process = this.#processOf.get(call);
     if (!process) return;
     call.reject(error);
+    process.recall(call);
+  }
+
+  /**
+   * Recalls a call whose wait limit has expired. The call is rejected once its process has returned it, because only
+   * then is it known that the call has not started. Has no effect on other calls.
+   */
+  expire(call: Call, error: PlatformError): void {
+    const process = this.#processOf.get(call);
+    if (!process) return;
+    this.#expired.set(call, error);
     process.recall(call);
   }
 

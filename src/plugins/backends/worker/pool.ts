@@ -136,11 +136,11 @@ export class Pool {
       const message = `Plugin ${pluginId} takes no more calls: ${refused}.`;
       throw unavailable(message, this.#retryAfterSeconds(), 'queue_full');
     }
-    const leave = (error: PlatformError) => {
+    call.cancelWith(() => {
+      const error = cancelled(call.request);
       if (this.#queue.leave(call)) call.reject(error);
       else this.#ahead.giveUp(call, error);
-    };
-    call.cancelWith(() => leave(cancelled(call.request)));
+    });
     this.#startIfNeeded();
     this.#ahead.fill();
     if (call.onBegun) return;
@@ -148,7 +148,9 @@ export class Pool {
     const waitMs = Math.max(call.timeoutMs, START_MS);
     const stopTimer = clock.after(waitMs, () => {
       const message = `No process of plugin ${pluginId} became free within ${waitMs} ms; all are busy.`;
-      leave(unavailable(message, this.#retryAfterSeconds()));
+      const error = unavailable(message, this.#retryAfterSeconds());
+      if (this.#queue.leave(call)) call.reject(error);
+      else this.#ahead.expire(call, error);
     });
     call.promise.then(stopTimer, stopTimer);
   }
