@@ -127,7 +127,7 @@ export function scriptedPool(options: Partial<PoolDeps> = {}) {
   const plugin = { id: 'scripted', version: '1.0.0', root: '/' };
   const pool = new Pool({
     ...{ pluginId: 'scripted', maxProcesses: 1, separateTenants: false, concurrency: 1, idleMs: 60_000 },
-    ...{ maxQueue: 512, alone: false, clock, onEmpty: () => {} },
+    ...{ maxQueue: 512, clock, onEmpty: () => {} },
     prepare: async () => ({}) as never,
     start: (_, events) =>
       new RunnerProcess(

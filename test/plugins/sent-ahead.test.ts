@@ -38,12 +38,23 @@ describe('a busy process', () => {
   test.each([
     ['with several calls at a time', { concurrency: 2 }],
     ['of one tenant', { separateTenants: true }],
-    ['for a call that must be alone', { alone: true }],
   ])('receives nothing ahead: processes %s', async (_, options) => {
     const { run, alive } = await startStopped(options);
     for (const id of ['a', 'b', 'c', 'd']) void run(id);
     await settle();
     expect(alive()[0]!.held).toEqual([]);
+  });
+
+  test('receives nothing ahead behind a call that must be alone, nor such a call', async () => {
+    const { run, alive } = await startStopped();
+    void run('a', { alone: true });
+    void run('b');
+    void run('c', { alone: true });
+    await settle();
+    expect(alive()[0]).toMatchObject({ running: 'a', held: [] });
+    alive()[0]!.finish();
+    await settle();
+    expect(alive()[0]).toMatchObject({ running: 'b', held: [] });
   });
 
   test('receives no calls of another tenant ahead, and none of its own while another waits', async () => {

@@ -105,16 +105,18 @@ export class AheadQueue {
     process.recall(call);
   }
 
-  #processFor({ request: { tenantId, executionId }, frame }: Call): RunnerProcess | undefined {
+  #processFor({ request: { tenantId, executionId }, frame, isAlone }: Call): RunnerProcess | undefined {
     const { members, shares, maxAhead } = this.#deps;
-    if (frame.length > MAX_FRAME_CHARS || !shares.mayKeep(tenantId)) return undefined;
+    if (isAlone || frame.length > MAX_FRAME_CHARS || !shares.mayKeep(tenantId)) return undefined;
     let best: RunnerProcess | undefined;
     for (const process of members.busyFor(tenantId)) {
       if (process.load > maxAhead || process.load >= (best?.load ?? Number.POSITIVE_INFINITY)) continue;
       if (process.runningMs > RECALL_MS) continue;
       const isQuick = process.calls.every(
-        ({ request }) =>
-          request.executionId !== executionId && this.#durations.averageMs(request.handler) <= QUICK_MS,
+        (other) =>
+          !other.isAlone &&
+          other.request.executionId !== executionId &&
+          this.#durations.averageMs(other.request.handler) <= QUICK_MS,
       );
       if (isQuick) best = process;
     }

@@ -20,6 +20,8 @@ export interface Call {
    * time limit.
    */
   readonly onBegun: (() => void) | undefined;
+  /** Whether the call runs in a process without other calls. Calls that only wait in the process count too. */
+  readonly isAlone: boolean;
   resolve(result: CommandResult): void;
   reject(error: PlatformError): void;
   /**
@@ -31,7 +33,7 @@ export interface Call {
 
 /** Creates a call with its serialized frame. Throws VALIDATION_ERROR if the input cannot be serialized as JSON. */
 export function createCall(request: ExecutionRequest, options: RunOptions): Call {
-  const { signal, stream, inputText, onBegun } = options;
+  const { signal, stream, inputText, onBegun, alone } = options;
   const frame = executeFrame(request, { stream, onBegun }, inputText);
   const { promise, resolve, reject } = Promise.withResolvers<CommandResult>();
   let isSettled = false;
@@ -50,6 +52,7 @@ export function createCall(request: ExecutionRequest, options: RunOptions): Call
     frame,
     stream,
     onBegun,
+    isAlone: alone === true,
     timeoutMs: Math.min(request.timeoutMs, request.permissions.quotas?.timeoutMs ?? Number.POSITIVE_INFINITY),
     promise,
     get isSettled() {

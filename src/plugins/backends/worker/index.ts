@@ -154,7 +154,6 @@ export class WorkerBackend implements ExecutionBackend {
     let root = plugin.root;
     return new Pool({
       pluginId: plugin.id,
-      alone,
       maxProcesses: alone ? 1 : config.maxProcesses,
       // Programs of the plugin keep state in memory and files, which must not reach other tenants.
       separateTenants: config.isolation === 'tenant' || permissions.platform?.childProcess === 'sandboxed',

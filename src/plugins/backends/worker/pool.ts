@@ -18,8 +18,6 @@ const MAX_AHEAD = 4;
 export interface PoolDeps extends PoolMembersOptions {
   pluginId: string;
   maxQueue: number;
-  /** Whether a process must never have more than one call, not even one that waits in it. */
-  alone: boolean;
   /**
    * Prepares the sandbox. After the pool was empty, the sandbox is prepared again, so that file changes take effect.
    */
@@ -62,7 +60,7 @@ export class Pool {
     this.#shares = createFairShares(deps.maxProcesses * deps.concurrency, this.#tenancy);
     this.#queue = createWaitQueue({ maxCalls: deps.maxQueue, tenancy: this.#tenancy });
     // Processes with several calls at a time or with their own tenant receive no calls ahead.
-    const maxAhead = deps.concurrency > 1 || deps.separateTenants || deps.alone ? 0 : MAX_AHEAD;
+    const maxAhead = deps.concurrency > 1 || deps.separateTenants ? 0 : MAX_AHEAD;
     const { queue, shares, members } = { queue: this.#queue, shares: this.#shares, members: this.#members };
     this.#ahead = new AheadQueue({ maxAhead, members, queue, shares });
     this.#loadCrashes = createLoadCrashes(deps);
