@@ -140,12 +140,17 @@ describe('a call whose wait limit expires in a process', () => {
   });
 
   test('fails once the process has ended without starting it', async () => {
-    const { clock, runner, first, second, isSettled, ran } = await startExpiring();
+    const { clock, runner, first, second, isSettled, ran, passTime } = await startExpiring();
+    passTime(21);
     clock.advance(15_000);
     await settle();
     expect(isSettled()).toBe(false);
     runner.die();
-    expect(await failureOf(second)).toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
+    expect(await failureOf(second)).toMatchObject({
+      code: 'SERVICE_UNAVAILABLE',
+      message:
+        'Plugin scripted did not start the call within 15000 ms: it waited behind a call that blocks its process.',
+    });
     expect((await failureOf(first)).details).toEqual({ reason: 'exit', exitCode: 5 });
     expect(ran).toEqual(['a']);
   });

@@ -94,6 +94,11 @@ export class AheadQueue {
     process.recall(call);
   }
 
+  /** Returns whether the call waits in a process behind a call that is not quick. */
+  isBehindSlow(call: Call): boolean {
+    return (this.#processOf.get(call)?.runningMs ?? 0) > RECALL_MS;
+  }
+
   /**
    * Recalls a call whose wait limit has expired. The call is rejected once its process has returned it, because only
    * then is it known that the call has not started. Has no effect on other calls.

@@ -145,7 +145,9 @@ export class Pool {
     // The wait in the queue does not count towards the handler's timeout, and has a separate limit.
     const waitMs = Math.max(call.timeoutMs, START_MS);
     const stopTimer = clock.after(waitMs, () => {
-      const message = `No process of plugin ${pluginId} became free within ${waitMs} ms; all are busy.`;
+      const message = this.#ahead.isBehindSlow(call)
+        ? `Plugin ${pluginId} did not start the call within ${waitMs} ms: it waited behind a call that blocks its process.`
+        : `No process of plugin ${pluginId} became free within ${waitMs} ms; all are busy.`;
       const error = unavailable(message, this.#retryAfterSeconds());
       if (this.#queue.leave(call)) call.reject(error);
       else this.#ahead.expire(call, error);
