@@ -155,3 +155,26 @@ describe('a call whose wait limit expires in a process', () => {
     expect(ran).toEqual(['a']);
   });
 });
+
+test('the time after which a refused call can be retried includes calls that were sent ahead', async () => {
+  const { run, alive, clock } = await startStopped({ maxQueue: 4 });
+  const calls = ['a', 'b', 'c', 'd', 'e'].map((id) => run(id, {}, { timeoutMs: 60_000 }));
+  await settle();
+  expect(alive()[0]!.held).toEqual(['b', 'c', 'd', 'e']);
+  alive()[0]!.finish();
+  await settle();
+  // The average of 81 ms after two quick calls becomes 0.9 * 81 ms + 0.1 * 10 s.
+  clock.advance(10_000);
+  alive()[0]!.finish();
+  await settle();
+  calls.push(...['f', 'g'].map((id) => run(id)));
+  await settle();
+  expect(alive()[0]).toMatchObject({ running: 'c', held: ['d', 'e', 'f', 'g'] });
+  const refused = await failureOf(run('h'));
+  expect(refused.details).toEqual({ reason: 'queue_full', retryAfterSeconds: 6 });
+  while (alive()[0]!.running !== undefined) {
+    alive()[0]!.finish();
+    await settle();
+  }
+  await Promise.all(calls);
+});

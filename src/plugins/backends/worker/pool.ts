@@ -112,19 +112,24 @@ export class Pool {
   }
 
   #assign(process: RunnerProcess, call: Call): void {
-    const { clock } = this.#deps;
     const { tenantId } = call.request;
-    const startedAt = clock.monotonic();
     this.#members.occupy(process, tenantId);
+    this.#measure(call);
+    if (!process.assign(call)) return;
+    this.#shares.take(tenantId);
+    if (this.#deps.concurrency === 1) this.#holders.set(process, tenantId);
+  }
+
+  /** Adds the duration of a call that starts now to the average. */
+  #measure(call: Call): void {
+    const { clock } = this.#deps;
+    const startedAt = clock.monotonic();
     call.promise.then(
       () => {
         this.#averageMs += (clock.monotonic() - startedAt - this.#averageMs) * 0.1;
       },
       () => {},
     );
-    if (!process.assign(call)) return;
-    this.#shares.take(tenantId);
-    if (this.#deps.concurrency === 1) this.#holders.set(process, tenantId);
   }
 
   #enqueue(call: Call): void {
@@ -156,7 +161,8 @@ export class Pool {
   }
 
   #retryAfterSeconds(): number {
-    const seconds = Math.ceil((this.#averageMs * (this.#queue.size + 1)) / this.#shares.count / 1000);
+    const waiting = this.#queue.size + this.#ahead.size;
+    const seconds = Math.ceil((this.#averageMs * (waiting + 1)) / this.#shares.count / 1000);
     return Math.min(MAX_RETRY_SECONDS, Math.max(1, seconds));
   }
 
@@ -205,7 +211,10 @@ export class Pool {
           this.#ahead.noteEnd(call, tookMs);
           this.#release(process, call);
         },
-        onStarted: (call) => this.#ahead.noteStart(call),
+        onStarted: (call) => {
+          this.#ahead.noteStart(call);
+          this.#measure(call);
+        },
         onReturned: (call) => {
           this.#takeBack(call);
           this.#release(process, call);
