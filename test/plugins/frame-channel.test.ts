@@ -36,6 +36,15 @@ test('many long frames of one turn are not gathered in memory', () => {
   expect(write.mock.calls).toEqual([[line.repeat(3)]]);
 });
 
+test('a channel that stops sending discards the frames of the same turn too', async () => {
+  const { channel, writes } = openPair();
+  channel.sendLine('first\n');
+  channel.stopSending();
+  channel.sendLine('second\n');
+  await turn();
+  expect(writes).toEqual([]);
+});
+
 test('a channel is read to its end when its process has ended and no frame was lost', async () => {
   const ended = openPair();
   ended.process.end('{"type":"log"}\n');

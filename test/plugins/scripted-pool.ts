@@ -21,6 +21,9 @@ export class ScriptedRunner {
   overlaps = 0;
   /** Whether plugin code blocks the process, so that it reads no frames. */
   isBlocked = false;
+  /** Frames that were written to the process after its end. Such a write fails for a real process. */
+  late = '';
+  onKilled = (): void => {};
   readonly #end = duplexPair();
   readonly #ran: string[];
   readonly #events: SpawnEvents;
@@ -31,6 +34,7 @@ export class ScriptedRunner {
     let text = '';
     const [, own] = this.#end;
     own.setEncoding('utf8').on('data', (piece: string) => {
+      if (!this.isAlive) this.late += piece;
       text += piece;
       this.#read = () => {
         const lines = text.split('\n');
@@ -48,7 +52,10 @@ export class ScriptedRunner {
       memoryFolders: [],
       stderrTail: () => '',
       leave: () => this.die(),
-      kill: () => this.die('SIGKILL'),
+      kill: () => {
+        this.die('SIGKILL');
+        this.onKilled();
+      },
     };
   }
 

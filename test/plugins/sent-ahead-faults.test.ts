@@ -72,6 +72,20 @@ describe('a process that reports starts of calls while another one runs', () => 
     expect(ran).toEqual(['a', 'c']);
   });
 
+  test('receives no more frames', async () => {
+    const { run, alive } = await startStopped();
+    const caller = new AbortController();
+    for (const id of ['a', 'b']) void run(id);
+    const cancelled = failureOf(run('c', { signal: caller.signal }));
+    await settle();
+    const [forger] = alive();
+    forger!.onKilled = () => caller.abort();
+    forger!.send({ type: 'started', executionId: 'b' });
+    expect((await cancelled).details).toEqual({ reason: 'cancelled' });
+    await settle();
+    expect(forger).toMatchObject({ isAlive: false, late: '' });
+  });
+
   test('releases its slot once', async () => {
     const { run, alive, pool } = await startStopped({ maxProcesses: 4 });
     async function finishAll() {

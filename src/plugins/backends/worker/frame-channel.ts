@@ -50,6 +50,8 @@ export interface FrameChannel {
   send(frame: ToRunner): void;
   /** Sends a serialized frame, which must end with a line break. */
   sendLine(line: string): void;
+  /** Discards unwritten and later frames. A failed write would lose frames of the process that were not read yet. */
+  stopSending(): void;
   /** Whether all frames that the process has sent were handled. False until the process has ended. */
   readonly isReadToEnd: boolean;
 }
@@ -63,6 +65,7 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
   let costMs = 0;
   let isFaulty = false;
   let isReadToEnd = false;
+  let isSending = true;
   let unsent = '';
 
   function fault(what: string): void {
@@ -107,7 +110,7 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
   function flush(): void {
     const text = unsent;
     unsent = '';
-    if (text === '' || !stream.writable || isFaulty) return;
+    if (text === '' || !isSending || !stream.writable || isFaulty) return;
     stream.write(text);
     if (stream.writableLength > MAX_UNREAD_BYTES) fault('did not read what the platform answered');
   }
@@ -119,6 +122,9 @@ export function openFrameChannel(stream: Duplex, maxBytes: number, events: Frame
   return {
     sendLine,
     send: (frame) => sendLine(`${JSON.stringify(frame)}\n`),
+    stopSending() {
+      isSending = false;
+    },
     get isReadToEnd() {
       return isReadToEnd && !isFaulty;
     },

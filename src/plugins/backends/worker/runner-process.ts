@@ -174,6 +174,7 @@ export class RunnerProcess {
   end(reason: EndReason): void {
     if (this.isEnding) return;
     this.#ended = reason;
+    this.#channel.stopSending();
     if (reason.kind === 'idle') {
       this.#runner.leave();
       systemClock.after(LEAVE_MS, () => this.#runner.kill());
