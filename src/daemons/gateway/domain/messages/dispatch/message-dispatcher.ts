@@ -60,6 +60,8 @@ export class MessageDispatcher {
   readonly #stopping = new AbortController();
   #isPumping = false;
   #isActive = false;
+  /** Whether the queues know all that the store had before this process became active. */
+  #isScanned = false;
   #isClosed = false;
 
   constructor(deps: MessageDispatcherDeps) {
@@ -116,6 +118,7 @@ export class MessageDispatcher {
         this.#schedule(queue);
       }
     }
+    this.#isScanned = true;
     this.#pump();
   }
 
@@ -136,9 +139,10 @@ export class MessageDispatcher {
       this.#deps.endpointEnds.end(delivery.endpointId);
       return;
     }
-    // Another process may have accepted an earlier message, which only the store has.
-    if (this.#deps.isShared && queue.isOrdered) queue.noteStored({ waiting: true, retryAt: null });
-    else queue.push(delivery);
+    // The store may have an earlier message: from before the start, or accepted by another process.
+    const mayPush = this.#isScanned && !(this.#deps.isShared && queue.isOrdered);
+    if (mayPush) queue.push(delivery);
+    else queue.noteStored({ waiting: true, retryAt: null });
     this.#schedule(queue);
   }
 
@@ -191,7 +195,7 @@ export class MessageDispatcher {
   }
 
   #mayStart(): boolean {
-    return this.#isActive && !this.#isClosed && this.#ends.pending < MAX_UNSTORED && this.#deps.mayStart();
+    return this.#isScanned && !this.#isClosed && this.#ends.pending < MAX_UNSTORED && this.#deps.mayStart();
   }
 
   /** Returns whether an attempt was started. */
