@@ -165,13 +165,14 @@ export class EndpointAdmin {
   }
 
   #changes(scope: EndpointScope, endpoint: StoredEndpoint, body: EndpointUpdate): EndpointChanges {
-    const { disabled, headers, application, ...settings } = body;
+    const { disabled, headers, application, url, ...settings } = body;
     const now = this.#deps.clock.now();
     const isDisabled = endpoint.disabledReason !== null;
     const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
     return {
       ...(given as EndpointChanges),
-      ...(body.url === undefined || body.url === endpoint.url ? {} : { publicOnly: isPortal(scope) }),
+      // A URL is never written without saying who set it, since somebody else can change both meanwhile.
+      ...(url === undefined || url === endpoint.url ? {} : { url, publicOnly: isPortal(scope) }),
       ...(headers === undefined ? {} : { headers: this.#sealHeaders(endpoint.id, headers) }),
       ...(application === undefined || scope.application !== undefined ? {} : { application }),
       ...(disabled === true && !isDisabled ? { disabledReason: 'operator' as const, disabledAt: now } : {}),
