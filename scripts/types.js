@@ -43,7 +43,9 @@ function keepReachable(folder) {
     const text = readFileSync(file, 'utf8');
     for (const [, , , path] of text.matchAll(RELATIVE)) visit(resolve(dirname(file), `${path}.d.ts`));
     // With the .js extension that every TypeScript version resolves, and without indentation, which is a seventh.
-    writeFileSync(file, text.replace(RELATIVE, '$1$2$3.js$2').replace(/^ +/gm, ''));
+    const short = text.replace(RELATIVE, '$1$2$3.js$2').replace(/^ +/gm, '');
+    // `z.core.$strip` is the default of this parameter.
+    writeFileSync(file, short.replaceAll(', z.core.$strip>', '>'));
   };
   for (const entry of ENTRIES) visit(join(folder, `${entry}.d.ts`));
   for (const name of readdirSync(folder, { recursive: true })) {

@@ -36,7 +36,7 @@ const FsPaths = z.array(z.string().min(1)).default([]);
  * Permissions of plugin code. `platform.state` and `platform.cache` are granted by default. All other permissions must
  * be declared. @spec Plugin REST route declaration: permissions
  */
-export const Permissions = z.strictObject({
+const permissions = z.strictObject({
   fs: z.strictObject({ read: FsPaths, write: FsPaths }).optional(),
   /**
    * Hosts that `ctx.fetch` is allowed to call. An entry is a host name, `host:port` or a pattern such as
@@ -93,6 +93,10 @@ export const Permissions = z.strictObject({
     })
     .optional(),
 });
+type PermissionsShape = typeof permissions;
+// An interface is named in the declarations of other schemas, which would otherwise repeat the type.
+export interface PermissionsSchema extends PermissionsShape {}
+export const Permissions: PermissionsSchema = permissions;
 export type Permissions = z.infer<typeof Permissions>;
 
 /** Declaration of a REST route in the plugin manifest. @spec Plugin REST route declaration */

@@ -17,7 +17,9 @@ export const RequestPlace = z
 export type RequestPlace = z.infer<typeof RequestPlace>;
 
 /** IP addresses and CIDR ranges from which deliveries are accepted. Checked in addition to the proof of the sender. */
-export const IpAllow = z
+// A named type keeps the declarations of other schemas short.
+export interface IpAllowSchema extends z.ZodType<string[], string[]> {}
+export const IpAllow: IpAllowSchema = z
   .array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()]))
   .min(1)
   .max(1000);

@@ -12,9 +12,11 @@ import { SecretName } from './secrets.ts';
  * Any JSON value. `z.json()` is not used, because `z.json()` traverses the whole parsed value and silently drops
  * `__proto__` keys.
  */
-export const AnyJson = z.unknown().refine((value) => value !== undefined, 'is required') as z.ZodType<
-  z.infer<ReturnType<typeof z.json>>
->;
+export const AnyJson = z
+  .unknown()
+  .refine((value) => value !== undefined, 'is required') as unknown as AnyJsonSchema;
+// An interface is named in declarations, which would otherwise repeat the type at each use. The same holds below.
+export interface AnyJsonSchema extends z.ZodType<z.infer<ReturnType<typeof z.json>>> {}
 
 /** Name of a job or step, which appears in expressions (`steps.build.output`) and in URLs. */
 const Name = z
@@ -50,7 +52,7 @@ const backoff = {
  * `initialMs * factor^(n-1)`, at most `maxMs`. With `full` jitter, the delay is a random part of this value. A longer
  * `Retry-After` takes precedence. No attempt starts later than `deadlineMs` after the first attempt.
  */
-export const RetryPolicy = z
+const Policy = z
   .strictObject({
     maxAttempts: backoff.maxAttempts.default(3),
     // Defaults follow the fold, which must see whether the field was given.
@@ -78,7 +80,9 @@ export const RetryPolicy = z
   })
   .transform(foldDurations('initialMs', 'maxMs', 'deadlineMs'))
   .transform(({ initialMs = INITIAL_MS, maxMs = MAX_MS, ...policy }) => ({ ...policy, initialMs, maxMs }));
-export type RetryPolicy = z.infer<typeof RetryPolicy>;
+export interface RetryPolicy extends z.infer<typeof Policy> {}
+export interface PolicyInput extends z.input<typeof Policy> {}
+export const RetryPolicy: z.ZodType<RetryPolicy, PolicyInput> = Policy;
 
 /** CEL condition, optionally wrapped in `${{ }}`. */
 const Condition = z.union([z.string().min(1).max(4096), z.boolean()]);
@@ -94,7 +98,7 @@ const Sleep = z
 
 const isObject = ({ value }: { value: unknown }): boolean => typeof value === 'object' && value !== null;
 
-export const StepDefinition = z
+const Step = z
   .strictObject({
     id: Name.optional(),
     name: z.string().max(256).optional(),
@@ -121,8 +125,8 @@ export const StepDefinition = z
     when: isObject,
   })
   .refine(
-    ({ uses, sleep, with: values = {} }) =>
-      sleep === undefined || (uses === undefined && Object.keys(values).length === 0),
+    ({ uses, sleep, with: values }) =>
+      sleep === undefined || (uses === undefined && Object.keys(values ?? {}).length === 0),
     {
       path: ['sleep'],
       error: 'says what the step does, so remove uses and with',
@@ -134,9 +138,11 @@ export const StepDefinition = z
   .transform(({ uses, sleep, ...step }) =>
     sleep === undefined ? { ...step, uses: uses! } : { ...step, uses: 'wait', with: { for: sleep } },
   );
-export type StepDefinition = z.infer<typeof StepDefinition>;
+export interface StepDefinition extends z.infer<typeof Step> {}
+export interface StepInput extends z.input<typeof Step> {}
+export const StepDefinition: z.ZodType<StepDefinition, StepInput> = Step;
 
-export const JobDefinition = z
+const Job = z
   .strictObject({
     name: z.string().max(256).optional(),
     needs: z
@@ -158,7 +164,9 @@ export const JobDefinition = z
     steps: z.array(StepDefinition).min(1).max(200),
   })
   .transform(foldDurations('timeoutMs'));
-export type JobDefinition = z.infer<typeof JobDefinition>;
+export interface JobDefinition extends z.infer<typeof Job> {}
+export interface JobInput extends z.input<typeof Job> {}
+export const JobDefinition: z.ZodType<JobDefinition, JobInput> = Job;
 
 /**
  * Schedule of a workflow. `overlap` applies to a start while the previous run is unfinished. `catchUp` applies to
@@ -200,7 +208,7 @@ export type WebhookTrigger = z.infer<typeof WebhookTrigger>;
  * which has facts about the ended run. `input` and `data` default to these facts without the output. @spec
  * docs/workflows.md "When a run has ended"
  */
-export const EndHandler = z
+const Handler = z
   .strictObject({
     if: Condition.optional(),
     workflow: WorkflowId.optional(),
@@ -220,7 +228,9 @@ export const EndHandler = z
     path: ['input'],
     message: 'belongs to "workflow"; a message has "data"',
   });
-export type EndHandler = z.infer<typeof EndHandler>;
+export interface EndHandler extends z.infer<typeof Handler> {}
+export interface EndHandlerInput extends z.input<typeof Handler> {}
+export const EndHandler: z.ZodType<EndHandler, EndHandlerInput> = Handler;
 
 const endHandlers = z
   .union([EndHandler, z.array(EndHandler).min(1).max(10)])
@@ -272,7 +282,7 @@ const common = {
 };
 
 /** A workflow definition in YAML or JSON. @spec docs/workflows.md */
-export const WorkflowDefinition = z
+const Workflow = z
   .strictObject({
     ...common,
     // The field has no default value, because a default would change the hashes of existing definitions.
@@ -284,13 +294,17 @@ export const WorkflowDefinition = z
       .refine((jobs) => Object.keys(jobs).length <= 256, 'must not have more than 256 jobs'),
   })
   .transform(foldDurations('timeoutMs', 'cleanUpTimeoutMs'));
-export type WorkflowDefinition = z.infer<typeof WorkflowDefinition>;
+export interface WorkflowDefinition extends z.infer<typeof Workflow> {}
+export interface WorkflowInput extends z.input<typeof Workflow> {}
+export const WorkflowDefinition: z.ZodType<WorkflowDefinition, WorkflowInput> = Workflow;
 
 /** Workflow in a plugin's manifest whose steps are defined in code. @spec docs/workflows.md "Workflows in code" */
-export const CodeWorkflowDefinition = z
+const CodeWorkflow = z
   .strictObject({ ...common, handler: HandlerRef })
   .transform(foldDurations('timeoutMs', 'cleanUpTimeoutMs'));
-export type CodeWorkflowDefinition = z.infer<typeof CodeWorkflowDefinition>;
+export interface CodeWorkflowDefinition extends z.infer<typeof CodeWorkflow> {}
+export interface CodeWorkflowInput extends z.input<typeof CodeWorkflow> {}
+export const CodeWorkflowDefinition: z.ZodType<CodeWorkflowDefinition, CodeWorkflowInput> = CodeWorkflow;
 
 /** Returns whether an entry of a manifest's `workflows` is defined in code. */
 export function isCodeWorkflow(definition: Record<string, unknown>): boolean {

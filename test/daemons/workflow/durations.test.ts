@@ -77,6 +77,11 @@ describe('a fault of a duration says where it is and how to mend it', () => {
     expect(faults).toMatchObject([{ path, message, line: 3 }]);
   });
 
+  test('an empty `with` beside `sleep`', () => {
+    const faults = faultsOf('id: flow\njobs:\n  main:\n    steps:\n      - sleep: 1h\n        with:\n');
+    expect(faults).toMatchObject([{ path: 'jobs.main.steps[0].with', line: 6 }]);
+  });
+
   test.each<[string, string, string]>([
     ['sleep: soon', 'sleep', DURATION],
     ['sleep: 5000', 'sleep', DURATION],
