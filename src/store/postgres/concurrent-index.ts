@@ -47,6 +47,16 @@ export async function createIndex(
   }
 }
 
+/**
+ * Drops an index, if it exists, while nodes read and write the table. Not for partitioned tables. Must be called outside
+ * of a transaction.
+ */
+export async function dropIndex(client: pg.PoolClient, name: string): Promise<void> {
+  // Neither reads nor writes wait behind these locks.
+  await client.query('set lock_timeout = 0');
+  await client.query(`drop index concurrently if exists svc.${name}`);
+}
+
 async function buildPart(
   client: pg.PoolClient,
   index: ConcurrentIndex,
@@ -66,7 +76,7 @@ async function build(client: pg.PoolClient, { name, table, columns, where }: Con
     [`svc.${name}`],
   );
   // A build that failed leaves an invalid index.
-  if (rowCount) await client.query(`drop index concurrently if exists svc.${name}`);
+  if (rowCount) await dropIndex(client, name);
   const condition = where === undefined ? '' : ` where ${where}`;
   await client.query(
     `create index concurrently if not exists ${name} on svc.${table} (${columns})${condition}`,

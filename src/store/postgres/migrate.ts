@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { codeOf, PlatformError } from '../../kit/errors/errors.ts';
-import { createIndex } from './concurrent-index.ts';
+import { createIndex, dropIndex } from './concurrent-index.ts';
 import type { PostgresDatabase } from './database.ts';
 import { DATABASE_TIME } from './database-clock.ts';
 import { isContract, MIGRATIONS, type Migration, requiredSchema } from './migrations.ts';
@@ -186,8 +186,9 @@ async function apply(
   migrations: readonly Migration[],
   version: number,
 ): Promise<OutdatedMember[]> {
-  const { sql, index, batch, minVersion } = migrations[version - 1]!;
+  const { sql, index, drop = [], batch, minVersion } = migrations[version - 1]!;
   if (index) await createIndex(client, index, { lockTimeoutMs: LOCK_TIMEOUT_MS });
+  for (const name of drop) await dropIndex(client, name);
   if (batch) while ((await client.query(batch)).rows.length > 0);
   await client.query('begin');
   try {

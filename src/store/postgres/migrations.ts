@@ -35,12 +35,14 @@ import { RUN_WRITE_FUNCTIONS } from './workflow/write-functions.ts';
 
 /**
  * A step of the schema. Nodes work meanwhile, so `sql` must not read large tables: they are locked until its
- * transaction ends. `index` and `batch` run before `sql`, each in transactions of their own, and again after a failure.
+ * transaction ends. `index`, `drop` and `batch` run before `sql`, each in transactions of their own, and again after a failure.
  */
 export interface Migration {
   sql?: string;
   /** Index that is built without keeping nodes from reading or writing the table. */
   index?: ConcurrentIndex;
+  /** Indexes that are dropped without keeping nodes from working. They need not exist. */
+  drop?: readonly string[];
   /** Statement that is repeated until it returns no row. It must record its progress. */
   batch?: string;
   /**
@@ -97,8 +99,8 @@ export const MIGRATIONS: readonly Migration[] = [
   { minVersion: 1 },
   { sql: PORTAL_URLS, minVersion: 1 },
   ...LIST_INDEXES.map((index) => ({ index, minVersion: 1 })),
-  { sql: REPLACED_INDEXES, minVersion: 1 },
-  { sql: UNUSED_INDEXES, minVersion: 1 },
+  { drop: REPLACED_INDEXES, minVersion: 1 },
+  { drop: UNUSED_INDEXES, minVersion: 1 },
   { sql: END_TASKS, minVersion: 1 },
   { index: RUN_HANDLES, minVersion: 1 },
 ];

@@ -34,7 +34,8 @@ export const LIST_INDEXES: readonly ConcurrentIndex[] = [
  * Indexes that `LIST_INDEXES` replace. All but the two of attempts exist only in databases to which a development version
  * applied migration 36.
  */
-export const REPLACED_INDEXES = `
-  drop index if exists svc.message_attempt_endpoint, svc.message_attempt_failed, svc.alert_notification_waiting,
-    svc.alert_namespace_state, svc.alert_namespace_kind, svc.alert_namespace_rule, svc.connection_failed,
-    svc.connection_expiry;`;
+export const REPLACED_INDEXES: readonly string[] = [
+  ...['message_attempt_endpoint', 'message_attempt_failed', 'alert_notification_waiting'],
+  ...['alert_namespace_state', 'alert_namespace_kind', 'alert_namespace_rule'],
+  ...['connection_failed', 'connection_expiry'],
+];

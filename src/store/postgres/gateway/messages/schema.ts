@@ -99,6 +99,5 @@ export const MESSAGE_TRACE: ConcurrentIndex = {
 export const PORTAL_URLS =
   'alter table svc.outgoing_endpoint add column public_only smallint not null default 0;';
 
-/** Indexes of queries that no longer exist. No program used them while the platform ran. */
-export const UNUSED_INDEXES = `
-  drop index svc.outgoing_endpoint_disabled, svc.message_delivery_dead;`;
+/** Indexes of queries that only tests used. */
+export const UNUSED_INDEXES: readonly string[] = ['outgoing_endpoint_disabled', 'message_delivery_dead'];

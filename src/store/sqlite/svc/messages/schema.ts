@@ -93,7 +93,7 @@ export const LINK_INDEXES = `
 /** Whether a user of a portal set the URL. */
 export const PORTAL_URLS = 'alter table outgoing_endpoint add column public_only integer not null default 0;';
 
-/** Indexes of queries that no longer exist. No program used them while the platform ran. */
+/** Drops indexes of queries that only tests used. */
 export const UNUSED_INDEXES = `
   drop index outgoing_endpoint_disabled;
   drop index message_delivery_dead;`;
