@@ -89,7 +89,8 @@ export async function sqliteGatewayStore({
     migrations: GATEWAY_MIGRATIONS,
     logger,
     pageBytes: DELIVERY_PAGE_BYTES,
-    syncBeside: true,
+    // Queries wait for the syncs of their own process only.
+    syncBeside: !shared,
   });
   let inbox: SqliteInbox;
   try {

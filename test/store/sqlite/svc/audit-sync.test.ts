@@ -24,7 +24,7 @@ function holdSyncs() {
 }
 
 test('an audit entry is acknowledged once it is synced, and the event loop does not wait for that', async () => {
-  const options = { dataDir: await tempDir(), clock: systemClock, logger: silentLogger };
+  const options = { dataDir: await tempDir(), clock: systemClock, logger: silentLogger, shared: false };
   const store = await sqliteGatewayStore(options);
   const chain = new AuditChain('i'.repeat(40));
   const { held, release } = holdSyncs();
