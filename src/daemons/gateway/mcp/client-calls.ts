@@ -53,7 +53,7 @@ export function toolClientOf(
       const params = { progressToken, progress: done, ...more };
       await mcpReq.notify({ method: 'notifications/progress', params });
     },
-    log: (level, message, source) => logs.send(context, call.caller.hostId, { level, message, source }),
+    log: (level, message, source) => logs.send(context, callerKey(call), { level, message, source }),
     answers: answersOf(context, subject, call),
     async questionOf(value) {
       if (!isRecord(value) || !Object.hasOwn(value, '$ask')) return undefined;

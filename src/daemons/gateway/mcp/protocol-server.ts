@@ -1,6 +1,7 @@
 import type { Server, ServerOptions } from '@modelcontextprotocol/server';
 import { version } from '../../../kit/files/paths.ts';
 import { askingHandler } from './asking-handler.ts';
+import { callerKey } from './authenticated-call.ts';
 import type { McpCall } from './platform-calls.ts';
 import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { servePrompts } from './serve-prompts.ts';
@@ -35,7 +36,7 @@ export function createProtocolServer(deps: ProtocolServerDeps, call: McpCall, is
   serveResources(server, deps, call);
   servePrompts(server, deps, call);
   server.setRequestHandler('logging/setLevel', ({ params: { level } }) => {
-    deps.logs.setLevel(call.caller.hostId, level);
+    deps.logs.setLevel(callerKey(call), level);
     return {};
   });
   return server;

@@ -4,6 +4,7 @@ import { PlatformError, toPlatformError } from '../../../kit/errors/errors.ts';
 import type { SharedLimiter } from '../../../kit/limits/rate-limiter.ts';
 import type { Logger } from '../../../kit/telemetry/logger.ts';
 import type { AuditLog } from '../domain/audit/audit-log.ts';
+import { callerKey } from './authenticated-call.ts';
 import type { McpCall, PlatformCalls } from './platform-calls.ts';
 import { answerOf, failureOf, type ToolResult } from './results.ts';
 import type { Tool, ToolRun } from './tool.ts';
@@ -35,7 +36,7 @@ export class ToolCalls {
     call: McpCall,
     { platform, ...rest }: { platform: PlatformCalls } & Pick<ToolRun, 'client' | 'questions'>,
   ): Promise<ToolResult> {
-    const key = call.caller.hostId;
+    const key = callerKey(call);
     let status = 200;
     let hasEntered = false;
     let hasStarted = false;
@@ -68,11 +69,12 @@ export class ToolCalls {
 
   /** Runs work that is no tool under the limits of the caller. Waits for tasks have permits of their own. */
   async limited<Result>(
-    { caller: { hostId } }: McpCall,
+    call: McpCall,
     work: () => Promise<Result>,
     { isWait = false } = {},
   ): Promise<Result> {
-    const release = await this.#enter(hostId, isWait ? `${hostId} waits` : hostId);
+    const caller = callerKey(call);
+    const release = await this.#enter(caller, isWait ? callerKey(call, 'waits') : caller);
     try {
       return await work();
     } finally {
@@ -94,13 +96,13 @@ export class ToolCalls {
   }
 
   /** Takes a permit of the caller, and counts the call. */
-  async #enter(hostId: string, key = hostId): Promise<() => void> {
+  async #enter(caller: string, key = caller): Promise<() => void> {
     const { limiter, limits } = this.#deps;
     const inFlight = this.#inFlight.get(key) ?? 0;
     if (inFlight >= limits.concurrentCalls)
       throw new PlatformError(
         'CONCURRENT_LIMIT_EXCEEDED',
-        `${limits.concurrentCalls} calls of this token are in flight. Wait for one of them to end.`,
+        `${limits.concurrentCalls} calls of this caller are in flight. Wait for one of them to end.`,
         { details: { limit: limits.concurrentCalls } },
       );
     this.#inFlight.set(key, inFlight + 1);
@@ -110,7 +112,7 @@ export class ToolCalls {
       else this.#inFlight.set(key, left);
     };
     try {
-      const { allowed, resetMs } = await limiter.take(hostId, limits.callsPerMinute);
+      const { allowed, resetMs } = await limiter.take(caller, limits.callsPerMinute);
       if (!allowed) throw rateLimited(limits.callsPerMinute, resetMs);
     } catch (error) {
       release();
