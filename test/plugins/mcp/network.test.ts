@@ -142,7 +142,8 @@ async function httpServer({ streams = false } = {}) {
         'content-type': streams ? 'text/event-stream' : 'application/json',
         ...(method === 'initialize' ? { 'mcp-session-id': state.session } : {}),
       })
-      .end(streams ? `event: message\ndata: ${note}\n\nid: 1\ndata: ${text}\n\n` : text);
+      // Some servers end the stream without a blank line after the last event.
+      .end(streams ? `event: message\ndata: ${note}\n\nid: 1\ndata: ${text}\n` : text);
   });
   return { url: `${url}/mcp`, port, seen, state };
 }

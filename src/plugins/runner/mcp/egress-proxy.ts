@@ -34,7 +34,11 @@ export class EgressProxy {
 
   /** Returns the variables by which programs find the proxy. Listens on first use. */
   env(): Promise<Record<string, string>> {
-    this.#env ??= this.#listen();
+    this.#env ??= this.#listen().catch((error: unknown) => {
+      // The next start of the server tries again.
+      this.#env = undefined;
+      throw error;
+    });
     return this.#env;
   }
 

@@ -101,8 +101,19 @@ async function messagesOf(response: Response): Promise<unknown[]> {
 /** Returns the data of server-sent events. */
 async function eventsOf({ body }: Response): Promise<string[]> {
   const texts: string[] = [];
-  if (body) for await (const { data = '' } of serverSentEvents(body)) texts.push(data);
+  try {
+    if (body) for await (const { data = '' } of serverSentEvents(ended(body))) texts.push(data);
+  } catch (error) {
+    if (error instanceof RangeError) throw new ServerFailure(`it sent too much: ${error.message}`);
+    throw error;
+  }
   return texts;
+}
+
+/** Adds the blank line that some servers omit after their last event. */
+async function* ended(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* body;
+  yield Buffer.from('\n\n');
 }
 
 function excerpt(body: string): string {

@@ -95,7 +95,7 @@ export class McpTools {
           untrusted: true,
         });
       if (!(error instanceof ServerFailure)) throw error;
-      // It may still run, but not answer. The next call starts it again.
+      // The server may still run without answering. The next call starts it again.
       session?.close();
       return this.#serverFailed(error);
     } finally {

@@ -38,7 +38,7 @@ export class Rpc {
   #messages = 0;
 
   /**
-   * `send` resolves once the server has received the message, and does not reject. `onFault` is called when the server
+   * `send` resolves once the message was handed over, and does not reject. `onFault` is called when the server
    * does not follow the protocol.
    */
   constructor(send: (message: object) => Promise<void>, onFault: (reason: string) => void) {
