@@ -7,6 +7,7 @@ import {
   grantRole,
   mintToken,
   PROVIDER_IDS,
+  revokeClient,
   type Scope,
   SourceName,
 } from '../../contracts/index.ts';
@@ -91,6 +92,7 @@ export const agentInbox = defineCommand({
 });
 
 /** Creates a client that may use the queue only, and a token of the client. */
+/** Creates the client of the agent and its token. Deletes the client again if one of the steps fails. */
 async function createAgent(name: string, days: number, { client, globals }: CommandContext) {
   const given = selectedNamespace(globals);
   const scopes = [...TOOLS.map((tool) => `mcp:${tool}`), `queue:${name}`] as Scope[];
@@ -98,9 +100,14 @@ async function createAgent(name: string, days: number, { client, globals }: Comm
     body: { name: `agent-inbox ${name}`, scopes, ...(given ? { namespaceId: given } : {}) },
   });
   const subject = `client:${clientId}` as never;
-  await client.call(grantRole, { body: { subject, role: 'editor', namespaceId: namespaceId as never } });
-  const { token, expiresAt } = await client.call(mintToken, {
-    body: { hostId: hostId as never, namespaceId: namespaceId as never, ttlSeconds: days * SECONDS_A_DAY },
-  });
-  return { clientId, scopes: [...scopes], token, expiresAt };
+  try {
+    await client.call(grantRole, { body: { subject, role: 'editor', namespaceId: namespaceId as never } });
+    const { token, expiresAt } = await client.call(mintToken, {
+      body: { hostId: hostId as never, namespaceId: namespaceId as never, ttlSeconds: days * SECONDS_A_DAY },
+    });
+    return { clientId, scopes: [...scopes], token, expiresAt };
+  } catch (error) {
+    await client.call(revokeClient, { params: { clientId } }).catch(() => {});
+    throw error;
+  }
 }
