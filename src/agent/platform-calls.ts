@@ -62,7 +62,7 @@ export class PlatformCalls {
     const call = this.#pending.get(callId);
     this.#pending.delete(callId);
     if (outcome.ok) {
-      // What plugin code prints outside of a call is logged here, and not by the gateway.
+      // Output of plugin code outside of a call goes to the log of this process, so it must be masked here.
       if (call?.secret && typeof outcome.value === 'string') keepTenantSecret(call.secret, outcome.value);
       call?.resolve(outcome.value);
     } else call?.reject(remoteError(outcome.error));

@@ -142,7 +142,7 @@ test.each([
   ['mcp:id=x&package=..%2Fevil', 'package'],
   ['mcp:id=x&package=good&bin=..%2Fevil', 'bin'],
   ['mcp:id=x&package=good&range=file:..%2Fevil', 'range'],
-  ['mcp:id=x&package=good&env=NODE_OPTIONS%3D--inspect', 'platform sets itself'],
+  ['mcp:id=x&package=good&env=NODE_OPTIONS%3D--inspect', 'NODE_OPTIONS is set by the platform'],
   ['mcp:id=x&package=good&secrets=TOKEN%3Dlower', 'secrets'],
   ['mcp:id=x&package=good&other=1', 'other'],
 ])('the source %s is refused', async (source, reason) => {
