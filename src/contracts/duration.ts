@@ -1,21 +1,12 @@
 import { z } from 'zod';
+import { DURATION_PATTERN, durationMs, MAX_DURATION_MS } from './duration-text.ts';
 
-const UNIT_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-const PATTERN = /^(\d{1,12})(ms|s|m|h|d)$/;
-/** Longest duration that a definition accepts as a time limit. */
-export const MAX_DURATION_MS = 366 * UNIT_MS.d;
 export const DURATION_FAULT = 'must be a duration such as 30s, 5m, 24h or 7d';
-
-/** Returns the milliseconds of a duration such as `30s`. Returns undefined for any other value. */
-export function durationMs(value: unknown): number | undefined {
-  const parts = typeof value === 'string' ? PATTERN.exec(value) : null;
-  return parts ? Number(parts[1]) * UNIT_MS[parts[2] as keyof typeof UNIT_MS] : undefined;
-}
 
 /** A time limit in a definition: a whole number with the unit ms, s, m, h or d. */
 const Duration = z
   .string({ error: DURATION_FAULT })
-  .regex(PATTERN, { error: DURATION_FAULT, abort: true })
+  .regex(DURATION_PATTERN, { error: DURATION_FAULT, abort: true })
   .refine((text) => durationMs(text)! > 0 && durationMs(text)! <= MAX_DURATION_MS, {
     error: 'must be a duration from 1ms to 366d',
   });

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { Moment, page } from './common.ts';
 import { endpoint } from './endpoint.ts';
-import { AnyJson, RetryPolicy } from './workflow-definition.ts';
+import { RetryPolicy } from './retry-policy.ts';
+import { AnyJson } from './workflow-fields.ts';
 import { RunError, RunStatus, RunStatusFilter, StepWait } from './workflow-records.ts';
 
 export const JobId = z.string().min(1).max(128).brand('JobId');

@@ -9,7 +9,8 @@ import { McpServer } from './mcp-servers.ts';
 import { EventType } from './message-records.ts';
 import { SecretName } from './secrets.ts';
 import { WebhookHandlerDecl } from './webhook-declaration.ts';
-import { CodeWorkflowDefinition, type PluginSchedule, WorkflowDefinition } from './workflow-definition.ts';
+import { CodeWorkflowDefinition, WorkflowDefinition } from './workflow-definition.ts';
+import type { PluginSchedule } from './workflow-starts.ts';
 
 const PositiveInt = z.number().int().positive();
 

@@ -1,7 +1,7 @@
 // Types of `ctx.workflows`, `ctx.jobs`, `ctx.webhooks`, `ctx.emit`, `ctx.secrets` and `ctx.connections`. @spec docs/plugins.md "Workflows, jobs and webhooks"
 import type { z } from 'zod';
 import type { Job } from './jobs.ts';
-import type { RetryPolicy } from './workflow-definition.ts';
+import type { RetryPolicy } from './retry-policy.ts';
 import type { RunStatus, WorkflowRun } from './workflow-records.ts';
 
 /** Options for starting a workflow run or a job. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { bulkFields, matching, NextBulkCursor } from './bulk.ts';
 import { endpoint } from './endpoint.ts';
-import { AnyJson } from './workflow-definition.ts';
+import { AnyJson } from './workflow-fields.ts';
 import { PartStatus, RunError, RunId, RunStatus, WorkflowRun } from './workflow-records.ts';
 import { listRuns } from './workflows.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { AnyJson } from './workflow-definition.ts';
+import { AnyJson } from './workflow-fields.ts';
 import { RunError, RunId } from './workflow-records.ts';
 
 const tags = ['workflows'];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
-import { AnyJson, ErrorClass, RetryPolicy } from './workflow-definition.ts';
+import { ErrorClass, RetryPolicy } from './retry-policy.ts';
+import { AnyJson } from './workflow-fields.ts';
 import { EpochMs, RunError } from './workflow-records.ts';
 
 // Protocol between a running workflow function and the workflow service. The function requests each step by name. The

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { ErrorClass } from './retry-policy.ts';
 import { Role } from './role.ts';
 import { RunLabels } from './run-labels.ts';
-import { AnyJson, ErrorClass } from './workflow-definition.ts';
+import { AnyJson } from './workflow-fields.ts';
 
 export const RunId = z.string().min(1).max(128).brand('RunId');
 export type RunId = z.infer<typeof RunId>;

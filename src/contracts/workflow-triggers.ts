@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { EventName, PluginId } from './ids.ts';
-import { AnyJson } from './workflow-definition.ts';
+import { AnyJson } from './workflow-fields.ts';
 import { EpochMs, RunId } from './workflow-records.ts';
 
 /** Webhook whose deliveries start workflow runs. */

@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { countsQuery, QueryTime, RunCounts } from './hour-counts.ts';
 import { McpExposure } from './mcp-exposure.ts';
 import { LabelFilters, RunLabels } from './run-labels.ts';
-import { AnyJson, WorkflowId } from './workflow-definition.ts';
+import { AnyJson, WorkflowId } from './workflow-fields.ts';
 import {
   RunChild,
   RunEvent,
