@@ -171,7 +171,7 @@ export class EndpointAdmin {
     const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
     return {
       ...(given as EndpointChanges),
-      // A URL is never written without saying who set it, since somebody else can change both meanwhile.
+      // Both are written together, because a concurrent update can change both.
       ...(url === undefined || url === endpoint.url ? {} : { url, publicOnly: isPortal(scope) }),
       ...(headers === undefined ? {} : { headers: this.#sealHeaders(endpoint.id, headers) }),
       ...(application === undefined || scope.application !== undefined ? {} : { application }),
