@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { AlertKind, type AlertSilence, createAlertSilence } from '../../../contracts/index.ts';
 import { defineCommand, ok } from '../../define-command.ts';
+import { durationArg } from '../../duration-arg.ts';
 import { UsageError } from '../../parse-args.ts';
 import { timeText } from '../../time-text.ts';
-import { durationMs, everywhere, scopeOf } from './alert-args.ts';
+import { everywhere, scopeOf } from './alert-args.ts';
 
 /** @spec docs/alerts.md */
 export const silence = defineCommand({
@@ -28,7 +29,7 @@ export const silence = defineCommand({
       throw new UsageError('Pass --for.', { hint: 'svc alerts silence --rule <name> --for 2h' });
     const body = {
       matcher: Object.fromEntries(given),
-      until: clock.now() + durationMs(duration),
+      until: clock.now() + durationArg(duration),
       ...(comment === undefined ? {} : { comment }),
     };
     return ok(await client.call(createAlertSilence, { query: scopeOf(all), body }));

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   ApplicationId,
   createPortalLink,
+  durationMs,
   MAX_PORTAL_SECONDS,
   type ReplyOf,
   revokePortalLinks,
@@ -11,8 +12,6 @@ import { UsageError } from '../../parse-args.ts';
 import { timeText } from '../../time-text.ts';
 
 type Shown = Partial<ReplyOf<typeof createPortalLink>> & Partial<ReplyOf<typeof revokePortalLinks>>;
-
-const UNITS = { s: 1, m: 60, h: 3600, d: 24 * 3600 };
 
 /** @spec docs/portal.md */
 export const portal = defineCommand({
@@ -38,8 +37,7 @@ export const portal = defineCommand({
 });
 
 function secondsOf(text: string): number {
-  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  const seconds = Number(count) * (UNITS[unit as keyof typeof UNITS] ?? Number.NaN);
+  const seconds = (durationMs(text) ?? 0) / 1000;
   if (seconds >= 60 && seconds <= MAX_PORTAL_SECONDS) return seconds;
   throw new UsageError(`--expires ${text} is no duration from 1m to 7d, such as 12h.`);
 }

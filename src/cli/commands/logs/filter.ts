@@ -1,3 +1,4 @@
+import { durationMs } from '../../../contracts/duration-text.ts';
 import type { CallInput, queryLogs } from '../../../contracts/index.ts';
 import { LOG_LEVELS, type LogLevel } from '../../../kit/telemetry/logger.ts';
 import { UsageError } from '../../parse-args.ts';
@@ -57,12 +58,10 @@ function parse(line: string): Record<string, unknown> | undefined {
   }
 }
 
-const UNITS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
 /** Parses a duration before `now` (`10m`, `2h`, `1d`) or an ISO 8601 time. Returns epoch milliseconds. */
 export function parseSince(text: string, now: number, flag = '--since'): number {
-  const ago = /^(\d+)\s*([smhd])$/.exec(text);
-  if (ago) return now - Number(ago[1]) * UNITS[ago[2] as keyof typeof UNITS];
+  const ago = durationMs(text.replace(/\s+/, ''));
+  if (ago !== undefined) return now - ago;
   const time = Date.parse(text);
   if (Number.isFinite(time)) return time;
   throw new UsageError(

@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { HEADERS, NamespaceId, SecretName } from '../../../contracts/index.ts';
 import type { CallOptions } from '../../../http/client.ts';
+import { days } from '../../../kit/time/duration.ts';
 import { CancelledError } from '../../confirm.ts';
 import type { CommandContext } from '../../context.ts';
 import { UsageError } from '../../parse-args.ts';
@@ -35,8 +36,6 @@ export async function readValue(context: CommandContext, name: string): Promise<
 
 const hintFor = (name: string): string => `svc secrets set ${name} < file`;
 
-const DAY_MS = 86_400_000;
-
 /** Expiry as a date, or as a number of days such as `90d`. */
 export const expiresFlag = z
   .string()
@@ -50,5 +49,5 @@ export const expiresFlag = z
 
 export function expiryOf(given: string | undefined, now: number): number | null {
   if (given === undefined) return null;
-  return given.endsWith('d') ? now + Number.parseInt(given, 10) * DAY_MS : Date.parse(given);
+  return given.endsWith('d') ? now + days(Number.parseInt(given, 10)) : Date.parse(given);
 }
