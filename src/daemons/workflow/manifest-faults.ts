@@ -9,9 +9,8 @@ import { repeatedIds } from './domain/cron/schedule-ids.ts';
 import { scheduleFault } from './domain/cron/schedule-times.ts';
 import { compileCode } from './domain/definition/compile-code.ts';
 import { compileDefinition } from './domain/definition/compile-definition.ts';
-import type { ReportedIssue } from './domain/definition/definition-faults.ts';
+import { type ReportedIssue, reportedPath } from './domain/definition/definition-faults.ts';
 import { endHandlerFaults, pluginHandlerFault } from './domain/definition/end-handler-faults.ts';
-import { formatPath } from './domain/definition/templates.ts';
 import { type FindPlugin, type KnownPlugin, unresolved } from './domain/definition/unresolved.ts';
 import { scheduleLimit } from './schedule-limit.ts';
 import { checkingKinds } from './step-kinds.ts';
@@ -58,7 +57,10 @@ function workflowFaults(written: object, manifest: ManifestV3, find: FindPlugin)
       : compileDefinition(written, checkingKinds());
     return [
       ...endHandlerFaults(workflow, written, (handler) => handlerFault(handler, () => undefined)),
-      ...unresolved(workflow, find).map(({ path, message }) => ({ path: formatPath(path), message })),
+      ...unresolved(workflow, find).map(({ path, message }) => ({
+        path: reportedPath(path, written),
+        message,
+      })),
     ];
   } catch (error) {
     const issues =

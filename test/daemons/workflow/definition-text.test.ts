@@ -51,6 +51,18 @@ test('a job that another fault takes out is not missed by those that need it', (
   ).toEqual(['3:10 jobs.build: must be an object, not a number']);
 });
 
+test.each([
+  ['{ pluginId: p, event: e, if: "x." }', 'on.webhook.if'],
+  ['[{ pluginId: p, event: e, if: "x." }]', 'on.webhook[0].if'],
+])('a fault of a webhook has its place as written: %s', (webhook, path) => {
+  const [fault] = faultsOf(
+    'id: a',
+    `on: { webhook: ${webhook} }`,
+    'jobs: { main: { steps: [{ uses: set }] } }',
+  );
+  expect(fault).toMatch(new RegExp(`^2:\\d+ ${path.replaceAll(/[.[\]]/g, '\\$&')}: `));
+});
+
 test('every syntax error of the text is reported with its line', () => {
   const { faults } = checkDefinition('id: "ship\njobs: [\n', checkingKinds());
   expect(faults.length).toBeGreaterThan(0);

@@ -55,13 +55,13 @@ export function reportedPath(path: Path, written: unknown): string {
 }
 
 /**
- * Returns the path of a fault as its part is written. `sleep: 24h` is compiled as `with: {for: 24h}`, and one handler of
- * ended runs as a list.
+ * Returns the path of a fault as its part is written. `sleep: 24h` is compiled as `with: {for: 24h}`, and one webhook or
+ * handler of ended runs as a list.
  */
 function writtenPath(path: Path, written: unknown): Path {
   const [part, kind, index, ...within] = path;
-  if (part === 'on' && (kind === 'failure' || kind === 'success') && typeof index === 'number')
-    return Array.isArray(valueAt(written, [part, kind])) ? path : [part, kind, ...within];
+  if (part === 'on' && typeof index === 'number')
+    return Array.isArray(valueAt(written, [part, kind!])) ? path : [part, kind!, ...within];
   const [field, key, ...rest] = path.slice(STEP_PARTS);
   if (path[0] !== 'jobs' || field !== 'with' || key !== 'for') return path;
   const step = path.slice(0, STEP_PARTS);

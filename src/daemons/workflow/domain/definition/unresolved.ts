@@ -1,7 +1,7 @@
 import { nearest } from '../../../../kit/data/nearest.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
 import { endHandlersOf } from './end-handler-paths.ts';
-import type { DefinitionIssue, Path } from './templates.ts';
+import type { DefinitionIssue } from './templates.ts';
 
 /** Ids of the commands, jobs and webhooks that a plugin declares. */
 export interface KnownPlugin {
@@ -18,7 +18,7 @@ export type FindPlugin = (id: string) => KnownPlugin | 'anything' | undefined;
 
 /** Returns the faults of steps and triggers that refer to an unknown plugin, command, job or webhook. */
 export function unresolved(
-  { definition, jobs, triggers }: Pick<CompiledWorkflow, 'definition' | 'jobs' | 'triggers'>,
+  { jobs, triggers }: Pick<CompiledWorkflow, 'jobs' | 'triggers'>,
   find: FindPlugin,
 ): DefinitionIssue[] {
   const steps = jobs.flatMap((job) =>
@@ -28,11 +28,9 @@ export function unresolved(
       return message === null ? [] : [{ path: ['jobs', job.id, 'steps', index, 'uses'], message }];
     }),
   );
-  const isList = (definition.on.webhook ?? []).length > 1;
   const webhooks = triggers.flatMap(({ pluginId, event }, index): DefinitionIssue[] => {
     const message = webhookFault(pluginId, event, find);
-    const path: Path = isList ? ['on', 'webhook', index] : ['on', 'webhook'];
-    return message === null ? [] : [{ path, message }];
+    return message === null ? [] : [{ path: ['on', 'webhook', index], message }];
   });
   return [...steps, ...webhooks];
 }
