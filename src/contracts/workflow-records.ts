@@ -20,6 +20,8 @@ export const RunStatus = z.enum([
   'cancelled',
 ]);
 export type RunStatus = z.infer<typeof RunStatus>;
+/** Final statuses of runs that did not succeed. */
+export const UNSUCCESSFUL_STATUSES: readonly RunStatus[] = ['failed', 'timed_out', 'cancelled'];
 
 /** Repeatable query parameter. A run or job matches if it has one of the given statuses. */
 export const RunStatusFilter = z

@@ -1,9 +1,9 @@
-import type { TracedRun, TraceSpan } from '../../../../contracts/index.ts';
+import { type TracedRun, type TraceSpan, UNSUCCESSFUL_STATUSES } from '../../../../contracts/index.ts';
 import { derivedSpanId } from '../../../../kit/telemetry/trace.ts';
 
 type Step = TracedRun['steps'][number];
 
-const FAILED = new Set(['failed', 'timed_out', 'cancelled']);
+const FAILED: ReadonlySet<string> = new Set(UNSUCCESSFUL_STATUSES);
 /** Statuses of steps whose latest attempt has begun and not ended. */
 const UNFINISHED = new Set(['running', 'waiting', 'interrupted']);
 const JOB_PREFIX = 'job:';

@@ -1,9 +1,8 @@
+import { UNSUCCESSFUL_STATUSES } from '../../../../contracts/index.ts';
 import { derivedSpanId } from '../../../../kit/telemetry/trace.ts';
 import type { EndedSpan, Tracer } from '../../../../kit/telemetry/tracer.ts';
 import type { RunRecord } from '../../../../store/ports/index.ts';
 import type { EndedAttempt } from './effects.ts';
-
-const UNSUCCESSFUL: ReadonlySet<string> = new Set(['failed', 'timed_out', 'cancelled']);
 
 /** Returns the id of a run's span, which is the parent span of the run's steps. */
 export const runSpan = (runId: string): string => derivedSpanId(runId);
@@ -27,7 +26,7 @@ export function runSpanOf(run: RunRecord, endedAt: number): EndedSpan {
     name: `${run.kind} ${run.workflowId}`,
     kind: 'internal',
     durationMs: runDurationMs(run, endedAt),
-    failed: UNSUCCESSFUL.has(run.status),
+    failed: UNSUCCESSFUL_STATUSES.includes(run.status),
     attributes: {
       'svc.run_id': run.id,
       'svc.workflow_id': run.workflowId,

@@ -4,7 +4,6 @@ import type { EndedSpan } from '../../../../kit/telemetry/tracer.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import type { RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import { attemptSpanOf, runSpanOf } from '../run/trace.ts';
-import { viewRun } from '../run/views.ts';
 import type { Page, PageRequest } from './pages.ts';
 import { requireRun } from './require-run.ts';
 import type { Runs } from './runs.ts';
@@ -65,7 +64,10 @@ async function pagesOf<Item>(page: (asked: PageRequest) => Promise<Page<Item>>) 
 
 function spanOfRun(run: RunRecord, now: number): TimedSpan {
   const endedAt = run.finishedAt ?? now;
-  return { span: withMessage(runSpanOf(run, endedAt), viewRun(run).error), endedAt };
+  return {
+    span: withMessage(runSpanOf(run, endedAt), run.error === null ? null : JSON.parse(run.error)),
+    endedAt,
+  };
 }
 
 /** Returns a span for every attempt. An attempt that has not ended lasts until now. */
