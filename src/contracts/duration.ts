@@ -1,15 +1,18 @@
 import { z } from 'zod';
-import { DURATION_PATTERN, durationMs, MAX_DURATION_MS } from './duration-text.ts';
-
-export const DURATION_FAULT = 'must be a duration such as 30s, 5m, 24h or 7d';
+import {
+  DURATION_FAULT,
+  DURATION_PATTERN,
+  durationFault,
+  durationMs,
+  givenTwice,
+  RANGE_FAULT,
+} from './duration-text.ts';
 
 /** A time limit in a definition: a whole number with the unit ms, s, m, h or d. */
 const Duration = z
   .string({ error: DURATION_FAULT })
   .regex(DURATION_PATTERN, { error: DURATION_FAULT, abort: true })
-  .refine((text) => durationMs(text)! > 0 && durationMs(text)! <= MAX_DURATION_MS, {
-    error: 'must be a duration from 1ms to 366d',
-  });
+  .refine((text) => durationFault(text) === undefined, RANGE_FAULT);
 
 type ShortName<Name> = Name extends `${infer Short}Ms` ? Short : never;
 const shortName = (name: string): string => name.slice(0, -'Ms'.length);
@@ -44,5 +47,5 @@ export function foldDurations<const Name extends `${string}Ms`>(...names: Name[]
 }
 
 function twice(input: unknown, short: string, name: string): z.core.$ZodRawIssue {
-  return { code: 'custom', input, path: [short], message: `is given twice: remove "${short}" or "${name}"` };
+  return { code: 'custom', input, path: [short], message: givenTwice(short, name) };
 }

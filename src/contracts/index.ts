@@ -21,7 +21,7 @@ export * from './connections.ts';
 export * from './delivery-attempts.ts';
 export * from './dispatch.ts';
 export * from './duration.ts';
-export { durationMs, MAX_DURATION_MS } from './duration-text.ts';
+export { durationFault, durationMs, givenTwice, MAX_DURATION_MS } from './duration-text.ts';
 export * from './endpoint.ts';
 export * from './endpoint-access.ts';
 export * from './endpoint-health.ts';

@@ -58,12 +58,13 @@ test('`sleep` is a wait step', () => {
 
 describe('a fault of a duration says where it is and how to mend it', () => {
   const DURATION = 'must be a duration such as 30s, 5m, 24h or 7d';
+  const RANGE = 'must be a duration from 1ms to 366d';
   test.each<[string, string, string]>([
     ['timeout: 30', 'timeout', DURATION],
     ['timeout: 30 seconds', 'timeout', DURATION],
     ['timeout: 1.5h', 'timeout', DURATION],
-    ['timeout: 0s', 'timeout', 'must be a duration from 1ms to 366d'],
-    ['timeout: 400d', 'timeout', 'must be a duration from 1ms to 366d'],
+    ['timeout: 0s', 'timeout', RANGE],
+    ['timeout: 400d', 'timeout', RANGE],
     ['retry: { max: soon }', 'retry.max', DURATION],
     [
       'retry: { deadline: 1h, deadlineMs: 1 }',
@@ -85,6 +86,9 @@ describe('a fault of a duration says where it is and how to mend it', () => {
   test.each<[string, string, string]>([
     ['sleep: soon', 'sleep', DURATION],
     ['sleep: 5000', 'sleep', DURATION],
+    ['sleep: 100000000d', 'sleep', RANGE],
+    ['uses: wait, with: {for: 400d}', 'with.for', RANGE],
+    ['uses: approval, with: {timeout: 0s}', 'with.timeout', RANGE],
     [`sleep: "${cel('input.')}"`, 'sleep', expect.stringContaining('`input.`')],
     [`sleep: "${cel('steps.later.output')}"`, 'sleep', expect.stringContaining('"steps.later" is not there')],
     ['sleep: 1h, uses: set', 'sleep', 'says what the step does, so remove uses and with'],
@@ -140,6 +144,6 @@ test('a step fails with an expression that yields no duration, and says so', asy
   await it.until(id, 'failed');
   expect((await it.step(id, 'main.step1')).error).toMatchObject({
     code: 'VALIDATION_ERROR',
-    message: '"for" must be a duration such as 30s, 5m, 24h or 7d, not "soon".',
+    message: 'The length of the wait must be a duration such as 30s, 5m, 24h or 7d, not "soon".',
   });
 });

@@ -40,7 +40,8 @@ export const waitStep: StepKind = {
       : [{ path: [], message: 'give one of "for", "ms" and "until"' }]),
   ],
   run({ input, now }) {
-    if ('for' in input) return { wait: { for: 'time' }, until: afterDuration(now, input.for, 'for') };
+    if ('for' in input)
+      return { wait: { for: 'time' }, until: afterDuration(now, input.for, 'The length of the wait') };
     if ('ms' in input) return { wait: { for: 'time' }, until: later(now, input.ms, 'ms') };
     return { wait: { for: 'time' }, until: timeOf(input.until), byWallClock: true };
   },

@@ -1,10 +1,15 @@
-import { DURATION_FAULT, durationMs, EXPRESSION_OPENING } from '../../../../../contracts/index.ts';
-import { days } from '../../../../../kit/time/duration.ts';
+import {
+  durationFault,
+  durationMs,
+  EXPRESSION_OPENING,
+  givenTwice,
+  MAX_DURATION_MS,
+} from '../../../../../contracts/index.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
 import { StepFailure } from '../retry-policy.ts';
 
-/** Longest timeout that a definition accepts. A step with this timeout has no time limit. */
-export const NO_LIMIT_MS = days(366);
+/** A step with this timeout has no time limit. */
+export const NO_LIMIT_MS = MAX_DURATION_MS;
 export const PURE = { takesSlot: false, defaultTimeoutMs: NO_LIMIT_MS, isIdempotent: () => true } as const;
 export type Issue = { path: string[]; message: string };
 
@@ -28,29 +33,29 @@ export function later(now: number, value: JsonValue | undefined, name: string): 
 }
 
 /** Returns the time after a duration such as `24h`. Throws StepFailure for any other value. */
-export function afterDuration(now: number, value: JsonValue | undefined, name: string): number {
-  const ms = durationMs(value);
-  if (ms === undefined) throw invalid(`"${name}" ${DURATION_FAULT}, not ${JSON.stringify(value)}.`);
-  return later(now, ms, name);
+export function afterDuration(now: number, value: JsonValue | undefined, what: string): number {
+  const fault = durationFault(value);
+  if (fault !== undefined) throw invalid(`${what} ${fault}, not ${JSON.stringify(value)}.`);
+  return now + durationMs(value)!;
 }
 
 /** Returns the faults of a duration that has no expression, in the field `key`. */
 export function durationIssues(input: Record<string, JsonValue>, key: string): Issue[] {
   const value = input[key];
-  if (value === undefined || durationMs(value) !== undefined) return [];
-  if (typeof value === 'string' && value.includes(EXPRESSION_OPENING)) return [];
-  return [{ path: [key], message: DURATION_FAULT }];
+  if (value === undefined || (typeof value === 'string' && value.includes(EXPRESSION_OPENING))) return [];
+  const message = durationFault(value);
+  return message === undefined ? [] : [{ path: [key], message }];
 }
 
 /** Returns the faults of `timeout` and `timeoutMs`, of which a step may have one. */
 export function timeoutIssues(input: Record<string, JsonValue>): Issue[] {
   if (!('timeout' in input && 'timeoutMs' in input)) return durationIssues(input, 'timeout');
-  return [{ path: ['timeout'], message: 'is given twice: remove "timeout" or "timeoutMs"' }];
+  return [{ path: ['timeout'], message: givenTwice('timeout', 'timeoutMs') }];
 }
 
 /** Returns the end of a wait with a time limit, or null without a limit. */
 export function timeLimit({ timeout, timeoutMs }: Record<string, JsonValue>, now: number): number | null {
-  if (timeout != null) return afterDuration(now, timeout, 'timeout');
+  if (timeout != null) return afterDuration(now, timeout, '"timeout"');
   return timeoutMs == null ? null : later(now, timeoutMs, 'timeoutMs');
 }
 
