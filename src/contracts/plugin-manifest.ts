@@ -33,10 +33,6 @@ export type Security = z.infer<typeof Security>;
 
 const FsPaths = z.array(z.string().min(1)).default([]);
 
-/**
- * Permissions of plugin code. `platform.state` and `platform.cache` are granted by default. All other permissions must
- * be declared. @spec Plugin REST route declaration: permissions
- */
 const permissions = z.strictObject({
   fs: z.strictObject({ read: FsPaths, write: FsPaths }).optional(),
   /**
@@ -95,8 +91,11 @@ const permissions = z.strictObject({
     .optional(),
 });
 type PermissionsShape = typeof permissions;
-// An interface is named in the declarations of other schemas, which would otherwise repeat the type.
 export interface PermissionsSchema extends PermissionsShape {}
+/**
+ * Permissions of plugin code. `platform.state` and `platform.cache` are granted by default. All other permissions must
+ * be declared. @spec Plugin REST route declaration: permissions
+ */
 export const Permissions: PermissionsSchema = permissions;
 export type Permissions = z.infer<typeof Permissions>;
 

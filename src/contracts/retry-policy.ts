@@ -16,11 +16,6 @@ const backoff = {
   maxMs: Ms.optional(),
 };
 
-/**
- * Retries failures whose class is in `on`, by default the classes in docs/workflows.md. The delay before attempt n+1 is
- * `initialMs * factor^(n-1)`, at most `maxMs`. With `full` jitter, the delay is a random part of this value. A longer
- * `Retry-After` takes precedence. No attempt starts later than `deadlineMs` after the first attempt.
- */
 const Policy = z
   .strictObject({
     maxAttempts: backoff.maxAttempts.default(3),
@@ -51,4 +46,9 @@ const Policy = z
   .transform(({ initialMs = INITIAL_MS, maxMs = MAX_MS, ...policy }) => ({ ...policy, initialMs, maxMs }));
 export interface RetryPolicy extends z.infer<typeof Policy> {}
 export interface PolicyInput extends z.input<typeof Policy> {}
+/**
+ * Retries failures whose class is in `on`, by default the classes in docs/workflows.md. The delay before attempt n+1 is
+ * `initialMs * factor^(n-1)`, at most `maxMs`. With `full` jitter, the delay is a random part of this value. A longer
+ * `Retry-After` takes precedence. No attempt starts later than `deadlineMs` after the first attempt.
+ */
 export const RetryPolicy: z.ZodType<RetryPolicy, PolicyInput> = Policy;

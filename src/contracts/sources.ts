@@ -33,13 +33,12 @@ export const SOURCES_PLUGIN_ID = 'sources' as PluginId;
 /** An unguessable token in the URL, for senders that sign nothing. */
 const TokenAuth = z.strictObject({ type: z.literal('token'), ipAllow: IpAllow.optional() });
 
-/** Method by which a source authenticates its sender. */
 const Auth = z
   .union([TokenAuth, WebhookAuthConfig])
   .refine((auth) => auth.type !== 'custom', 'a source has no plugin, so it cannot have a custom validator');
 export type SourceAuth = z.infer<typeof Auth>;
-// An interface, because the declarations of other schemas would repeat all members of another type.
 export interface SourceAuthSchema extends z.ZodType<SourceAuth, z.input<typeof Auth>> {}
+/** Method by which a source authenticates its sender. */
 export const SourceAuth: SourceAuthSchema = Auth;
 
 /** Settings of a source, without its name. */

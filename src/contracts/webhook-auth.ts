@@ -16,9 +16,8 @@ export const RequestPlace = z
   .refine((place) => Object.keys(place).length === 1, 'must name one of "header", "query" and "field"');
 export type RequestPlace = z.infer<typeof RequestPlace>;
 
-/** IP addresses and CIDR ranges from which deliveries are accepted. Checked in addition to the proof of the sender. */
-// A named type keeps the declarations of other schemas short.
 export interface IpAllowSchema extends z.ZodType<string[], string[]> {}
+/** IP addresses and CIDR ranges from which deliveries are accepted. Checked in addition to the proof of the sender. */
 export const IpAllow: IpAllowSchema = z
   .array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()]))
   .min(1)

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { DURATION_FAULT, durationFields, foldDurations } from './duration.ts';
-import { durationMs } from './duration-text.ts';
+import { durationFields, foldDurations } from './duration.ts';
+import { DURATION_FAULT, durationFault } from './duration-text.ts';
 import { HandlerRef } from './handler-ref.ts';
 import { McpExposure } from './mcp-exposure.ts';
 import { RetryPolicy } from './retry-policy.ts';
@@ -16,7 +16,9 @@ export const EXPRESSION_OPENING = '${{';
 const Sleep = z
   .string({ error: DURATION_FAULT })
   .max(4096)
-  .refine((text) => text.includes(EXPRESSION_OPENING) || durationMs(text) !== undefined, DURATION_FAULT);
+  .refine((text) => text.includes(EXPRESSION_OPENING) || durationFault(text) === undefined, {
+    error: ({ input }) => durationFault(input),
+  });
 
 const isObject = ({ value }: { value: unknown }): boolean => typeof value === 'object' && value !== null;
 
@@ -136,7 +138,6 @@ const common = {
   mcp: McpExposure.optional(),
 };
 
-/** A workflow definition in YAML or JSON. @spec docs/workflows.md */
 const Workflow = z
   .strictObject({
     ...common,
@@ -151,14 +152,15 @@ const Workflow = z
   .transform(foldDurations('timeoutMs', 'cleanUpTimeoutMs'));
 export interface WorkflowDefinition extends z.infer<typeof Workflow> {}
 export interface WorkflowInput extends z.input<typeof Workflow> {}
+/** A workflow definition in YAML or JSON. @spec docs/workflows.md */
 export const WorkflowDefinition: z.ZodType<WorkflowDefinition, WorkflowInput> = Workflow;
 
-/** Workflow in a plugin's manifest whose steps are defined in code. @spec docs/workflows.md "Workflows in code" */
 const CodeWorkflow = z
   .strictObject({ ...common, handler: HandlerRef })
   .transform(foldDurations('timeoutMs', 'cleanUpTimeoutMs'));
 export interface CodeWorkflowDefinition extends z.infer<typeof CodeWorkflow> {}
 export interface CodeWorkflowInput extends z.input<typeof CodeWorkflow> {}
+/** Workflow in a plugin's manifest whose steps are defined in code. @spec docs/workflows.md "Workflows in code" */
 export const CodeWorkflowDefinition: z.ZodType<CodeWorkflowDefinition, CodeWorkflowInput> = CodeWorkflow;
 
 /** Returns whether an entry of a manifest's `workflows` is defined in code. */

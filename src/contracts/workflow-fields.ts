@@ -1,15 +1,14 @@
 import { z } from 'zod';
 import { MAX_DURATION_MS } from './duration-text.ts';
 
+export interface AnyJsonSchema extends z.ZodType<z.infer<ReturnType<typeof z.json>>> {}
 /**
  * Any JSON value. `z.json()` is not used, because `z.json()` traverses the whole parsed value and silently drops
- * `__proto__` keys.
+ * `__proto__` keys. Declarations name the interface of a schema, but would repeat an inferred type at each use.
  */
 export const AnyJson = z
   .unknown()
   .refine((value) => value !== undefined, 'is required') as unknown as AnyJsonSchema;
-// An interface is named in declarations, which would otherwise repeat the type at each use.
-export interface AnyJsonSchema extends z.ZodType<z.infer<ReturnType<typeof z.json>>> {}
 
 /** Name of a job or step, which appears in expressions (`steps.build.output`) and in URLs. */
 export const Name = z
