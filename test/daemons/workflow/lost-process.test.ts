@@ -1,7 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { decideStep, getJob, postCancelRun, submitJob } from '../../../src/contracts/index.ts';
+import {
+  decideStep,
+  getJob,
+  getRun,
+  listRunLogs,
+  postCancelRun,
+  submitJob,
+} from '../../../src/contracts/index.ts';
 import { minutes } from '../../../src/kit/time/duration.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startCode, writeCodePlugin } from './support/code.ts';
@@ -106,10 +113,11 @@ test('a step of code that overruns its time interrupts the steps beside it', asy
   expect(run).toMatchObject({ status: 'succeeded', output: ['timed_out', 2] });
 }, 60_000);
 
-test('a function whose process is killed between its steps is run again', async () => {
+/** Starts a run whose function calls the ledger, which answers only call `answered` and later ones. */
+async function startCalling({ answered }: { answered: number }) {
   const ledger = await startLedger();
   ledger.answer('pass', (_, response, nth) => {
-    if (nth > 1) response.end('{}');
+    if (nth >= answered) response.end('{}');
   });
   const dataDir = await tempDir();
   const source = `
@@ -120,9 +128,35 @@ test('a function whose process is killed between its steps is run again', async 
   await writeCodePlugin(dataDir, source, { permissions: { network: [new URL(ledger.url).host] } });
   const service = await MortalService.start({ dataDir, config: {}, random: () => 0 });
   const id = await service.client.start('flow', { idempotencyKey: 'one' });
-  await expect.poll(() => ledger.count('pass'), { timeout: 20_000 }).toBe(1);
+  const calls = async (count: number) =>
+    expect.poll(() => ledger.count('pass'), { timeout: 20_000 }).toBe(count);
+  return { service, id, calls };
+}
+
+test('a function whose process is killed between its steps is run again', async () => {
+  const { service, id, calls } = await startCalling({ answered: 2 });
+  await calls(1);
   await service.die('runners');
   await service.client.allEnded();
   const [run] = await service.client.runs();
   expect(run).toMatchObject({ id, status: 'succeeded', output: 'done', error: null });
+}, 60_000);
+
+test('a function whose process was killed is run again although the service ends before the retry', async () => {
+  const { service, id, calls } = await startCalling({ answered: 3 });
+  for (const count of [1, 2]) {
+    await calls(count);
+    await service.die('runners');
+  }
+  const failures = async () => {
+    const page = { params: { runId: id as never }, query: { limit: 10 } };
+    return (await service.client.call(listRunLogs, page)).items.length;
+  };
+  // The retry after the second failure waits for two seconds.
+  await expect.poll(failures, { timeout: 20_000 }).toBe(2);
+  await service.die('restart');
+  const ended = () => service.client.call(getRun, { params: { runId: id as never } });
+  await expect
+    .poll(ended, { timeout: 20_000 })
+    .toMatchObject({ status: 'succeeded', output: 'done', error: null });
 }, 60_000);

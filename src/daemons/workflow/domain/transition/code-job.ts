@@ -30,7 +30,9 @@ export function advanceCode(turn: Turn, code: CodeState, job: JobState): void {
   if (code.away && turn.isPast(code.away.wakeAt)) code.away = null;
   const isWanted = !code.away && (code.due || canContinue(code, (index) => isReady(turn, job, index)));
   if (!code.replay && !code.isResting && isWanted && !state.draining) beginReplay(turn, code, job);
-  const status = isReplaying(state) || isWanted ? 'running' : 'waiting';
+  // A waiting job gets no replay when its run is claimed again. A service that stops during the pause after a failed
+  // replay therefore leaves the job running.
+  const status = isReplaying(state) || isWanted || code.isResting ? 'running' : 'waiting';
   if (job.record.status !== status) setJob(turn, job, status);
 }
 
