@@ -566,8 +566,8 @@ test('is registered from manifests only; faults of an entry and of its triggers 
   expect(items.map(({ id, jobs }) => [id, jobs])).toEqual([['quiet', ['main']]]);
   expect(faults.map(({ path, message }) => `${path}: ${message}`)).toEqual([
     'jobs: is not a known key',
-    expect.stringMatching(/^on\.webhook\[0\]\.if: "input\.a" is not there/),
-    expect.stringMatching(/^on\.webhook\[0\]\.input\.a: /),
+    expect.stringMatching(/^on\.webhook\.if: "input\.a" is not there/),
+    expect.stringMatching(/^on\.webhook\.input\.a: /),
     expect.stringMatching(/^on\.webhook/),
   ]);
   await expect(it.begin('quiet')).rejects.toMatchObject({
