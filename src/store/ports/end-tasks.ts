@@ -7,7 +7,7 @@ export interface EndTask {
   runId: string;
   /** Number of the handler in the definition. */
   handler: number;
-  /** Number of claims, the current one included. */
+  /** Number of attempts, the current one included. Claims that ended with `release` do not count. */
   attempts: number;
   endedAt: number;
 }
@@ -21,7 +21,10 @@ export interface EndTaskStore {
   claim(times: { now: number; until: number }, limit: number): Promise<EndTask[]>;
   /** Returns the time of the next due task. */
   nextDue(): Promise<number | null>;
+  /** Postpones a task after a failed attempt. */
   postpone(key: string, dueAt: number): Promise<void>;
+  /** Ends a claim without an attempt. */
+  release(key: string, dueAt: number): Promise<void>;
   /** Deletes a task, and adds the event to the ended run if the task still existed. */
   finish(key: string, event: EventRecord | null): Promise<void>;
 }

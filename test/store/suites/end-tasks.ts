@@ -22,5 +22,25 @@ export function describeEndTasks(name: string, open: OpenDriver<WorkflowStore>):
       expect(await port.runs.events(run.seq, 0, 100)).toHaveLength(events.length);
       expect(await port.endTasks.nextDue()).toBeNull();
     });
+
+    test('released and interrupted claims do not count as attempts', async () => {
+      const { port } = await openFresh(open);
+      const run = await started(port, { endTasks: '{"failed":[0]}' });
+      const failed = { status: 'failed', ready: false, reason: null, finishedAt: 7000 } as const;
+      await port.runs.write(change(run, { fence: null, status: 'queued' }, failed));
+      const key = `${run.id}/0`;
+      const attemptAt = async (now: number) => {
+        const [task] = await port.endTasks.claim({ now, until: now + 10_000 }, 10);
+        return task?.attempts;
+      };
+      expect(await attemptAt(7000)).toBe(1);
+      await port.endTasks.release(key, 8000);
+      expect(await port.endTasks.nextDue()).toBe(8000);
+      expect(await attemptAt(8000)).toBe(1);
+      expect(await attemptAt(18_000)).toBe(1);
+      await port.endTasks.postpone(key, 19_000);
+      expect(await attemptAt(18_999)).toBeUndefined();
+      expect(await attemptAt(19_000)).toBe(2);
+    });
   });
 }

@@ -57,10 +57,10 @@ export function postgresEndTasks(database: PostgresDatabase): EndTaskStore {
     claim: ({ now, until }, limit) =>
       database.read((sql) =>
         sql<EndTask>(
-          `update svc.end_task set due_at = :until, attempts = attempts + 1
+          `update svc.end_task set due_at = :until
            where key = any(array(
              select key from svc.end_task where due_at <= :now order by due_at limit :limit for update skip locked))
-           returning key, run_id as "runId", handler, attempts, ended_at as "endedAt"`,
+           returning key, run_id as "runId", handler, attempts + 1 as attempts, ended_at as "endedAt"`,
           { now, until, limit },
         ),
       ),
@@ -72,6 +72,14 @@ export function postgresEndTasks(database: PostgresDatabase): EndTaskStore {
         return next?.at ?? null;
       }),
     async postpone(key, dueAt) {
+      await database.read((sql) =>
+        sql('update svc.end_task set due_at = :dueAt, attempts = attempts + 1 where key = :key', {
+          key,
+          dueAt,
+        }),
+      );
+    },
+    async release(key, dueAt) {
       await database.read((sql) =>
         sql('update svc.end_task set due_at = :dueAt where key = :key', { key, dueAt }),
       );

@@ -42,6 +42,9 @@ export function sqliteEndTasks({ db, rows }: WorkflowTables): EndTaskStore {
     async postpone(key, dueAt) {
       await db.write(() => sql.postpone.run({ key, dueAt }));
     },
+    async release(key, dueAt) {
+      await db.write(() => sql.release.run({ key, dueAt }));
+    },
     async finish(key, event) {
       await db.write(() => {
         const seq = sql.seqOf.get({ key });
@@ -55,11 +58,14 @@ export function sqliteEndTasks({ db, rows }: WorkflowTables): EndTaskStore {
 function statements(db: Database) {
   return {
     claim: db.prepare<[{ now: number; until: number; limit: number }], EndTask>(`
-      update end_task set due_at = :until, attempts = attempts + 1
+      update end_task set due_at = :until
       where key in (select key from end_task where due_at <= :now order by due_at limit :limit)
-      returning key, run_id as runId, handler, attempts, ended_at as endedAt`),
+      returning key, run_id as runId, handler, attempts + 1 as attempts, ended_at as endedAt`),
     nextDue: db.prepare<[], number>('select due_at from end_task order by due_at limit 1').pluck(),
     postpone: db.prepare<[{ key: string; dueAt: number }]>(
+      'update end_task set due_at = :dueAt, attempts = attempts + 1 where key = :key',
+    ),
+    release: db.prepare<[{ key: string; dueAt: number }]>(
       'update end_task set due_at = :dueAt where key = :key',
     ),
     seqOf: db

@@ -90,12 +90,15 @@ function memoryTasks(tasks: Map<string, KeptTask>, events: EventRecord[]): EndTa
       const due = byTime().filter(({ dueAt }) => dueAt <= now);
       return due.slice(0, limit).map((task) => {
         task.dueAt = until;
-        task.attempts++;
-        return { ...task };
+        return { ...task, attempts: task.attempts + 1 };
       });
     },
     nextDue: async () => byTime()[0]?.dueAt ?? null,
     async postpone(key, dueAt) {
+      const task = tasks.get(key);
+      if (task) Object.assign(task, { dueAt, attempts: task.attempts + 1 });
+    },
+    async release(key, dueAt) {
       const task = tasks.get(key);
       if (task) task.dueAt = dueAt;
     },
