@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { listWorkflows, ManifestV3 } from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { MAX_HANDLER_DEPTH } from '../../../src/daemons/workflow/domain/ends/end-handlers.ts';
@@ -209,7 +209,7 @@ describe('a gateway that does not answer', () => {
     });
     handlers.start();
     await expect.poll(() => started.length).toBe(80);
-    expect(sent).toHaveLength(40);
+    expect(sent).toHaveLength(30);
   });
 
   test('ends a send before another process may repeat it', async () => {
@@ -240,4 +240,14 @@ test('a handler whose run exists already leaves no task', async () => {
   expect(events).toMatchObject([
     { type: 'run.handler_started', data: { runId: 'run_before', workflowId: 'notify' } },
   ]);
+});
+
+test('a started run needs no other write, because its insert deletes the task', async () => {
+  const { handlers, tasks, deps, started } = endTasks({ failure: { workflow: 'notify' } });
+  const finish = vi.spyOn(deps.tasks, 'finish');
+  handlers.start();
+  await expect.poll(() => tasks.size).toBe(0);
+  await handlers.stop();
+  expect(started).toEqual(['run_0/0']);
+  expect(finish).not.toHaveBeenCalled();
 });

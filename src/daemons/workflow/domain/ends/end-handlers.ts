@@ -5,19 +5,21 @@ import type { Random } from '../../../../kit/security/random.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
 import { redactJson } from '../../../../kit/telemetry/redact.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
-import { hours, seconds } from '../../../../kit/time/duration.ts';
+import { seconds } from '../../../../kit/time/duration.ts';
 import type { EndTask, EndTaskStore, JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import type { CompiledEndHandler } from '../definition/compiled-workflow.ts';
 import { expressionFault } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
+import type { Scope } from '../definition/expressions.ts';
 import type { Evaluable } from '../definition/templates.ts';
 import { Ticker } from '../engine/ticker.ts';
 import { endScope } from '../run/ended-run.ts';
 import { END_KEY_PREFIX } from '../starts/idempotency.ts';
 import type { Starter } from '../starts/run-admission.ts';
 import type { RunStarter } from '../starts/run-starter.ts';
-import { isTransientStart } from '../starts/transient-start.ts';
+import { isTransient, reportFailure, reportGone, retryMs } from './handler-failures.ts';
+import { SendSlots } from './send-slots.ts';
 
 /** A message that the end of a run sends. */
 export interface RunMessage {
@@ -47,18 +49,21 @@ export interface EndHandlersDeps {
 
 /** Maximum number of started workflows in a chain. A workflow that fails can have handlers of its own. */
 export const MAX_HANDLER_DEPTH = 3;
+/** Maximum number of concurrent tasks, without those that wait for a send slot. Starts do not depend on the gateway. */
 const MAX_CONCURRENT = 50;
-/** Maximum number of concurrent sends. The other slots are for starts, which do not depend on the gateway. */
-const MAX_SENDS = 40;
 /** Time after which another process repeats the task of a killed one. A repeated start or message has the same key. */
 const CLAIM_MS = seconds(10);
 /** Maximum duration of a send. It is below `CLAIM_MS`, so that no other process repeats a send that is in flight. */
 export const SEND_TIMEOUT_MS = CLAIM_MS / 2;
-const MIN_RETRY_MS = seconds(1);
-const MAX_RETRY_MS = seconds(60);
-const MAX_SLOW_RETRY_MS = hours(1);
-/** Errors that usually last for hours. */
-const SLOW_ERRORS: ReadonlySet<string> = new Set(['WORKFLOW_NOT_FOUND', 'QUOTA_EXCEEDED']);
+
+type StartHandler = Extract<CompiledEndHandler, { workflowId: string }>;
+type MessageHandler = Extract<CompiledEndHandler, { type: string }>;
+
+/** An ended run and the task that handles its end. */
+interface Ended {
+  task: EndTask;
+  run: RunRecord;
+}
 
 /** Starts the workflows and sends the messages of `on.failure` and `on.success`. @spec docs/workflows.md "When a run has ended" */
 export class EndHandlers {
@@ -66,11 +71,12 @@ export class EndHandlers {
   readonly #ticker: Ticker;
   readonly #stopped = new AbortController();
   readonly #inFlight = new Set<Promise<void>>();
-  #sends = 0;
+  readonly #sendSlots: SendSlots;
   #isStarted = false;
 
   constructor(deps: EndHandlersDeps) {
     this.#deps = deps;
+    this.#sendSlots = new SendSlots(deps.clock);
     this.#ticker = new Ticker({ clock: deps.clock, logger: deps.logger, look: () => this.#look() });
   }
 
@@ -79,7 +85,7 @@ export class EndHandlers {
     void this.#ticker.tick();
   }
 
-  /** Handles the end of a run now, instead of at the next look. */
+  /** Handles the end of a run now, instead of at the next check. */
   ended({ endTasks }: Pick<RunRecord, 'endTasks'>): void {
     if (endTasks !== null && this.#isStarted) void this.#ticker.tick();
   }
@@ -90,12 +96,16 @@ export class EndHandlers {
     await Promise.all(this.#inFlight);
   }
 
+  get #free(): number {
+    return MAX_CONCURRENT - this.#inFlight.size + this.#sendSlots.waiting;
+  }
+
   /** Claims due tasks for all free slots. Returns the time of the next task. */
   async #look(): Promise<number | null> {
     const { tasks, clock } = this.#deps;
     for (;;) {
-      const free = MAX_CONCURRENT - this.#inFlight.size;
-      if (free === 0 || this.#stopped.signal.aborted) return null;
+      const free = this.#free;
+      if (free <= 0 || this.#stopped.signal.aborted) return null;
       const now = clock.now();
       const due = await tasks.claim({ now, until: now + CLAIM_MS }, free);
       for (const task of due) this.#begin(task);
@@ -111,73 +121,88 @@ export class EndHandlers {
         logger.error(`The task ${task.key} of an ended run failed: ${messageOf(error)}`, { error }),
       )
       .finally(() => {
-        const wasFull = this.#inFlight.size === MAX_CONCURRENT;
         this.#inFlight.delete(work);
-        if (wasFull) void this.#ticker.tick();
+        this.#tickIfFree();
       });
     this.#inFlight.add(work);
   }
 
+  /** Claims the next task if all slots were taken before. */
+  #tickIfFree(): void {
+    if (this.#free === 1) void this.#ticker.tick();
+  }
+
   async #handle(task: EndTask): Promise<void> {
-    const { tasks, runs, clock } = this.#deps;
+    const { tasks, runs, logger } = this.#deps;
     const run = await runs.find(null, task.runId);
     // Retention deletes runs without their tasks.
     if (!run) {
-      this.#reportGone(task);
+      reportGone(logger, task);
       return tasks.finish(task.key, null);
     }
     try {
-      await this.#perform(task, run);
+      await this.#perform({ task, run });
     } catch (thrown) {
       const error = toPlatformError(thrown);
-      const isOver = clock.now() - task.endedAt > LIMITS.idempotencyWindowMs;
-      const isStopped = this.#stopped.signal.aborted;
-      const isRetried = isStopped || (!isOver && isTransient(error));
-      if (!isStopped) this.#report(task, run, error, isRetried);
-      if (isRetried) return tasks.postpone(task.key, clock.now() + this.#retryMs(task, error.code));
-      const { code, message } = error;
-      const data = redactJson({ handler: task.handler, code, message }, run.tenantId);
-      await tasks.finish(task.key, { at: clock.now(), type: 'run.handler_failed', data });
+      await this.#fail({ task, run }, error, isTransient(error));
     }
   }
 
-  async #perform(task: EndTask, run: RunRecord): Promise<void> {
-    const { tasks, definitions, clock } = this.#deps;
-    const workflow = await definitions.byHash(run.definitionHash);
+  async #fail({ task, run }: Ended, error: PlatformError, canPass: boolean): Promise<void> {
+    const { tasks, clock, logger, random } = this.#deps;
+    if (this.#stopped.signal.aborted) return this.#release(task);
+    const isOver = clock.now() - task.endedAt > LIMITS.idempotencyWindowMs;
+    const isRetried = canPass && !isOver;
+    reportFailure(logger, task, run, { error, isRetried });
+    if (isRetried) return tasks.postpone(task.key, clock.now() + retryMs(task, error, random));
+    const { code, message } = error;
+    const data = redactJson({ handler: task.handler, code, message }, run.tenantId);
+    await tasks.finish(task.key, { at: clock.now(), type: 'run.handler_failed', data });
+  }
+
+  /** Ends the claim of a task that has not been attempted. During a stop, another process may continue at once. */
+  async #release({ key }: EndTask): Promise<void> {
+    const { tasks, clock } = this.#deps;
+    const dueAt = this.#stopped.signal.aborted ? clock.now() : this.#sendSlots.nextTry();
+    await tasks.release(key, dueAt);
+    this.#ticker.notice(dueAt);
+  }
+
+  async #perform(ended: Ended): Promise<void> {
+    const { task, run } = ended;
+    const workflow = await this.#deps.definitions.byHash(run.definitionHash);
     const handler = workflow.endHandlers[task.handler];
-    if (!handler || !(await this.#evaluated(handler.condition, run))) return tasks.finish(task.key, null);
-    if ('workflowId' in handler) return this.#start(task, run, handler);
-    if (this.#sends >= MAX_SENDS) return tasks.postpone(task.key, clock.now() + this.#retryMs(task));
-    this.#sends++;
+    if (!handler) return this.#deps.tasks.finish(task.key, null);
+    if ('workflowId' in handler) return this.#startIf(ended, handler);
+    const { signal } = this.#stopped;
+    const waits = () => this.#tickIfFree();
+    if (!(await this.#sendSlots.take(run.tenantId, { signal, waits }))) return this.#release(task);
     try {
-      const { id } = await this.#send(task, run, handler);
-      const data = { messageId: id, messageType: handler.type };
-      await tasks.finish(task.key, { at: clock.now(), type: 'run.message_sent', data });
+      await this.#sendIf(ended, handler);
     } finally {
-      this.#sends--;
+      this.#sendSlots.release(run.tenantId);
     }
   }
 
   /**
-   * The store deletes the task with the start. A run that was started before with the same key leaves the task, so it
-   * is deleted here.
+   * Starts the workflow if the condition holds. The store deletes the task with the start. A repeated key finds a run
+   * that may not have been started for this task, which is then deleted here.
    */
-  async #start(
-    { key }: EndTask,
-    run: RunRecord,
-    { workflowId, input }: Extract<CompiledEndHandler, { workflowId: string }>,
-  ): Promise<void> {
+  async #startIf({ task: { key }, run }: Ended, handler: StartHandler): Promise<void> {
     const { tasks, definitions, starter, clock } = this.#deps;
+    const { workflowId, input } = handler;
+    const scope = endScope(run);
+    if (!(await this.#evaluated(handler.condition, scope, run))) return tasks.finish(key, null);
     if (run.handlerDepth >= MAX_HANDLER_DEPTH)
       throw new PlatformError(
         'VALIDATION_ERROR',
         `Handlers of ended runs start each other ${MAX_HANDLER_DEPTH} levels deep; this one would go deeper.`,
       );
-    const { id } = await starter.start(
+    const { id, handles } = await starter.start(
       {
         kind: 'workflow',
         workflow: definitions.require(workflowId),
-        input: await this.#evaluated(input, run),
+        input: await this.#evaluated(input, scope, run),
         trigger: 'run_end',
         idempotency: { key: END_KEY_PREFIX + key, request: null },
         handles: key,
@@ -185,79 +210,36 @@ export class EndHandlers {
       },
       starterOf(run),
     );
+    if (handles === key) return;
     await tasks.finish(key, {
-      ...{ at: clock.now(), type: 'run.handler_started', data: { runId: id, workflowId } },
+      at: clock.now(),
+      type: 'run.handler_started',
+      data: { runId: id, workflowId },
     });
   }
 
-  async #send(
-    { key }: EndTask,
-    run: RunRecord,
-    { type, data, application }: Extract<CompiledEndHandler, { type: string }>,
-  ): Promise<{ id: string }> {
+  /** Sends the message if the condition holds. */
+  async #sendIf({ task: { key }, run }: Ended, handler: MessageHandler): Promise<void> {
+    const { tasks, clock, send } = this.#deps;
+    const { type, data, application } = handler;
+    const scope = endScope(run);
+    if (!(await this.#evaluated(handler.condition, scope, run))) return tasks.finish(key, null);
     const message = {
-      ...{ type, data: await this.#evaluated(data, run), idempotencyKey: END_KEY_PREFIX + key },
-      ...(application && { application: applicationOf(await this.#evaluated(application, run)) }),
+      ...{ type, data: await this.#evaluated(data, scope, run), idempotencyKey: END_KEY_PREFIX + key },
+      ...(application && { application: applicationOf(await this.#evaluated(application, scope, run)) }),
     };
-    return this.#deps.send(starterOf(run), message, this.#stopped.signal);
+    const { id } = await send(starterOf(run), message, this.#stopped.signal);
+    const sent = { messageId: id, messageType: type };
+    await tasks.finish(key, { at: clock.now(), type: 'run.message_sent', data: sent });
   }
 
-  async #evaluated<Value>(what: Evaluable<Value>, run: RunRecord): Promise<Value> {
+  async #evaluated<Value>(what: Evaluable<Value>, scope: Scope, { tenantId }: RunRecord): Promise<Value> {
     try {
-      return await this.#deps.evaluator.evaluate(what, endScope(run), run.tenantId);
+      return await this.#deps.evaluator.evaluate(what, scope, tenantId);
     } catch (error) {
       throw expressionFault(error);
     }
   }
-
-  #retryMs({ attempts }: EndTask, code?: string): number {
-    const limit = code !== undefined && SLOW_ERRORS.has(code) ? MAX_SLOW_RETRY_MS : MAX_RETRY_MS;
-    const most = Math.min(limit, MIN_RETRY_MS * 2 ** Math.min(attempts - 1, 12));
-    return Math.round(most * (0.5 + this.#deps.random.fraction() / 2));
-  }
-
-  /** Logs the first retry and the failure that ends the retries. */
-  #report({ handler, attempts }: EndTask, run: RunRecord, error: PlatformError, isRetried: boolean): void {
-    if (isRetried && attempts > 1) return;
-    const { id, workflowId, tenantId, requestId, traceId } = run;
-    this.#deps.logger.diagnostic(
-      {
-        domain: 'workflow',
-        event: 'run.handler_failed',
-        level: isRetried ? 'warn' : 'error',
-        reasonCode: error.code,
-        message: `Handler ${handler} of the end of run ${id} of "${workflowId}" failed${isRetried ? ' and is tried again' : ''}: ${error.message}`,
-        outcome: isRetried ? 'degraded' : 'failed',
-        evidence: { runId: id, workflowId, handler },
-      },
-      { tenantId, requestId, traceId },
-    );
-  }
-
-  #reportGone({ handler, runId, attempts }: EndTask): void {
-    this.#deps.logger.diagnostic({
-      domain: 'workflow',
-      event: 'run.handler_failed',
-      level: 'error',
-      reasonCode: 'WORKFLOW_RUN_NOT_FOUND',
-      message: `Handler ${handler} of the end of run ${runId} did not act in ${attempts} attempts, because retention deleted the run. Raise retention.runsDays to retry for longer.`,
-      outcome: 'failed',
-      evidence: { runId, handler },
-    });
-  }
-}
-
-/**
- * Errors that can pass. A missing workflow may be registered by the next release of a plugin, and a concurrency key
- * becomes free. A gateway answers the other codes while it has an earlier version or another internal secret.
- */
-const TRANSIENT: ReadonlySet<string> = new Set([
-  ...['WORKFLOW_NOT_FOUND', 'CONCURRENT_LIMIT_EXCEEDED'],
-  ...['UNAUTHORIZED', 'NOT_FOUND', 'METHOD_NOT_ALLOWED'],
-]);
-
-function isTransient(error: PlatformError): boolean {
-  return TRANSIENT.has(error.code) || isTransientStart(error);
 }
 
 /** Throws VALIDATION_ERROR for other values, because a message without application reaches other endpoints. */
