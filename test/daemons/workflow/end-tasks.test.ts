@@ -242,6 +242,46 @@ test('a handler whose run exists already leaves no task', async () => {
   ]);
 });
 
+describe('the check for due tasks', () => {
+  test('writes only if a task is due', async () => {
+    const { handlers, clock, deps } = endTasks({ failure: { workflow: 'notify' }, runs: 0 });
+    const claim = vi.spyOn(deps.tasks, 'claim');
+    const nextDue = vi.spyOn(deps.tasks, 'nextDue');
+    handlers.start();
+    for (let checks = 1; checks <= 3; checks++) {
+      await expect.poll(() => nextDue.mock.calls.length).toBe(checks);
+      await new Promise(setImmediate);
+      clock.advance(1000);
+    }
+    expect(claim).not.toHaveBeenCalled();
+  });
+
+  test('follows the end of a run only if the end has handlers', async () => {
+    const { handlers, deps } = endTasks({ failure: { workflow: 'notify' }, runs: 0 });
+    const nextDue = vi.spyOn(deps.tasks, 'nextDue');
+    handlers.start();
+    await expect.poll(() => nextDue.mock.calls.length).toBe(1);
+    await new Promise(setImmediate);
+    const endTasksJson = '{"failed":[0],"timed_out":[0]}';
+    handlers.ended({ endTasks: null, status: 'failed' });
+    handlers.ended({ endTasks: endTasksJson, status: 'succeeded' });
+    expect(nextDue).toHaveBeenCalledTimes(1);
+    handlers.ended({ endTasks: endTasksJson, status: 'timed_out' });
+    expect(nextDue).toHaveBeenCalledTimes(2);
+  });
+
+  test('logs a failure and tries again in a second', async () => {
+    const { handlers, clock, deps, logs, tasks } = endTasks({ failure: { workflow: 'notify' } });
+    vi.spyOn(deps.tasks, 'nextDue').mockRejectedValueOnce(new Error('disk full'));
+    handlers.start();
+    const message =
+      'Handlers of ended runs could not be looked up; the next attempt is in a second: disk full';
+    await expect.poll(() => logs.lines).toMatchObject([{ level: 'error', message }]);
+    clock.advance(1000);
+    await expect.poll(() => tasks.size).toBe(0);
+  });
+});
+
 test('a started run needs no other write, because its insert deletes the task', async () => {
   const { handlers, tasks, deps, started } = endTasks({ failure: { workflow: 'notify' } });
   const finish = vi.spyOn(deps.tasks, 'finish');

@@ -72,7 +72,7 @@ export function endTasks({ failure, runs = 1, run = {}, send, start }: EndTasksO
   /** Moves time on, and handles the tasks that are due then. */
   const wakeAfter = (ms: number): void => {
     clock.advance(ms);
-    handlers.ended({ endTasks: '{}' });
+    handlers.ended({ endTasks: '{"failed":[0]}', status: 'failed' });
   };
   return { handlers, clock, logs, tasks, sent, started, events, deps, wakeAfter };
 }

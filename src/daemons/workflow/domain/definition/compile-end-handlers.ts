@@ -1,5 +1,5 @@
 import type { EndHandler, WorkflowDefinition } from '../../../../contracts/index.ts';
-import type { JsonValue } from '../../../../store/ports/index.ts';
+import type { JsonValue, RunRecord } from '../../../../store/ports/index.ts';
 import { only } from './compile-names.ts';
 import type { CompiledEndHandler, CompiledWorkflow } from './compiled-workflow.ts';
 import { endHandlersOf } from './end-handler-paths.ts';
@@ -29,6 +29,11 @@ export function endTasksOf({ endHandlers }: Pick<CompiledWorkflow, 'endHandlers'
   for (const [index, { on }] of endHandlers.entries())
     for (const status of ENDS[on]) tasks[status] = [...(tasks[status] ?? []), index];
   return JSON.stringify(tasks);
+}
+
+/** Returns whether handlers act after the end of the run. */
+export function hasEndTasks({ endTasks, status }: Pick<RunRecord, 'endTasks' | 'status'>): boolean {
+  return endTasks !== null && Object.hasOwn(JSON.parse(endTasks), status);
 }
 
 function compileOne(

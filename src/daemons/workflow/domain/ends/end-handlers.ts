@@ -7,6 +7,7 @@ import { redactJson } from '../../../../kit/telemetry/redact.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 import type { EndTask, EndTaskStore, JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import { hasEndTasks } from '../definition/compile-end-handlers.ts';
 import type { CompiledEndHandler } from '../definition/compiled-workflow.ts';
 import { expressionFault } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
@@ -77,7 +78,9 @@ export class EndHandlers {
   constructor(deps: EndHandlersDeps) {
     this.#deps = deps;
     this.#sendSlots = new SendSlots(deps.clock);
-    this.#ticker = new Ticker({ clock: deps.clock, logger: deps.logger, look: () => this.#look() });
+    const { clock, logger } = deps;
+    const subject = 'Handlers of ended runs';
+    this.#ticker = new Ticker({ clock, logger, subject, look: () => this.#look() });
   }
 
   start(): void {
@@ -86,8 +89,8 @@ export class EndHandlers {
   }
 
   /** Handles the end of a run now, instead of at the next check. */
-  ended({ endTasks }: Pick<RunRecord, 'endTasks'>): void {
-    if (endTasks !== null && this.#isStarted) void this.#ticker.tick();
+  ended(run: Pick<RunRecord, 'endTasks' | 'status'>): void {
+    if (this.#isStarted && hasEndTasks(run)) void this.#ticker.tick();
   }
 
   async stop(): Promise<void> {
@@ -107,6 +110,9 @@ export class EndHandlers {
       const free = this.#free;
       if (free <= 0 || this.#stopped.signal.aborted) return null;
       const now = clock.now();
+      // A claim is a write also if no task is due.
+      const next = await tasks.nextDue();
+      if (next === null || next > now) return next;
       const due = await tasks.claim({ now, until: now + CLAIM_MS }, free);
       for (const task of due) this.#begin(task);
       if (due.length < free) return tasks.nextDue();

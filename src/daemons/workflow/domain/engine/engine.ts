@@ -45,8 +45,8 @@ export class WorkflowEngine implements Engine, EngineHost {
   constructor(deps: EngineDeps) {
     const { clock, logger, store, hooks, definitionOf, cluster } = deps;
     this.#deps = deps;
-    this.#ticker = new Ticker({ clock, logger, look: () => this.#lookAtRuns() });
-    this.#plans = new Ticker({ clock, logger, look: () => this.#lookAtPlans() });
+    this.#ticker = new Ticker({ clock, logger, subject: 'Due runs', look: () => this.#lookAtRuns() });
+    this.#plans = new Ticker({ clock, logger, subject: 'Due schedules', look: () => this.#lookAtPlans() });
     this.#claims = new Claims(deps, this);
     const { active, opening } = this.#claims;
     this.#notices = new OwnerNotices({ cluster, clock, logger, active, host: this });

@@ -10,6 +10,8 @@ const MIN_SLEEP_MS = 5;
 export interface TickerDeps {
   clock: Clock;
   logger: Logger;
+  /** Subject of the log line of a failed call, such as "Due runs". */
+  subject: string;
   look(): Promise<number | null>;
 }
 
@@ -70,7 +72,9 @@ export class Ticker {
       try {
         next = await this.#deps.look();
       } catch (error) {
-        this.#deps.logger.error(`Due runs could not be looked up: ${messageOf(error)}`, { error });
+        const { logger, subject } = this.#deps;
+        const message = `${subject} could not be looked up; the next attempt is in a second: ${messageOf(error)}`;
+        logger.error(message, { error });
       }
     } while (this.#again && !this.#isStopped);
     if (!this.#isStopped) this.#arm(next ?? Number.POSITIVE_INFINITY);
