@@ -1,7 +1,12 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { createPeers } from '../../../src/daemons/peers.ts';
 import { EndHandlers } from '../../../src/daemons/workflow/domain/ends/end-handlers.ts';
+import { createRunMessages } from '../../../src/daemons/workflow/run-messages.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { seconds } from '../../../src/kit/time/duration.ts';
+import { TEST_KEYS } from '../../support/daemon.ts';
 import { endTasks } from './support/end-tasks.ts';
 
 const failure = { message: { type: 'order.failed' } };
@@ -20,6 +25,36 @@ test('messages beyond the concurrent sends are sent as soon as slots are free', 
 });
 
 describe('a gateway that does not answer', () => {
+  test('delays no start of a workflow', async () => {
+    const { handlers, started, sent } = endTasks({
+      failure: [{ message: { type: 'order.failed' } }, { workflow: 'notify' }],
+      runs: 80,
+      send: (_, signal) =>
+        new Promise((_resolve, reject) =>
+          signal.addEventListener('abort', () => reject(new Error('stopped'))),
+        ),
+    });
+    handlers.start();
+    await expect.poll(() => started.length).toBe(80);
+    expect(sent).toHaveLength(30);
+  });
+
+  test('ends a send before another process may repeat it', async () => {
+    const server = createServer(() => {}).listen(0, '127.0.0.1');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    await expect.poll(() => server.listening).toBe(true);
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const send = createRunMessages({ peers: createPeers({ gateway: url }), keys: TEST_KEYS as never });
+    const who = { tenantId: 'default', hostId: 'h', requestId: 'r', traceId: 't' };
+    const message = { type: 'order.failed', data: null, idempotencyKey: 'end/run_1/0' };
+    const since = performance.now();
+    await expect(send(who, message, new AbortController().signal)).rejects.toThrow();
+    expect(performance.now() - since).toBeLessThan(9000);
+  }, 15_000);
+
   test('leaves slots to other tenants', async () => {
     const { handlers, deps, sent } = endTasks({ failure, runs: 101, send: hangs });
     const { find } = deps.runs;

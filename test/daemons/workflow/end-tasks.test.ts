@@ -1,17 +1,13 @@
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { listWorkflows, ManifestV3 } from '../../../src/contracts/index.ts';
-import { createPeers } from '../../../src/daemons/peers.ts';
 import { MAX_HANDLER_DEPTH } from '../../../src/daemons/workflow/domain/ends/end-handlers.ts';
 import { manifestFaults } from '../../../src/daemons/workflow/manifest-faults.ts';
-import { createRunMessages } from '../../../src/daemons/workflow/run-messages.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { keepTenantSecret } from '../../../src/kit/telemetry/redact.ts';
 import { days, hours, minutes } from '../../../src/kit/time/duration.ts';
-import { TEST_KEYS, tempDir } from '../../support/daemon.ts';
+import { tempDir } from '../../support/daemon.ts';
 import { writeCodePlugin } from './support/code.ts';
 import { endTasks } from './support/end-tasks.ts';
 import { cel, startWorkflow } from './support/workflow.ts';
@@ -174,6 +170,30 @@ describe('a handler that fails', () => {
     },
   );
 
+  test('is not tried again if the definition of the run is lost', async () => {
+    const { handlers, deps, events, tasks } = endTasks({ failure: { workflow: 'notify' } });
+    deps.definitions.byHash = async () => {
+      throw new PlatformError('WORKFLOW_NOT_FOUND', 'The definition h1 is no longer stored.');
+    };
+    handlers.start();
+    await expect.poll(() => tasks.size).toBe(0);
+    expect(events).toMatchObject([
+      { type: 'run.handler_failed', data: { code: 'WORKFLOW_NOT_FOUND', handler: 0 } },
+    ]);
+  });
+
+  test('is tried again if the definition of the run cannot be read', async () => {
+    const { handlers, clock, deps, events, tasks } = endTasks({ failure: { workflow: 'notify' } });
+    deps.definitions.byHash = async () => {
+      throw new PlatformError('STORE_ERROR', 'The data store failed.');
+    };
+    const [task] = tasks.values();
+    handlers.start();
+    await expect.poll(() => task!.attempts).toBe(1);
+    expect(task!.dueAt - clock.now()).toBeLessThanOrEqual(1000);
+    expect(events).toEqual([]);
+  });
+
   test('stores no secret of the tenant in the event', async () => {
     keepTenantSecret({ namespaceId: 'default', name: 'phrase' }, 'correct-horse-battery');
     const { handlers, events } = endTasks({
@@ -195,38 +215,6 @@ describe('a handler that fails', () => {
     await expect.poll(() => tasks.size).toBe(0);
     expect(logs.lines).toMatchObject([{ level: 'error', reasonCode: 'WORKFLOW_RUN_NOT_FOUND' }]);
   });
-});
-
-describe('a gateway that does not answer', () => {
-  test('delays no start of a workflow', async () => {
-    const { handlers, started, sent } = endTasks({
-      failure: [{ message: { type: 'order.failed' } }, { workflow: 'notify' }],
-      runs: 80,
-      send: (_, signal) =>
-        new Promise((_resolve, reject) =>
-          signal.addEventListener('abort', () => reject(new Error('stopped'))),
-        ),
-    });
-    handlers.start();
-    await expect.poll(() => started.length).toBe(80);
-    expect(sent).toHaveLength(30);
-  });
-
-  test('ends a send before another process may repeat it', async () => {
-    const server = createServer(() => {}).listen(0, '127.0.0.1');
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    await expect.poll(() => server.listening).toBe(true);
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const send = createRunMessages({ peers: createPeers({ gateway: url }), keys: TEST_KEYS as never });
-    const who = { tenantId: 'default', hostId: 'h', requestId: 'r', traceId: 't' };
-    const message = { type: 'order.failed', data: null, idempotencyKey: 'end/run_1/0' };
-    const since = performance.now();
-    await expect(send(who, message, new AbortController().signal)).rejects.toThrow();
-    expect(performance.now() - since).toBeLessThan(9000);
-  }, 15_000);
 });
 
 test('a handler whose run exists already leaves no task', async () => {

@@ -8,8 +8,8 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import { seconds } from '../../../../kit/time/duration.ts';
 import type { EndTask, EndTaskStore, JsonValue, RunRecord, RunStore } from '../../../../store/ports/index.ts';
 import { hasEndTasks } from '../definition/compile-end-handlers.ts';
-import type { CompiledEndHandler } from '../definition/compiled-workflow.ts';
-import { expressionFault } from '../definition/definition-faults.ts';
+import type { CompiledEndHandler, CompiledWorkflow } from '../definition/compiled-workflow.ts';
+import { expressionFault, isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { Scope } from '../definition/expressions.ts';
@@ -139,18 +139,25 @@ export class EndHandlers {
   }
 
   async #handle(task: EndTask): Promise<void> {
-    const { tasks, runs, logger } = this.#deps;
+    const { tasks, runs, definitions, logger } = this.#deps;
     const run = await runs.find(null, task.runId);
     // Retention deletes runs without their tasks.
     if (!run) {
       reportGone(logger, task);
       return tasks.finish(task.key, null);
     }
+    const ended = { task, run };
+    let workflow: CompiledWorkflow;
     try {
-      await this.#perform({ task, run });
+      workflow = await definitions.byHash(run.definitionHash);
+    } catch (thrown) {
+      return this.#fail(ended, toPlatformError(thrown), !isLostDefinition(thrown));
+    }
+    try {
+      await this.#perform(ended, workflow.endHandlers[task.handler]);
     } catch (thrown) {
       const error = toPlatformError(thrown);
-      await this.#fail({ task, run }, error, isTransient(error));
+      await this.#fail(ended, error, isTransient(error));
     }
   }
 
@@ -174,10 +181,8 @@ export class EndHandlers {
     this.#ticker.notice(dueAt);
   }
 
-  async #perform(ended: Ended): Promise<void> {
+  async #perform(ended: Ended, handler: CompiledEndHandler | undefined): Promise<void> {
     const { task, run } = ended;
-    const workflow = await this.#deps.definitions.byHash(run.definitionHash);
-    const handler = workflow.endHandlers[task.handler];
     if (!handler) return this.#deps.tasks.finish(task.key, null);
     if ('workflowId' in handler) return this.#startIf(ended, handler);
     const { signal } = this.#stopped;
