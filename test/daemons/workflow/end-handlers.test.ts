@@ -1,21 +1,22 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   getMessage,
   listMessages,
   listRunEvents,
   listRuns,
   listWorkflows,
-  startRun,
 } from '../../../src/contracts/index.ts';
+import type { EventTypeServices } from '../../../src/daemons/gateway/routes/event-types.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
+import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
+import { seconds } from '../../../src/kit/time/duration.ts';
 import { sqliteWorkflowStore } from '../../../src/store/sqlite/index.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { describeOnStores } from '../../support/stores.ts';
-import { writeCodePlugin } from './support/code.ts';
 import { startProcess } from './support/process.ts';
 import { cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
@@ -50,6 +51,9 @@ describeOnStores('the end of a run', (store) => {
       projectDir: await project(NOTIFY),
       config: { ...config, ...(await store()) },
     });
+    const { starter, endHandlers } = it.services;
+    const start = vi.spyOn(starter, 'start');
+    const startsOfHandlers = () => start.mock.calls.filter(([{ handles }]) => handles);
     const on = { failure: { workflow: 'notify' }, success: { workflow: 'missing' } };
     const id = await it.start({ id: 'ship', on, steps: FAILS }, { input: { order: 7 } });
     await it.until(id, 'failed');
@@ -66,8 +70,18 @@ describeOnStores('the end of a run', (store) => {
     expect(await eventsOf(it, id, 'run.handler_started')).toMatchObject([
       { data: { runId: handler!.id, workflowId: 'notify' } },
     ]);
-    await it.services.engine.tick();
-    expect(await runsOf(it, 'notify')).toHaveLength(1);
+    // Another process repeats a start that was in flight.
+    const [[request, by]] = startsOfHandlers() as [Parameters<typeof starter.start>];
+    expect(request.idempotency).toEqual({ key: `end/${id}/0`, request: null });
+    expect(await starter.start(request, by)).toMatchObject({ id: handler!.id });
+    start.mockClear();
+    // The claim ends.
+    it.clock.advance(seconds(11));
+    const next = await it.start({ id: 'ship', on, steps: FAILS });
+    await expect.poll(() => handlersOf(it, next)).toHaveLength(1);
+    await endHandlers.stop();
+    expect(startsOfHandlers().map(([{ handles }]) => handles)).toEqual([`${next}/0`]);
+    expect(await runsOf(it, 'notify')).toHaveLength(2);
   });
 
   test('evaluates if and input, also of on.success and after a timeout, and not after a cancel', async () => {
@@ -118,6 +132,12 @@ describeOnStores('the end of a run', (store) => {
   test('sends a message, once, to the application that the definition computes', async () => {
     const own = await store();
     const gateway = await startGateway({ config: own });
+    const { emittedMessages } = gateway.services as EventTypeServices;
+    const emitOfRun = emittedMessages.emitOfRun.bind(emittedMessages);
+    const emits = vi.spyOn(emittedMessages, 'emitOfRun').mockImplementationOnce(async (...given) => {
+      await emitOfRun(...given);
+      throw new PlatformError('SERVICE_UNAVAILABLE', 'The gateway stops.');
+    });
     const it = await startWorkflow({ config: own, peers: createPeers({ gateway: gateway.url }) });
     const message = {
       type: 'order.failed',
@@ -129,7 +149,18 @@ describeOnStores('the end of a run', (store) => {
       { input: { customer: 'c-1' } },
     );
     await it.until(id, 'failed');
-    await expect.poll(() => eventsOf(it, id, 'run.message_sent')).toHaveLength(1);
+    await expect
+      .poll(() => it.logs.lines)
+      .toContainEqual(
+        expect.objectContaining({ event: 'run.handler_failed', reasonCode: 'SERVICE_UNAVAILABLE' }),
+      );
+    await expect
+      .poll(() => {
+        it.clock.advance(seconds(1));
+        return eventsOf(it, id, 'run.message_sent');
+      })
+      .toHaveLength(1);
+    expect(emits).toHaveBeenCalledTimes(2);
     const { items } = await gateway.call(listMessages, { query: {} as never });
     expect(items).toMatchObject([{ type: 'order.failed', application: 'c-1' }]);
     const { data } = await gateway.call(getMessage, { params: { id: items[0]!.id as never } });
@@ -225,7 +256,7 @@ describe('a run that ended before its handler started', () => {
     });
     await expect.poll(async () => (await first.run(id)).status).toBe('waiting');
     await first.kill();
-    // What a service has written that is killed between the end of a run and the start of its handler.
+    // A service that is killed between the end of a run and the start of its handler has written this.
     const store = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
     const run = (await store.runs.find(null, id))!;
     const parts = { jobs: [], steps: [], attempts: [], events: [], logs: [], taken: [] };
@@ -236,50 +267,8 @@ describe('a run that ended before its handler started', () => {
     const second = await startProcess(dataDir, config);
     await expect.poll(() => handlersOf(second, id)).toMatchObject([{ workflowId: 'notify' }]);
     await second.kill();
-    const third = await startProcess(dataDir, config);
-    expect(await runsOf(third, 'notify')).toHaveLength(1);
-  });
-});
-
-describe('a plugin', () => {
-  const SOURCE = `export const flow = defineWorkflow({ id: 'flow', run: async () => fail('NO_STOCK', 'None is left.') });`;
-  const manifest = (more: object) => ({
-    workflows: [
-      { id: 'flow', handler: 'flows.js#flow', on: { failure: { message: { type: 'stock.empty' } } } },
-    ],
-    ...more,
-  });
-  const faultsOf = async (more: object) => {
-    const projectDir = await tempDir();
-    await writeCodePlugin(projectDir, SOURCE, manifest(more));
-    const gateway = await startGateway();
-    const it = await startWorkflow({ projectDir, peers: createPeers({ gateway: gateway.url }) });
-    const { faults } = await it.call(listWorkflows);
-    return { it, gateway, faults: faults.map(({ path, message }) => `${path} ${message}`) };
-  };
-
-  test('sends messages that its manifest declares, from workflows in code', async () => {
-    const { it, gateway, faults } = await faultsOf({
-      permissions: { platform: { emit: true } },
-      events: { 'stock.empty': {} },
-    });
-    expect(faults).toEqual([]);
-    const { run } = await it.call(startRun, { body: { workflowId: 'flow' } });
-    await it.until(run.id, 'failed');
-    await expect.poll(() => eventsOf(it, run.id, 'run.message_sent')).toHaveLength(1);
-    const { items } = await gateway.call(listMessages, { query: {} as never });
-    const { data } = await gateway.call(getMessage, { params: { id: items[0]!.id as never } });
-    expect(data).toMatchObject({ id: run.id, workflowId: 'flow', error: { code: 'NO_STOCK' } });
-  });
-
-  test('registers no workflow that would send undeclared messages', async () => {
-    expect(
-      (await faultsOf({ permissions: { platform: { emit: true } }, events: { 'stock.emty': {} } })).faults,
-    ).toEqual([
-      'on.failure.message.type "stock.empty" is not declared under "events" of the manifest of code; did you mean "stock.emty"?',
-    ]);
-    expect((await faultsOf({ events: { 'stock.empty': {} } })).faults).toEqual([
-      'on.failure.message.type needs permissions.platform.emit in the manifest of code',
-    ]);
+    const after = await sqliteWorkflowStore({ dataDir, logger: silentLogger });
+    onTestFinished(() => after.close());
+    expect(await after.endTasks.nextDue()).toBeNull();
   });
 });
