@@ -15,6 +15,7 @@ import {
 } from './message-records.ts';
 import { messageReplayReply, ReplayedMessage } from './outgoing-endpoints.ts';
 import { TraceId } from './traces.ts';
+import { END_KEY_PREFIX } from './workflow-starts.ts';
 
 const tags = ['messages'];
 const params = z.object({ id: MessageId });
@@ -31,9 +32,13 @@ export const NewMessage = z.strictObject({
     .refine((value) => value !== undefined, 'is required')
     .describe('JSON value of at most 256 KB'),
   application: ApplicationId.optional().describe('Send only to the endpoints of this application'),
-  idempotencyKey: MessageIdempotencyKey.optional().describe(
-    'A repeated call answers the first message, for 7 days',
-  ),
+  idempotencyKey: MessageIdempotencyKey.refine((key) => !key.startsWith(END_KEY_PREFIX), {
+    error: `Keys that start with "${END_KEY_PREFIX}" are reserved for handlers of ended runs. Use another key.`,
+  })
+    .optional()
+    .describe(
+      `A repeated call answers the first message, for 7 days. Keys that start with "${END_KEY_PREFIX}" are reserved`,
+    ),
   timestamp: Moment.optional().describe('Time of the event; default: now'),
 });
 export type NewMessage = z.output<typeof NewMessage>;

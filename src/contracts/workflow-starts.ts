@@ -36,6 +36,9 @@ export const WebhookTrigger = z.strictObject({
 });
 export type WebhookTrigger = z.infer<typeof WebhookTrigger>;
 
+/** Prefix of the idempotency keys of runs and messages that follow an ended run. Keys of callers may not start with it. */
+export const END_KEY_PREFIX = 'end/';
+
 const Handler = z
   .strictObject({
     if: Condition.optional(),

@@ -102,6 +102,18 @@ describeOnStores(
       ]);
     });
 
+    test('keys of handlers of ended runs are refused to callers', async () => {
+      const gateway = await start();
+      const published = apiOf(gateway).publish('order.failed', {}, { idempotencyKey: 'end/run_1/0' });
+      const message = 'Keys that start with "end/" are reserved for handlers of ended runs. Use another key.';
+      await expect(published).rejects.toMatchObject({
+        code: 'VALIDATION_ERROR',
+        details: { issues: [{ path: 'body.idempotencyKey', message }] },
+      });
+      const { items } = await gateway.call(listMessages, { query: {} as never });
+      expect(items).toEqual([]);
+    });
+
     test('event types are words with full stops between them, as Standard Webhooks specify', async () => {
       const api = apiOf(await start());
       const accepted = (type: string) =>

@@ -1,4 +1,4 @@
-import { LIMITS } from '../../../../contracts/index.ts';
+import { END_KEY_PREFIX, LIMITS } from '../../../../contracts/index.ts';
 import { typeName } from '../../../../kit/data/schema-problems.ts';
 import { messageOf, PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../kit/security/random.ts';
@@ -16,7 +16,6 @@ import type { Scope } from '../definition/expressions.ts';
 import type { Evaluable } from '../definition/templates.ts';
 import { Ticker } from '../engine/ticker.ts';
 import { endScope } from '../run/ended-run.ts';
-import { END_KEY_PREFIX } from '../starts/idempotency.ts';
 import type { Starter } from '../starts/run-admission.ts';
 import type { RunStarter } from '../starts/run-starter.ts';
 import { isTransient, reportFailure, reportGone, retryMs } from './handler-failures.ts';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { END_KEY_PREFIX } from '../../../../contracts/index.ts';
 import { canonicalJson } from '../../../../kit/data/json.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue, KeyedRun, RunRecord } from '../../../../store/ports/index.ts';
@@ -27,9 +28,6 @@ export interface Idempotency {
    */
   request: KeyedRequest | null;
 }
-
-/** Prefix of the keys of runs and messages that follow an ended run. Callers may not use it for their runs. */
-export const END_KEY_PREFIX = 'end/';
 
 /**
  * Prefix of current digests. Digests without this prefix come from older versions, which included the hash of the
