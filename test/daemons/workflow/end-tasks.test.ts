@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { listWorkflows, ManifestV3 } from '../../../src/contracts/index.ts';
 import { MAX_HANDLER_DEPTH } from '../../../src/daemons/workflow/domain/ends/end-handlers.ts';
 import { manifestFaults } from '../../../src/daemons/workflow/manifest-faults.ts';
@@ -268,6 +268,23 @@ describe('the check for due tasks', () => {
     clock.advance(1000);
     await expect.poll(() => tasks.size).toBe(0);
   });
+});
+
+test('handlers of a run read it once and parse its values once', async () => {
+  const { handlers, deps, sent, tasks } = endTasks({
+    failure: ['1', '2', '3'].map((n) => ({
+      message: { type: 'order.failed', data: cel(`input.order + ${n}`) },
+    })),
+    run: { input: '{"order":70}' },
+  });
+  const find = vi.spyOn(deps.runs, 'find');
+  const parse = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parse.mockRestore());
+  handlers.start();
+  await expect.poll(() => tasks.size).toBe(0);
+  expect(sent.map(({ data }) => data)).toEqual([71, 72, 73]);
+  expect(find).toHaveBeenCalledTimes(1);
+  expect(parse.mock.calls.filter(([text]) => text === '{"order":70}')).toHaveLength(1);
 });
 
 test('a started run needs no other write, because its insert deletes the task', async () => {

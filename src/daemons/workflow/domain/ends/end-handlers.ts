@@ -12,12 +12,11 @@ import type { CompiledEndHandler, CompiledWorkflow } from '../definition/compile
 import { expressionFault, isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
-import type { Scope } from '../definition/expressions.ts';
 import type { Evaluable } from '../definition/templates.ts';
 import { Ticker } from '../engine/ticker.ts';
-import { endScope } from '../run/ended-run.ts';
 import type { Starter } from '../starts/run-admission.ts';
 import type { RunStarter } from '../starts/run-starter.ts';
+import { type EndedRun, endedRunReader } from './ended-run-reader.ts';
 import { isTransient, reportFailure, reportGone, retryMs } from './handler-failures.ts';
 import { SendSlots } from './send-slots.ts';
 
@@ -62,7 +61,7 @@ type MessageHandler = Extract<CompiledEndHandler, { type: string }>;
 /** An ended run and the task that handles its end. */
 interface Ended {
   task: EndTask;
-  run: RunRecord;
+  run: EndedRun;
 }
 
 /** Starts the workflows and sends the messages of `on.failure` and `on.success`. @spec docs/workflows.md "When a run has ended" */
@@ -104,7 +103,7 @@ export class EndHandlers {
 
   /** Claims due tasks for all free slots. Returns the time of the next task. */
   async #look(): Promise<number | null> {
-    const { tasks, clock } = this.#deps;
+    const { tasks, runs, clock } = this.#deps;
     for (;;) {
       const free = this.#free;
       if (free <= 0 || this.#stopped.signal.aborted) return null;
@@ -113,15 +112,16 @@ export class EndHandlers {
       const next = await tasks.nextDue();
       if (next === null || next > now) return next;
       const due = await tasks.claim({ now, until: now + CLAIM_MS }, free);
-      for (const task of due) this.#begin(task);
+      const read = endedRunReader(runs);
+      for (const task of due) this.#begin(task, read(task.runId));
       if (due.length < free) return tasks.nextDue();
     }
   }
 
   /** Handles a task in a slot. A task that ends makes room for the next one if all slots were taken. */
-  #begin(task: EndTask): void {
+  #begin(task: EndTask, run: Promise<EndedRun | undefined>): void {
     const { logger } = this.#deps;
-    const work = this.#handle(task)
+    const work = this.#handle(task, run)
       .catch((error: unknown) =>
         logger.error(`The task ${task.key} of an ended run failed: ${messageOf(error)}`, { error }),
       )
@@ -137,9 +137,9 @@ export class EndHandlers {
     if (this.#free === 1) void this.#ticker.tick();
   }
 
-  async #handle(task: EndTask): Promise<void> {
-    const { tasks, runs, definitions, logger } = this.#deps;
-    const run = await runs.find(null, task.runId);
+  async #handle(task: EndTask, reading: Promise<EndedRun | undefined>): Promise<void> {
+    const { tasks, definitions, logger } = this.#deps;
+    const run = await reading;
     // Retention deletes runs without their tasks.
     if (!run) {
       reportGone(logger, task);
@@ -148,7 +148,7 @@ export class EndHandlers {
     const ended = { task, run };
     let workflow: CompiledWorkflow;
     try {
-      workflow = await definitions.byHash(run.definitionHash);
+      workflow = await definitions.byHash(run.record.definitionHash);
     } catch (thrown) {
       return this.#fail(ended, toPlatformError(thrown), !isLostDefinition(thrown));
     }
@@ -160,15 +160,15 @@ export class EndHandlers {
     }
   }
 
-  async #fail({ task, run }: Ended, error: PlatformError, canPass: boolean): Promise<void> {
+  async #fail({ task, run: { record } }: Ended, error: PlatformError, canPass: boolean): Promise<void> {
     const { tasks, clock, logger, random } = this.#deps;
     if (this.#stopped.signal.aborted) return this.#release(task);
     const isOver = clock.now() - task.endedAt > LIMITS.idempotencyWindowMs;
     const isRetried = canPass && !isOver;
-    reportFailure(logger, task, run, { error, isRetried });
+    reportFailure(logger, task, record, { error, isRetried });
     if (isRetried) return tasks.postpone(task.key, clock.now() + retryMs(task, error, random));
     const { code, message } = error;
-    const data = redactJson({ handler: task.handler, code, message }, run.tenantId);
+    const data = redactJson({ handler: task.handler, code, message }, record.tenantId);
     await tasks.finish(task.key, { at: clock.now(), type: 'run.handler_failed', data });
   }
 
@@ -182,15 +182,16 @@ export class EndHandlers {
 
   async #perform(ended: Ended, handler: CompiledEndHandler | undefined): Promise<void> {
     const { task, run } = ended;
+    const { tenantId } = run.record;
     if (!handler) return this.#deps.tasks.finish(task.key, null);
     if ('workflowId' in handler) return this.#startIf(ended, handler);
     const { signal } = this.#stopped;
     const waits = () => this.#tickIfFree();
-    if (!(await this.#sendSlots.take(run.tenantId, { signal, waits }))) return this.#release(task);
+    if (!(await this.#sendSlots.take(tenantId, { signal, waits }))) return this.#release(task);
     try {
       await this.#sendIf(ended, handler);
     } finally {
-      this.#sendSlots.release(run.tenantId);
+      this.#sendSlots.release(tenantId);
     }
   }
 
@@ -201,9 +202,9 @@ export class EndHandlers {
   async #startIf({ task: { key }, run }: Ended, handler: StartHandler): Promise<void> {
     const { tasks, definitions, starter, clock } = this.#deps;
     const { workflowId, input } = handler;
-    const scope = endScope(run);
-    if (!(await this.#evaluated(handler.condition, scope, run))) return tasks.finish(key, null);
-    if (run.handlerDepth >= MAX_HANDLER_DEPTH)
+    const { handlerDepth } = run.record;
+    if (!(await this.#evaluated(handler.condition, run))) return tasks.finish(key, null);
+    if (handlerDepth >= MAX_HANDLER_DEPTH)
       throw new PlatformError(
         'VALIDATION_ERROR',
         `Handlers of ended runs start each other ${MAX_HANDLER_DEPTH} levels deep; this one would go deeper.`,
@@ -212,13 +213,13 @@ export class EndHandlers {
       {
         kind: 'workflow',
         workflow: definitions.require(workflowId),
-        input: await this.#evaluated(input, scope, run),
+        input: await this.#evaluated(input, run),
         trigger: 'run_end',
         idempotency: { key: END_KEY_PREFIX + key, request: null },
         handles: key,
-        handlerDepth: run.handlerDepth + 1,
+        handlerDepth: handlerDepth + 1,
       },
-      starterOf(run),
+      starterOf(run.record),
     );
     if (handles === key) return;
     await tasks.finish(key, {
@@ -232,20 +233,19 @@ export class EndHandlers {
   async #sendIf({ task: { key }, run }: Ended, handler: MessageHandler): Promise<void> {
     const { tasks, clock, send } = this.#deps;
     const { type, data, application } = handler;
-    const scope = endScope(run);
-    if (!(await this.#evaluated(handler.condition, scope, run))) return tasks.finish(key, null);
+    if (!(await this.#evaluated(handler.condition, run))) return tasks.finish(key, null);
     const message = {
-      ...{ type, data: await this.#evaluated(data, scope, run), idempotencyKey: END_KEY_PREFIX + key },
-      ...(application && { application: applicationOf(await this.#evaluated(application, scope, run)) }),
+      ...{ type, data: await this.#evaluated(data, run), idempotencyKey: END_KEY_PREFIX + key },
+      ...(application && { application: applicationOf(await this.#evaluated(application, run)) }),
     };
-    const { id } = await send(starterOf(run), message, this.#stopped.signal);
+    const { id } = await send(starterOf(run.record), message, this.#stopped.signal);
     const sent = { messageId: id, messageType: type };
     await tasks.finish(key, { at: clock.now(), type: 'run.message_sent', data: sent });
   }
 
-  async #evaluated<Value>(what: Evaluable<Value>, scope: Scope, { tenantId }: RunRecord): Promise<Value> {
+  async #evaluated<Value>(what: Evaluable<Value>, { scope, record }: EndedRun): Promise<Value> {
     try {
-      return await this.#deps.evaluator.evaluate(what, scope, tenantId);
+      return await this.#deps.evaluator.evaluate(what, scope, record.tenantId);
     } catch (error) {
       throw expressionFault(error);
     }
