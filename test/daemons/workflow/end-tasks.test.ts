@@ -1,8 +1,9 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { listWorkflows, ManifestV3 } from '../../../src/contracts/index.ts';
 import { MAX_HANDLER_DEPTH } from '../../../src/daemons/workflow/domain/ends/end-handlers.ts';
+import { endScope } from '../../../src/daemons/workflow/domain/run/ended-run.ts';
 import { manifestFaults } from '../../../src/daemons/workflow/manifest-faults.ts';
 import { PlatformError } from '../../../src/kit/errors/errors.ts';
 import { keepTenantSecret } from '../../../src/kit/telemetry/redact.ts';
@@ -71,6 +72,15 @@ describe('a plugin without permissions.platform.workflows', () => {
       expect.objectContaining({ path: 'on.success.workflow', message: faultOf('payout') }),
     );
   });
+});
+
+test('the guide lists the facts about an ended run', async () => {
+  const { deps } = endTasks({ failure: { workflow: 'notify' } });
+  const { run } = endScope((await deps.runs.find(null, 'run_0'))!);
+  const guide = await readFile(new URL('../../../docs/workflows.md', import.meta.url), 'utf8');
+  const [, list = ''] = /may use `input` and `run`:(.*?), where/s.exec(guide)!;
+  const listed = Array.from(list.matchAll(/`(\w+)/g), ([, name]) => name);
+  expect(listed.toSorted()).toEqual(Object.keys(run as object).toSorted());
 });
 
 describe('a message of an ended run', () => {
