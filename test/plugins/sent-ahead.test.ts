@@ -24,14 +24,18 @@ describe('a busy process', () => {
     expect(ran).toEqual(['a', 'b', 'c', 'd', 'e', 'f']);
   });
 
-  test('receives nothing ahead while another process is free or may start', async () => {
+  test('receives nothing ahead while another process can start or starts', async () => {
     const { run, alive } = await startStopped({ maxProcesses: 2 });
+    alive()[1]!.die();
+    await settle();
     void run('a');
     void run('b');
+    while (alive().length < 2) await Promise.resolve();
+    void run('c');
     await settle();
     expect(alive().map(({ running, held }) => [running, held])).toEqual([
+      ['a', ['c']],
       ['b', []],
-      ['a', []],
     ]);
   });
 
