@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { RunnerProcess } from '../../src/plugins/backends/worker/runner-process.ts';
 import {
   type ScriptedRunner,
   type scriptedPool,
@@ -272,25 +273,54 @@ test('whatever ends when, each call runs at most once, and fails only if it ran 
 }, 60_000);
 
 describe('in a plugin process', () => {
-  /** One process, in which enough calls have run that their handler is known to be quick. */
-  async function startQuick() {
-    const started = await startBackend({ config: { maxProcesses: 1 } });
+  /** Processes in which enough calls have run that their handler is known to be quick. */
+  async function startQuick(maxProcesses = 1) {
+    const assignAhead = vi.spyOn(RunnerProcess.prototype, 'assignAhead');
+    onTestFinished(() => assignAhead.mockRestore());
+    const started = await startBackend({ config: { maxProcesses } });
+    const callMany = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => started.call('ahead.js#quick')));
+    await callMany(maxProcesses);
     for (let i = 0; i < 60; i++) await started.call('ahead.js#quick');
+    // On a busy machine, the handler can seem slow for longer.
+    const sendsAhead = async () => {
+      await callMany(maxProcesses + 2);
+      return assignAhead.mock.calls.length > 0;
+    };
+    await expect.poll(sendsAhead, { timeout: 15_000 }).toBe(true);
+    assignAhead.mockClear();
     const ran = () =>
       started.logs.lines.flatMap(({ message }) => /^ran (.*)/.exec(String(message))?.[1] ?? []).sort();
-    return { ...started, ran };
+    const callQuick = (input: string, options = {}) =>
+      started.call('ahead.js#quick', { input, ...options }) as Promise<string>;
+    const sentAhead = () => assignAhead.mock.calls.map(([{ request }]) => request.input);
+    return { callQuick, ran, sentAhead };
   }
 
   test.each([
     ['exits', { code: 'EXECUTION_ERROR', details: { reason: 'exit', exitCode: 5 } }],
     ['blocks', { code: 'EXECUTION_TIMEOUT' }],
   ])('calls behind one that %s run once, in the next process', async (how, expected) => {
-    const { call, ran } = await startQuick();
-    const first = failureOf(call('ahead.js#quick', { input: how, timeoutMs: 500 }));
+    const { callQuick, ran, sentAhead } = await startQuick();
+    const first = failureOf(callQuick(how, { timeoutMs: 500 }));
     const others = ['b', 'c', 'd', 'e', 'f', 'g'];
-    const calls = others.map((input) => call('ahead.js#quick', { input }));
+    const calls = others.map((input) => callQuick(input));
     expect(await first).toMatchObject(expected);
+    expect(sentAhead()).toContain('b');
     expect(await Promise.all(calls)).toEqual(others);
     expect(ran()).toEqual([...others, how].sort());
+  });
+
+  test('a call behind one that waits runs once, in another process', async () => {
+    const { callQuick, ran, sentAhead } = await startQuick(2);
+    const recall = vi.spyOn(RunnerProcess.prototype, 'recall');
+    onTestFinished(() => recall.mockRestore());
+    const settled: string[] = [];
+    const inputs = ['waits', 'b', 'c', 'd'];
+    await Promise.all(inputs.map((input) => callQuick(input).then((result) => settled.push(result))));
+    expect(sentAhead()).toEqual(expect.arrayContaining(['c', 'd']));
+    expect(recall).toHaveBeenCalled();
+    expect(settled.at(-1)).toBe('waits');
+    expect(ran()).toEqual(['b', 'c', 'd', 'waits']);
   });
 });
