@@ -51,9 +51,12 @@ export function openChannel(onFrame: (frame: ToRunner, chars: number) => void): 
     if (queued === '') return undefined;
     const text = queued;
     queued = '';
-    const { promise, resolve } = Promise.withResolvers<void>();
-    output.write(text, () => resolve());
-    return output.writableLength === 0 ? undefined : promise;
+    let onWritten: (() => void) | undefined;
+    output.write(text, () => onWritten?.());
+    if (output.writableLength === 0) return undefined;
+    return new Promise((resolve) => {
+      onWritten = resolve;
+    });
   }
   function sendText(json: string): void {
     queued += `${json}\n`;

@@ -46,8 +46,8 @@ export class Pool {
   readonly #queue: WaitQueue;
   readonly #ahead: AheadQueue;
   readonly #loadCrashes: LoadCrashes;
-  /** Tenants whose slots processes with one call at a time hold. */
-  readonly #holders = new Map<RunnerProcess, string>();
+  /** Processes with one call at a time that hold a slot of their tenant. */
+  readonly #holders = new Set<RunnerProcess>();
   #launch: Promise<Launch> | undefined;
   #preparing = 0;
   #averageMs = 100;
@@ -61,8 +61,12 @@ export class Pool {
     this.#queue = createWaitQueue({ maxCalls: deps.maxQueue, tenancy: this.#tenancy });
     // Processes with several calls at a time or with their own tenant receive no calls ahead.
     const maxAhead = deps.concurrency > 1 || deps.separateTenants ? 0 : MAX_AHEAD;
-    const { queue, shares, members } = { queue: this.#queue, shares: this.#shares, members: this.#members };
-    this.#ahead = new AheadQueue({ maxAhead, members, queue, shares });
+    this.#ahead = new AheadQueue({
+      maxAhead,
+      members: this.#members,
+      queue: this.#queue,
+      shares: this.#shares,
+    });
     this.#loadCrashes = createLoadCrashes(deps);
   }
 
@@ -117,7 +121,7 @@ export class Pool {
     this.#measure(call);
     if (!process.assign(call)) return;
     this.#shares.take(tenantId);
-    if (this.#deps.concurrency === 1) this.#holders.set(process, tenantId);
+    if (this.#deps.concurrency === 1) this.#holders.add(process);
   }
 
   /** Adds the duration of a call that starts now to the average. */

@@ -1,10 +1,5 @@
-import {
-  createServer,
-  request as httpRequest,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { once } from 'node:events';
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Duplex, pipeline } from 'node:stream';
 import { messageOf, PlatformCallError, RunnerFailure } from '../failure.ts';
@@ -54,7 +49,8 @@ export class EgressProxy {
     const server = createServer((request, response) => void this.#forward(request, response));
     server.on('connect', (request, client, head) => void this.#tunnel(request.url ?? '', client, head));
     server.on('clientError', (_error, socket) => void socket.destroy());
-    await listening(server);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
     server.unref();
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     return { HTTP_PROXY: url, HTTPS_PROXY: url, http_proxy: url, https_proxy: url, NODE_USE_ENV_PROXY: '1' };
@@ -115,13 +111,6 @@ export class EgressProxy {
     this.#connections.set(call, connections.add(connection));
     connection.once('close', () => connections.delete(connection));
   }
-}
-
-function listening(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
 }
 
 function refuse(response: ServerResponse, error: unknown): void {
