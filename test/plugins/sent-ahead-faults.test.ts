@@ -2,21 +2,34 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { settle, startStopped } from './scripted-pool.ts';
 import { failureOf, startBackend } from './support.ts';
 
+/** Interval at which the pool checks processes with calls that were sent ahead. */
+const CHECK_MS = 20;
+
 describe('a process that is blocked after a result', () => {
-  test('is ended after five seconds, and its calls run in the next one', async () => {
-    const { run, alive, pool, ran } = await startStopped();
+  /** A stopped pool in which time passes in steps, at the end of which the pool checks its processes. */
+  async function startTimed() {
+    const started = await startStopped();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
+    async function pass(ms: number) {
+      started.passTime(ms);
+      vi.advanceTimersByTime(CHECK_MS);
+      await settle();
+    }
+    return { ...started, pass };
+  }
+
+  test('is ended after five seconds, and its calls run in the next one', async () => {
+    const { run, alive, pool, ran, pass } = await startTimed();
     const calls = ['a', 'b', 'c'].map((id) => run(id));
     await settle();
     const [blocked] = alive();
+    await pass(1000);
     blocked!.finishAndBlock();
     expect(await calls[0]).toBe('a');
-    vi.advanceTimersByTime(4999);
-    await settle();
+    await pass(4990);
     expect(blocked!.isAlive).toBe(true);
-    vi.advanceTimersByTime(1);
-    await settle();
+    await pass(20);
     expect(blocked!.isAlive).toBe(false);
     for (let i = 0; i < 2; i++) {
       alive()[0]!.finish();
@@ -28,22 +41,55 @@ describe('a process that is blocked after a result', () => {
   });
 
   test('is left alone if it starts the next call late', async () => {
-    const { run, alive } = await startStopped();
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const calls = ['a', 'b'].map((id) => run(id));
+    const { run, alive, pass } = await startTimed();
+    const calls = ['a', 'b', 'c'].map((id) => run(id));
     await settle();
     const [late] = alive();
     late!.finishAndBlock();
     await settle();
-    vi.advanceTimersByTime(4999);
+    await pass(4999);
     late!.startNext();
     await settle();
-    vi.advanceTimersByTime(6000);
+    await pass(6000);
+    expect(late!.isAlive).toBe(true);
+    while (late!.running !== undefined) {
+      late!.finish();
+      await settle();
+    }
+    expect(await Promise.all(calls)).toEqual(['a', 'b', 'c']);
+  });
+
+  test('is left alone if its next frames arrived while the service was busy', async () => {
+    const { run, alive, passTime } = await startTimed();
+    const calls = ['a', 'b', 'c'].map((id) => run(id));
+    await settle();
+    const [late] = alive();
+    late!.finishAndBlock();
+    await settle();
+    // The check and the frame are due at the same time.
+    passTime(6000);
+    late!.startNext();
+    vi.advanceTimersByTime(CHECK_MS);
     await settle();
     expect(late!.isAlive).toBe(true);
-    late!.finish();
-    expect(await Promise.all(calls)).toEqual(['a', 'b']);
+    while (late!.running !== undefined) {
+      late!.finish();
+      await settle();
+    }
+    expect(await Promise.all(calls)).toEqual(['a', 'b', 'c']);
+  });
+
+  test('is left alone if the service was busy during the check', async () => {
+    const { run, alive, passTime } = await startTimed();
+    for (const id of ['a', 'b']) void run(id);
+    await settle();
+    const [late] = alive();
+    late!.finishAndBlock();
+    await settle();
+    vi.advanceTimersByTime(CHECK_MS);
+    passTime(6000);
+    await settle();
+    expect(late!.isAlive).toBe(true);
   });
 
   test('is replaced in a real pool, and the reason is logged', async () => {

@@ -11,6 +11,11 @@ import type { RunnerProcess } from './runner-process.ts';
 const QUICK_MS = 2;
 /** If a call runs longer than this time, the calls behind it are recalled. */
 const RECALL_MS = 20;
+/**
+ * Time for an idle process to start the next call. The time is long, because the process needs not be scheduled at once
+ * on a busy machine.
+ */
+const START_NEXT_MS = 5000;
 /** Calls with longer frames are not sent ahead, because a blocked process does not read them. */
 const MAX_FRAME_CHARS = 64 * 1024;
 
@@ -132,17 +137,25 @@ export class AheadQueue {
     if (this.#isWatching) return;
     this.#isWatching = true;
     systemClock.after(RECALL_MS, () => {
-      // Frames that arrived while this service was busy are read before the check.
+      const now = performance.now();
+      // Frames that arrived until now, while this service was busy, are read before the check.
       setImmediate(() => {
         this.#isWatching = false;
-        this.#recallSlow();
+        this.#check(now);
       });
     });
   }
 
-  /** Recalls the calls behind slow calls. Another process can then run them. */
-  #recallSlow(): void {
-    for (const [call, process] of this.#processOf) if (process.runningMs > RECALL_MS) process.recall(call);
+  /**
+   * Recalls the calls behind slow calls, so that another process can run them. Ends processes that do not start their
+   * next call. No other time limit applies to that call, and plugin code can block a process after its result.
+   */
+  #check(now: number): void {
+    for (const [call, process] of this.#processOf) {
+      if (process.runningMs > RECALL_MS) process.recall(call);
+      if (now - (process.idleSince ?? now) >= START_NEXT_MS)
+        process.end({ kind: 'blocked', afterMs: START_NEXT_MS });
+    }
     if (this.#processOf.size > 0) this.#watch();
   }
 }

@@ -73,6 +73,8 @@ export class RunnerProcess {
   #inputChars = 0;
   /** Time at which the latest call started, by `performance.now()`. */
   #startedAt = 0;
+  /** Time at which the latest call ended. */
+  #freeAt = 0;
 
   constructor(deps: RunnerProcessDeps, events: RunnerProcessEvents) {
     const { plugin, services, sink, logger, clock } = deps;
@@ -93,11 +95,11 @@ export class RunnerProcess {
       send: this.#channel.send,
       endProcess: (reason) => this.end(reason),
       onFree: (call, tookMs) => {
-        this.#limitStart();
+        this.#freeAt = performance.now();
         events.onFree(call, tookMs);
       },
     });
-    this.#ahead = new AheadCalls(this.#channel.send, (afterMs) => this.end({ kind: 'blocked', afterMs }));
+    this.#ahead = new AheadCalls(this.#channel.send);
     this.#memory = this.#watchMemory();
     this.#stopStartTimer = systemClock.after(START_MS, () => this.end({ kind: 'start', afterMs: START_MS }));
     this.#sendInit();
@@ -138,6 +140,11 @@ export class RunnerProcess {
     return performance.now() - this.#startedAt;
   }
 
+  /** Time by `performance.now()` since which the process should start a call that was sent ahead, if any. */
+  get idleSince(): number | undefined {
+    return this.#calls.size === 0 && this.#ahead.size > 0 ? this.#freeAt : undefined;
+  }
+
   get pid(): number | undefined {
     return this.#runner.pid;
   }
@@ -155,7 +162,6 @@ export class RunnerProcess {
   /** Sends a call that starts when no other call runs. Until then, the call has no time limit here. */
   assignAhead(call: Call): void {
     this.#ahead.add(call);
-    this.#limitStart();
     // The frame is a JSON object, to which the field is added.
     this.#channel.sendLine(`{"ahead":true,${call.frame.slice(1)}`);
   }
@@ -214,7 +220,7 @@ export class RunnerProcess {
     if (frame.type === 'loaded') return this.#becomeLoaded();
     if (frame.type === 'fatal') return this.#noteFatal(frame);
     const started = this.#ahead.size > 0 ? this.#ahead.remove(frame.executionId) : undefined;
-    if (started && frame.type === 'returned') this.#takeBack(started);
+    if (started && frame.type === 'returned') this.#events.onReturned?.(started);
     else if (started) this.#start(started);
     if (started && (frame.type === 'returned' || frame.type === 'started')) return true;
     return this.#calls.take(frame, length);
@@ -223,19 +229,9 @@ export class RunnerProcess {
   #start(call: Call): void {
     // The call then counts as lost, because its code might run.
     if (this.#calls.size > 0) this.end({ kind: 'protocol', what: 'started a call while another one ran' });
-    if (!this.#calls.add(call)) return;
-    this.#limitStart();
+    this.#calls.add(call);
     this.#noteStart(call);
     this.#events.onStarted?.(call);
-  }
-
-  #takeBack(call: Call): void {
-    this.#limitStart();
-    this.#events.onReturned?.(call);
-  }
-
-  #limitStart(): void {
-    this.#ahead.limitStart(this.#calls.size === 0 && !this.#isGone);
   }
 
   #becomeReady(): boolean {
@@ -286,7 +282,7 @@ export class RunnerProcess {
       this.#ahead.remove(call.request.executionId);
       // If frames were lost, the call might have started.
       if (!this.#channel.isReadToEnd) call.reject(lostProcess(exit, plugin.id, true));
-      this.#takeBack(call);
+      this.#events.onReturned?.(call);
     }
     this.#events.onExit(exit);
   }
