@@ -20,11 +20,11 @@ describe('a process that is blocked after a result', () => {
   }
 
   test('is ended after five seconds, and its calls run in the next one', async () => {
-    const { run, alive, pool, ran, pass } = await startTimed();
+    const { run, alive, pool, ran, pass, passTime } = await startTimed();
     const calls = ['a', 'b', 'c'].map((id) => run(id));
     await settle();
     const [blocked] = alive();
-    await pass(1000);
+    passTime(1000);
     blocked!.finishAndBlock();
     expect(await calls[0]).toBe('a');
     await pass(4990);
