@@ -158,6 +158,21 @@ describe('a process that reports starts of calls while another one runs', () => 
   });
 });
 
+test('a late log line of an earlier execution with the same id does not count as a start', async () => {
+  const { run, alive, ran } = await startStopped();
+  const calls = ['a', 'b'].map((id) => run(id));
+  await settle();
+  const [runner] = alive();
+  runner!.send({ type: 'log', executionId: 'b', level: 'info', message: 'late' });
+  await settle();
+  expect(runner).toMatchObject({ isAlive: true, running: 'a', held: ['b'] });
+  runner!.finish();
+  await settle();
+  runner!.finish();
+  expect(await Promise.all(calls)).toEqual(['a', 'b']);
+  expect(ran).toEqual(['a', 'b']);
+});
+
 describe('a call whose wait limit expires in a process', () => {
   async function startExpiring() {
     const started = await startStopped();

@@ -98,7 +98,7 @@ export interface BegunFrame {
 
 /**
  * Reports that an execution that was sent ahead starts. The runner sends the frame before any plugin code of the
- * execution runs. Other frames about the execution imply the start.
+ * execution runs. Other frames about the execution imply the start, except log lines.
  */
 export interface StartedFrame {
   type: 'started';

@@ -219,7 +219,9 @@ export class RunnerProcess {
     if (frame.type === 'ready') return this.#becomeReady();
     if (frame.type === 'loaded') return this.#becomeLoaded();
     if (frame.type === 'fatal') return this.#noteFatal(frame);
-    const started = this.#ahead.size > 0 ? this.#ahead.remove(frame.executionId) : undefined;
+    // A log line does not report a start. Code that an earlier execution with the same id left running can write it.
+    const isStart = this.#ahead.size > 0 && frame.type !== 'log';
+    const started = isStart ? this.#ahead.remove(frame.executionId) : undefined;
     if (started && frame.type === 'returned') this.#events.onReturned?.(started);
     else if (started) this.#start(started);
     if (started && (frame.type === 'returned' || frame.type === 'started')) return true;
