@@ -173,6 +173,24 @@ test('a late log line of an earlier execution with the same id does not count as
   expect(ran).toEqual(['a', 'b']);
 });
 
+test('a process that returns a call that was not recalled is ended, and the call runs once', async () => {
+  const { run, alive, ran } = await startStopped();
+  const failure = failureOf(run('a'));
+  const second = run('b');
+  await settle();
+  const [forger] = alive();
+  forger!.send({ type: 'returned', executionId: 'b' });
+  expect(await failure).toMatchObject({
+    message: expect.stringContaining('was ended because it returned a call that was not recalled'),
+    details: { reason: 'protocol' },
+  });
+  expect(forger!.isAlive).toBe(false);
+  await settle();
+  alive()[0]!.finish();
+  expect(await second).toBe('b');
+  expect(ran).toEqual(['a', 'b']);
+});
+
 describe('a call whose wait limit expires in a process', () => {
   async function startExpiring() {
     const started = await startStopped();

@@ -27,7 +27,12 @@ export class AheadCalls {
     this.#entries.set(call.request.executionId, { call, isRecalled: false });
   }
 
-  /** Removes a call that has started or was returned. Returns undefined for other ids. */
+  /** Removes a call that was returned. Returns undefined for calls that were not recalled, and other ids. */
+  removeRecalled(executionId: unknown): Call | undefined {
+    return this.#entries.get(executionId as string)?.isRecalled ? this.remove(executionId) : undefined;
+  }
+
+  /** Removes a call that has started. Returns undefined for other ids. */
   remove(executionId: unknown): Call | undefined {
     const entry = this.#entries.get(executionId as string);
     this.#entries.delete(executionId as string);

@@ -219,12 +219,12 @@ export class RunnerProcess {
     if (frame.type === 'ready') return this.#becomeReady();
     if (frame.type === 'loaded') return this.#becomeLoaded();
     if (frame.type === 'fatal') return this.#noteFatal(frame);
+    if (frame.type === 'returned') return this.#takeReturned(frame.executionId);
     // A log line does not report a start. Code that an earlier execution with the same id left running can write it.
     const isStart = this.#ahead.size > 0 && frame.type !== 'log';
     const started = isStart ? this.#ahead.remove(frame.executionId) : undefined;
-    if (started && frame.type === 'returned') this.#events.onReturned?.(started);
-    else if (started) this.#start(started);
-    if (started && (frame.type === 'returned' || frame.type === 'started')) return true;
+    if (started) this.#start(started);
+    if (started && frame.type === 'started') return true;
     return this.#calls.take(frame, length);
   }
 
@@ -234,6 +234,14 @@ export class RunnerProcess {
     this.#calls.add(call);
     this.#noteStart(call);
     this.#events.onStarted?.(call);
+  }
+
+  #takeReturned(executionId: unknown): boolean {
+    const call = this.#ahead.removeRecalled(executionId);
+    if (call) this.#events.onReturned?.(call);
+    // Plugin code could otherwise make a call run in two processes.
+    else this.end({ kind: 'protocol', what: 'returned a call that was not recalled' });
+    return call !== undefined;
   }
 
   #becomeReady(): boolean {
