@@ -1,13 +1,15 @@
-/** Settles like the promise, or rejects with the reason of the signal as soon as the signal is aborted. */
+/**
+ * Settles like the promise, or rejects with the reason of the signal as soon as the signal is aborted. Rejects at once
+ * if the signal is aborted already.
+ */
 export async function raceAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  let stop: (() => void) | undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason);
-    signal.addEventListener('abort', stop, { once: true });
-  });
+  const aborted = Promise.withResolvers<never>();
+  const stop = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
   try {
-    return await Promise.race([promise, aborted]);
+    return await Promise.race([aborted.promise, promise]);
   } finally {
-    if (stop) signal.removeEventListener('abort', stop);
+    signal.removeEventListener('abort', stop);
   }
 }
