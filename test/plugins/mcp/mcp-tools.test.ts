@@ -9,7 +9,10 @@ import { tempDir } from '../../support/daemon.ts';
 
 const ADD = { name: 'add', inputSchema: { type: 'object' } };
 
-/** A server over HTTP in this process. `answer` returns the result of a request, or undefined for no answer. */
+/**
+ * A server over HTTP in this process. `answer` returns the result of a request or a whole response, or undefined for no
+ * answer.
+ */
 async function serverOf(answer: (method: string, session: string) => unknown) {
   const seen: string[] = [];
   let sessions = 0;
@@ -19,6 +22,7 @@ async function serverOf(answer: (method: string, session: string) => unknown) {
     const session = isNew ? `s-${++sessions}` : new Headers(headers).get('mcp-session-id')!;
     seen.push(method);
     const result = isNew ? { protocolVersion: '2025-11-25' } : await answer(method, session);
+    if (result instanceof Response) return result;
     if (id === undefined) {
       seen.push(`${method} received`);
       return new Response(null, { status: 202 });
@@ -73,6 +77,35 @@ test('no request is sent before the server has received that the handshake is do
     'notifications/initialized received',
     'tools/list',
   ]);
+});
+
+test('a server that refuses the end of the handshake receives no requests, and is started again', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  let isRefusing = true;
+  const { seen, call, tools } = await serverOf((method) => {
+    if (method === 'notifications/initialized' && isRefusing) return new Response('not now', { status: 503 });
+    return method === 'tools/list' ? { tools: [ADD] } : { content: [] };
+  });
+  expect(await tools.run('add', {}, call())).toMatchObject({
+    error: {
+      code: 'MCP_SERVER_FAILED',
+      message: expect.stringContaining(
+        'did not accept "notifications/initialized": it answered 503: not now.',
+      ),
+    },
+  });
+  expect(seen).toEqual(['initialize', 'notifications/initialized']);
+  isRefusing = false;
+  await vi.advanceTimersByTimeAsync(500);
+  expect(await tools.run('add', {}, call())).toMatchObject({ exitCode: 0 });
+});
+
+test('a text in the response to a notification is ignored', async () => {
+  const { call, tools } = await serverOf((method) =>
+    method === 'tools/list' ? { tools: [ADD] } : new Response('Accepted', { status: 202 }),
+  );
+  expect(await tools.list(call())).toMatchObject([ADD]);
 });
 
 test.each([

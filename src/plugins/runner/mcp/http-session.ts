@@ -68,13 +68,17 @@ class HttpSession implements Session {
       if (!response.ok)
         throw new ServerFailure(`it answered ${response.status}: ${excerpt(await response.text())}`);
       this.#sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
+      // Other messages are answered by the status alone. Some servers add a text.
+      if (!isRequest) return;
       for (const one of await messagesOf(response)) this.rpc.receive(one);
-      if (isRequest) this.rpc.expire((message as { id: number }).id);
+      this.rpc.expire((message as { id: number }).id);
     } catch (error) {
-      if (isRequest)
-        this.#end(
-          error instanceof ServerFailure ? error.message : `it cannot be reached: ${messageOf(error)}`,
-        );
+      const failure =
+        error instanceof ServerFailure
+          ? error
+          : new ServerFailure(`it cannot be reached: ${messageOf(error)}`);
+      if (isRequest) this.#end(failure.message);
+      throw failure;
     }
   }
 

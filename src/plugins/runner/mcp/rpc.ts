@@ -38,15 +38,15 @@ export class Rpc {
   #messages = 0;
 
   /**
-   * `send` resolves once the message was handed over, and does not reject. `onFault` is called when the server
-   * does not follow the protocol.
+   * `send` resolves once the message was written or, over HTTP, accepted. It rejects with ServerFailure otherwise.
+   * `onFault` is called when the server does not follow the protocol.
    */
   constructor(send: (message: object) => Promise<void>, onFault: (reason: string) => void) {
     this.#send = send;
     this.#onFault = onFault;
   }
 
-  /** Resolves once the server has received the notification. */
+  /** Resolves like `send`. A server over stdin may then not have read the notification yet. */
   notify(method: string, params: object = {}): Promise<void> {
     return this.#send({ jsonrpc: '2.0', method, params });
   }
@@ -58,16 +58,14 @@ export class Rpc {
     this.#messages = 0;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const cancel = (): void => {
-      void this.notify('notifications/cancelled', {
-        requestId: id,
-        reason: 'The caller has cancelled the call.',
-      });
+      const reason = 'The caller has cancelled the call.';
+      this.notify('notifications/cancelled', { requestId: id, reason }).catch(() => {});
       reject(signal.reason as Error);
     };
     this.#waiting.set(id, { resolve, reject });
     signal.addEventListener('abort', cancel, { once: true });
     try {
-      void this.#send({ jsonrpc: '2.0', id, method, params });
+      this.#send({ jsonrpc: '2.0', id, method, params }).catch(reject);
       return await promise;
     } finally {
       signal.removeEventListener('abort', cancel);
@@ -113,13 +111,9 @@ export class Rpc {
 
   /** Refuses requests of the server, such as sampling: the platform declares none of these capabilities. */
   #answer(id: number | string, method: string): void {
-    if (method === 'ping') void this.#send({ jsonrpc: '2.0', id, result: {} });
-    else
-      void this.#send({
-        jsonrpc: '2.0',
-        id,
-        error: { code: METHOD_NOT_FOUND, message: 'This client answers no requests.' },
-      });
+    const error = { code: METHOD_NOT_FOUND, message: 'This client answers no requests.' };
+    const answer = method === 'ping' ? { result: {} } : { error };
+    this.#send({ jsonrpc: '2.0', id, ...answer }).catch(() => {});
   }
 }
 

@@ -1,4 +1,5 @@
 import { isRecord } from '../../../kit/data/is-record.ts';
+import { messageOf } from '../failure.ts';
 import { raceAbort } from '../race-abort.ts';
 import { type Rpc, ServerFailure, withLimit } from './rpc.ts';
 
@@ -39,8 +40,17 @@ export async function initialise(
       throw new ServerFailure('it speaks no revision of MCP from 2024-11-05 to 2025-11-25');
     onVersion(version);
     // A server may refuse requests that arrive before this notification.
-    await raceAbort(rpc.notify('notifications/initialized'), limited.signal);
+    await raceAbort(confirm(rpc), limited.signal);
   } finally {
     limited.stop();
+  }
+}
+
+async function confirm(rpc: Rpc): Promise<void> {
+  const method = 'notifications/initialized';
+  try {
+    await rpc.notify(method);
+  } catch (error) {
+    throw new ServerFailure(`it did not accept "${method}": ${messageOf(error)}`);
   }
 }
