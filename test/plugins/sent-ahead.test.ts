@@ -75,6 +75,19 @@ describe('a busy process', () => {
     expect(alive()[0]).toMatchObject({ running: 'b', held: [] });
   });
 
+  test('receives nothing ahead before it has ended its first call', async () => {
+    const { run, alive } = await startStopped();
+    alive()[0]!.die();
+    await settle();
+    for (const id of ['a', 'b', 'c']) void run(id);
+    await eventually(() => alive()[0]?.running === 'a');
+    await settle();
+    expect(alive()[0]!.held).toEqual([]);
+    alive()[0]!.finish();
+    await settle();
+    expect(alive()[0]).toMatchObject({ running: 'b', held: ['c'] });
+  });
+
   test('receives no large call ahead, as it might not read it', async () => {
     const { run, alive } = await startStopped();
     void run('a');
@@ -313,6 +326,16 @@ describe('in a plugin process', () => {
     expect(sentAhead()).toContain('b');
     expect(await Promise.all(calls)).toEqual(others);
     expect(ran()).toEqual([...others, how].sort());
+  });
+
+  test('the first call of a handler does not count, because it loads code', async () => {
+    const note = vi.spyOn(HandlerDurations.prototype, 'note');
+    onTestFinished(() => note.mockRestore());
+    const { call } = await startBackend({ config: { maxProcesses: 1 } });
+    await call('ahead.js#quick');
+    expect(note).not.toHaveBeenCalled();
+    await call('ahead.js#quick');
+    expect(note).toHaveBeenCalledExactlyOnceWith('ahead.js#quick', expect.any(Number));
   });
 
   test('a call behind one that waits runs once, in another process', async () => {

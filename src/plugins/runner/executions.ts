@@ -64,6 +64,7 @@ export class Executions {
     const { executionId } = frame;
     const controller = new AbortController();
     this.#live.set(executionId, controller);
+    const isFirst = !this.#handlers.has(frame.request.handler);
     const startedAt = performance.now();
     let text: string;
     try {
@@ -77,7 +78,7 @@ export class Executions {
     this.#live.delete(executionId);
     this.calls.forget(executionId);
     const tookMs = Math.round((performance.now() - startedAt) * 10) / 10;
-    this.#channel.queueText(`{"tookMs":${tookMs},${text.slice(1)}`);
+    this.#channel.queueText(isFirst ? text : `{"tookMs":${tookMs},${text.slice(1)}`);
     // The next execution sends the queued result together with the report of its own start.
     if (!this.#startHeld()) void this.#channel.flush();
   }

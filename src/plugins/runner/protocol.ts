@@ -146,7 +146,10 @@ export interface ChunkFrame {
 export interface ResultFrame {
   type: 'result';
   executionId: string;
-  /** Duration of the execution in ms. Error frames contain it too. */
+  /**
+   * Duration of the execution in ms. Error frames contain it too. Absent for the first execution of a handler in a
+   * process, which includes the time to load code.
+   */
   tookMs?: number;
   result: CommandResult;
 }
