@@ -86,7 +86,8 @@ function partsOf(schema: Schema): unknown[] {
   return [...inPlace(schema), ...maps, ...OTHERS.flatMap((key) => schema[key])];
 }
 
-function inPlace(schema: Schema): unknown[] {
+/** Returns the schemas in lists such as `allOf`, which apply to the value itself. */
+export function inPlace(schema: Schema): unknown[] {
   return IN_PLACE_LISTS.flatMap((key) => (Array.isArray(schema[key]) ? schema[key] : []));
 }
 

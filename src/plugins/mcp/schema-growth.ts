@@ -1,6 +1,6 @@
 import { LIMITS } from '../../contracts/limits.ts';
 import { isRecord } from '../../kit/data/is-record.ts';
-import { localTarget } from '../../kit/schemas/schema-faults.ts';
+import { inPlace, localTarget } from '../../kit/schemas/schema-faults.ts';
 import { Refused } from './schema-refusal.ts';
 
 /** Schemas that are checked for one value, at any depth. Published servers stay far below it. */
@@ -8,7 +8,6 @@ const MAX_CHECKS = 2000;
 /** Steps of this computation for one schema, about 0.03 s. A manifest has many schemas, and services check it at load. */
 const MAX_STEPS = 1_000_000;
 
-const LISTS_IN_PLACE = ['allOf', 'anyOf', 'oneOf'];
 const SCHEMAS_IN_PLACE = ['not', 'if', 'then', 'else'];
 const MAPS_IN_PLACE = ['dependentSchemas', 'dependencies'];
 const OF_ANY_PROPERTY = ['additionalProperties', 'unevaluatedProperties', 'propertyNames'];
@@ -105,7 +104,7 @@ class Growth {
     const { $ref } = schema;
     return [
       typeof $ref === 'string' ? localTarget(this.#root, $ref) : undefined,
-      ...LISTS_IN_PLACE.flatMap((key) => schema[key]),
+      ...inPlace(schema),
       ...SCHEMAS_IN_PLACE.map((key) => schema[key]),
       ...MAPS_IN_PLACE.flatMap((key) => valuesOf(schema[key])),
     ].filter(isRecord);
