@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { HandlerDurations } from '../../src/plugins/backends/worker/handler-durations.ts';
 import { RunnerProcess } from '../../src/plugins/backends/worker/runner-process.ts';
+import type { RunOptions } from '../../src/plugins/index.ts';
 import {
   type ScriptedRunner,
   type scriptedPool,
@@ -51,28 +52,20 @@ describe('a busy process', () => {
     expect(alive()[0]!.held).toEqual([]);
   });
 
-  test('receives nothing ahead behind a call that must be alone, nor such a call', async () => {
+  const alone: RunOptions = { alone: true };
+  test.each<[string, Array<[id: string, options?: RunOptions, request?: object]>]>([
+    ['behind a call that must be alone', [['a', alone], ['b']]],
+    ['if the next call must be alone', [['a'], ['b', alone]]],
+    ['behind a call of another tenant', [['a'], ['b', {}, { tenantId: 'other' }]]],
+    ['while a call of another tenant waits', [['a'], ['b', {}, { tenantId: 'other' }], ['c']]],
+  ])('receives nothing ahead %s', async (_, calls) => {
     const { run, alive } = await startStopped();
-    void run('a', { alone: true });
-    void run('b');
-    void run('c', { alone: true });
-    await settle();
-    expect(alive()[0]).toMatchObject({ running: 'a', held: [] });
-    alive()[0]!.finish();
-    await settle();
-    expect(alive()[0]).toMatchObject({ running: 'b', held: [] });
-  });
-
-  test('receives no calls of another tenant ahead, and none of its own while another waits', async () => {
-    const { run, alive } = await startStopped();
-    void run('a');
-    void run('b', {}, { tenantId: 'other' });
-    void run('c');
-    await settle();
-    expect(alive()[0]).toMatchObject({ running: 'a', held: [] });
-    alive()[0]!.finish();
-    await settle();
-    expect(alive()[0]).toMatchObject({ running: 'b', held: [] });
+    for (const call of calls) void run(...call);
+    for (const running of ['a', 'b']) {
+      await settle();
+      expect(alive()[0]).toMatchObject({ running, held: [] });
+      alive()[0]!.finish();
+    }
   });
 
   test('receives nothing ahead before it has ended its first call', async () => {
