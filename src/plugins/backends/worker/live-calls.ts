@@ -27,10 +27,7 @@ export interface LiveCallsDeps {
   clock: Clock;
   send(frame: ToRunner): void;
   endProcess(reason: EndReason): void;
-  /**
-   * Callback that is called when the slot of a call becomes free, because the call or its process has ended. `tookMs` is
-   * the duration as reported by the process.
-   */
+  /** Called when a call or its process has ended. `tookMs` is the duration, if the untrusted process reports one. */
   onFree(call: Call, tookMs?: number): void;
 }
 

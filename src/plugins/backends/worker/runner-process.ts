@@ -41,10 +41,7 @@ export interface RunnerProcessDeps {
 
 export interface RunnerProcessEvents {
   onReady(): void;
-  /**
-   * Callback that is called when the slot of a call becomes free, because the call or its process has ended. `tookMs` is
-   * the duration as reported by the process.
-   */
+  /** Called when a call or its process has ended. `tookMs` is the duration, if the untrusted process reports one. */
   onFree(call: Call, tookMs?: number): void;
   /** Callback that is called when a call that was sent ahead starts. */
   onStarted?(call: Call): void;
