@@ -66,7 +66,8 @@ export class MessageDispatcher {
 
   constructor(deps: MessageDispatcherDeps) {
     this.#deps = deps;
-    const { store, clock, logger, registry, isPublishing } = deps;
+    const { store, sender, registry, endpointEnds, clock, random, logger } = deps;
+    const { isPublishing, observe } = deps;
     this.#contents = new MessageContents(store);
     this.#ends = new AttemptEnds({
       ...{ store, clock, logger, onStored: (end) => this.#stored(end), onWritten: () => this.#pump() },
@@ -76,7 +77,8 @@ export class MessageDispatcher {
     });
     this.#slots = new AttemptSlots(clock, () => this.#pump());
     this.#attempts = new Attempts({
-      ...{ ...deps, contents: this.#contents, ends: this.#ends, signal: this.#stopping.signal },
+      ...{ sender, endpointEnds, clock, random, observe },
+      ...{ contents: this.#contents, ends: this.#ends, signal: this.#stopping.signal },
     });
     registry.onChange((id, known) => this.#changed(id, known));
   }
