@@ -99,9 +99,18 @@ export interface EndedAttempt extends Omit<MessageAttemptRecord, 'type' | 'appli
   status: Exclude<MessageStatus, 'waiting'>;
   tries: number;
   endedAt: number | null;
-  /** Whether the delivery ends without a request, so that no attempt is recorded. */
-  isUnsent?: boolean;
 }
+
+/** End of a delivery without a request. It adds no attempt, so `attempts` and `lastStatus` of the delivery stay. */
+export interface UnsentEnd {
+  messageId: string;
+  endpointId: string;
+  status: Exclude<MessageStatus, 'waiting' | 'retrying'>;
+  error: string;
+  endedAt: number;
+}
+
+export const isUnsent = (end: EndedAttempt | UnsentEnd): end is UnsentEnd => !('number' in end);
 
 /** Change of an endpoint's failures, stored with the ends of the attempts that caused it. */
 export interface FailureChange {
@@ -180,7 +189,10 @@ export interface MessageStore {
   publish(message: NewStoredMessage): Promise<StoredMessageResult>;
   /** Stores a message with one attempt that was made already. */
   addTest(message: NewStoredMessage, attempt: EndedAttempt): Promise<void>;
-  endAttempts(ends: readonly EndedAttempt[], failures: readonly FailureChange[]): Promise<void>;
+  endAttempts(
+    ends: ReadonlyArray<EndedAttempt | UnsentEnd>,
+    failures: readonly FailureChange[],
+  ): Promise<void>;
 
   /** Returns the endpoints that have unfinished deliveries, also those that are disabled or deleted. */
   work(): Promise<EndpointWork[]>;

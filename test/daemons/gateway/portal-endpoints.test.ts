@@ -163,7 +163,8 @@ test('an endpoint that was moved to the application of a link shows and gets not
   await call(updateEndpoint, { params, body: { url: `${receiver.url}/mine` } });
   gateway.clock.advance(seconds(6));
   await expect.poll(delivery).toMatchObject({
-    ...{ status: 'cancelled', lastError: 'The endpoint was moved to another application', attempts: 1 },
+    ...{ status: 'cancelled', lastError: 'The endpoint was moved to another application' },
+    ...{ attempts: 1, lastStatus: 500 },
   });
   const attempts = await gateway.call(listMessageAttempts, { params: { id: waiting.id } });
   expect(attempts.items).toMatchObject([{ number: 1, responseStatus: 500 }]);

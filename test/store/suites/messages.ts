@@ -222,12 +222,16 @@ export function describeMessages(name: string, open: OpenDriver<GatewayStore>): 
       const { messages } = (await openFresh(open)).port;
       for (const number of [1, 2]) await messages.publish(message(number));
       await messages.endAttempts([ended(1, retrying(500))], []);
-      const unsent = { ...dead, status: 'cancelled' as const, isUnsent: true };
-      await messages.endAttempts([ended(1, unsent), ended(2, { ...unsent, number: 0, tries: 0 })], []);
+      const unsent = { endpointId: idOf('ep', 1), status: 'cancelled' as const, error: 'moved', endedAt: 10 };
+      await messages.endAttempts(
+        [1, 2].map((number) => ({ ...unsent, messageId: idOf('msg', number) })),
+        [],
+      );
       const found = await Promise.all([1, 2].map((number) => messages.find('acme', idOf('msg', number))));
+      const state = { status: 'cancelled', lastError: 'moved', nextAttemptAt: null, endedAt: 10 };
       expect(found.flatMap((each) => each!.deliveries)).toMatchObject([
-        { status: 'cancelled', attempts: 1, lastError: 'HTTP 500' },
-        { status: 'cancelled', attempts: 0, lastError: 'HTTP 500' },
+        { ...state, attempts: 1, lastStatus: 500 },
+        { ...state, attempts: 0, lastStatus: null },
       ]);
       const attempts = await messages.attempts({
         ...{ namespaceId: 'acme', endpointId: idOf('ep', 1), limit: 5 },

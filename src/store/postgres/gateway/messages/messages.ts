@@ -1,18 +1,20 @@
 import { DUE_COLUMNS } from '../../../message-rows.ts';
-import type {
-  AttemptFilter,
-  DueDelivery,
-  EndedAttempt,
-  EndpointWork,
-  FailureChange,
-  MessageContent,
-  MessageFilter,
-  MessageStore,
-  NewStoredMessage,
-  ReplaySelection,
+import {
+  type AttemptFilter,
+  type DueDelivery,
+  type EndedAttempt,
+  type EndpointWork,
+  type FailureChange,
+  isUnsent,
+  type MessageContent,
+  type MessageFilter,
+  type MessageStore,
+  type NewStoredMessage,
+  type ReplaySelection,
+  type UnsentEnd,
 } from '../../../ports/index.ts';
 import type { PostgresDatabase } from '../../database.ts';
-import type { Sql } from '../../named-sql.ts';
+import { endAttempts, endUnsent } from './ends.ts';
 import { PostgresMessageLists } from './lists.ts';
 import { insertMessages, MessagePublishes } from './publishes.ts';
 
@@ -42,8 +44,15 @@ export class PostgresMessages implements MessageStore {
     });
   }
 
-  async endAttempts(ends: readonly EndedAttempt[], failures: readonly FailureChange[]): Promise<void> {
-    await this.#database.write((sql) => endAttempts(sql, ends, failures));
+  async endAttempts(
+    ends: ReadonlyArray<EndedAttempt | UnsentEnd>,
+    failures: readonly FailureChange[],
+  ): Promise<void> {
+    const unsent = ends.filter(isUnsent);
+    const attempts = ends.filter((end): end is EndedAttempt => !isUnsent(end));
+    if (attempts.length > 0 || failures.length > 0)
+      await this.#database.write((sql) => endAttempts(sql, attempts, failures));
+    if (unsent.length > 0) await this.#database.write((sql) => endUnsent(sql, unsent));
   }
 
   work(): Promise<EndpointWork[]> {
@@ -147,56 +156,6 @@ export class PostgresMessages implements MessageStore {
     return this.#database.read((sql) => sql<Row>(text, values));
   }
 }
-
-async function endAttempts(
-  sql: Sql,
-  ends: readonly EndedAttempt[],
-  failures: readonly FailureChange[],
-): Promise<void> {
-  await sql(END_ATTEMPTS, {
-    messageIds: ends.map(({ messageId }) => messageId),
-    endpointIds: ends.map(({ endpointId }) => endpointId),
-    numbers: ends.map(({ number }) => number),
-    triggers: ends.map(({ trigger }) => trigger),
-    started: ends.map(({ startedAt }) => startedAt),
-    durations: ends.map(({ durationMs }) => durationMs),
-    succeeded: ends.map(({ succeeded }) => (succeeded ? 1 : 0)),
-    responseStatuses: ends.map(({ responseStatus }) => responseStatus),
-    excerpts: ends.map(({ excerpt }) => excerpt),
-    errors: ends.map(({ error }) => error),
-    next: ends.map(({ nextAttemptAt }) => nextAttemptAt),
-    statuses: ends.map(({ status }) => status),
-    tries: ends.map(({ tries }) => tries),
-    ended: ends.map(({ endedAt }) => endedAt),
-    sent: ends.map(({ isUnsent }) => !isUnsent),
-    failing: failures.map(({ endpointId }) => endpointId),
-    failingSince: failures.map(({ failingSince }) => failingSince),
-  });
-}
-
-/** Unfinished deliveries have no end. A condition on the status would lead to an index with two look-ups per row. */
-const END_ATTEMPTS = `
-  with e as materialized (
-    select * from unnest(:messageIds::text[], :endpointIds::text[], :numbers::integer[], :triggers::text[],
-      :started::bigint[], :durations::double precision[], :succeeded::smallint[], :responseStatuses::integer[],
-      :excerpts::text[], :errors::text[], :next::bigint[], :statuses::text[], :tries::integer[], :ended::bigint[],
-      :sent::boolean[])
-      as e (message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded, response_status, excerpt,
-        error, next_attempt_at, status, tries, ended_at, is_sent)
-  ), attempts as (
-    insert into svc.message_attempt (message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded,
-      response_status, excerpt, error, next_attempt_at)
-    select message_id, endpoint_id, number, "trigger", started_at, duration_ms, succeeded, response_status, excerpt, error,
-      next_attempt_at from e where is_sent
-    on conflict do nothing
-  ), failures as (
-    update svc.outgoing_endpoint o set failing_since = f.since
-    from unnest(:failing::text[], :failingSince::bigint[]) as f (id, since) where o.id = f.id
-  )
-  update svc.message_delivery d set status = e.status, attempts = e.number, tries = e.tries,
-    next_attempt_at = e.next_attempt_at, last_status = e.response_status, last_error = e.error, ended_at = e.ended_at
-  from e
-  where d.message_id = e.message_id and d.endpoint_id = e.endpoint_id and d.ended_at is null`;
 
 /** Endpoints with unfinished deliveries, found by one look-up per endpoint. */
 const WORK = `

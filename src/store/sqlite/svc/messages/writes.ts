@@ -1,4 +1,10 @@
-import type { EndedAttempt, FailureChange, NewStoredMessage } from '../../../ports/index.ts';
+import {
+  type EndedAttempt,
+  type FailureChange,
+  isUnsent,
+  type NewStoredMessage,
+  type UnsentEnd,
+} from '../../../ports/index.ts';
 import type { Step, Unit } from '../committer/protocol.ts';
 
 /** Statements of the committer thread, by name. No journal contains them, so they may change. */
@@ -16,6 +22,8 @@ const STATEMENTS = {
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing`,
   endMessageAttempt: `update message_delivery set status = ?, attempts = ?, tries = ?, next_attempt_at = ?, last_status = ?,
       last_error = ?, ended_at = ?
+    where message_id = ? and endpoint_id = ? and ended_at is null`,
+  endMessageUnsent: `update message_delivery set status = ?, next_attempt_at = null, last_error = ?, ended_at = ?
     where message_id = ? and endpoint_id = ? and ended_at is null`,
   setEndpointFailing: 'update outgoing_endpoint set failing_since = ? where id = ?',
 };
@@ -38,11 +46,14 @@ export function testUnit(message: NewStoredMessage, attempt: EndedAttempt): Unit
   return { guarded: false, steps: [...messageSteps(message), ...attemptSteps(attempt)] };
 }
 
-export function endUnit(ends: readonly EndedAttempt[], failures: readonly FailureChange[]): Unit {
+export function endUnit(
+  ends: ReadonlyArray<EndedAttempt | UnsentEnd>,
+  failures: readonly FailureChange[],
+): Unit {
   const changes = failures.map(({ endpointId, failingSince }) =>
     step('setEndpointFailing', failingSince, endpointId),
   );
-  return { guarded: false, steps: [...ends.flatMap(attemptSteps), ...changes] };
+  return { guarded: false, steps: [...ends.flatMap(endSteps), ...changes] };
 }
 
 function messageSteps(message: NewStoredMessage): Step[] {
@@ -54,12 +65,19 @@ function messageSteps(message: NewStoredMessage): Step[] {
   ];
 }
 
+function endSteps(end: EndedAttempt | UnsentEnd): Step[] {
+  if (!isUnsent(end)) return attemptSteps(end);
+  const { status, error, endedAt, messageId, endpointId } = end;
+  return [step('endMessageUnsent', status, error, endedAt, messageId, endpointId)];
+}
+
 function attemptSteps(attempt: EndedAttempt): Step[] {
   const { messageId, endpointId, number, trigger, startedAt, durationMs, succeeded } = attempt;
-  const { responseStatus, excerpt, error, nextAttemptAt, status, tries, endedAt, isUnsent } = attempt;
+  const { responseStatus, excerpt, error, nextAttemptAt, status, tries, endedAt } = attempt;
   const made = [messageId, endpointId, number, trigger, startedAt, durationMs, Number(succeeded)];
   const state = [status, number, tries, nextAttemptAt, responseStatus, error, endedAt];
-  const added = step('addMessageAttempt', ...made, responseStatus, excerpt, error, nextAttemptAt);
-  const end = step('endMessageAttempt', ...state, messageId, endpointId);
-  return isUnsent ? [end] : [added, end];
+  return [
+    step('addMessageAttempt', ...made, responseStatus, excerpt, error, nextAttemptAt),
+    step('endMessageAttempt', ...state, messageId, endpointId),
+  ];
 }

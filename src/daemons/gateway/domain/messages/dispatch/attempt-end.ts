@@ -1,4 +1,4 @@
-import type { DueDelivery, EndedAttempt } from '../../../../../store/ports/index.ts';
+import type { DueDelivery, EndedAttempt, UnsentEnd } from '../../../../../store/ports/index.ts';
 import type { SentAttempt } from '../message-sender.ts';
 import { isSuccess, planAfter, type RetryPlan, type RetrySituation } from './retry-plan.ts';
 
@@ -8,23 +8,9 @@ export interface AttemptEnd extends Pick<RetryPlan, 'failingSince' | 'disable'> 
 }
 
 /** Returns the end of a delivery that must not be sent, because its endpoint was moved to another application. */
-export function foreignEnd(
-  { messageId, endpointId, attempts, tries }: DueDelivery,
-  now: number,
-): EndedAttempt {
-  return {
-    ...{ messageId, endpointId, number: attempts, tries, isUnsent: true },
-    ...{
-      trigger: 'first',
-      startedAt: now,
-      durationMs: 0,
-      succeeded: false,
-      responseStatus: null,
-      excerpt: null,
-    },
-    error: 'The endpoint was moved to another application',
-    ...{ status: 'cancelled', nextAttemptAt: null, endedAt: now },
-  };
+export function foreignEnd({ messageId, endpointId }: DueDelivery, now: number): UnsentEnd {
+  const error = 'The endpoint was moved to another application';
+  return { messageId, endpointId, status: 'cancelled', error, endedAt: now };
 }
 
 /** Returns the end of an attempt that was sent. Pure. @spec docs/messages.md "Retries" */

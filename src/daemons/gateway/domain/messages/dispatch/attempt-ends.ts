@@ -1,7 +1,12 @@
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { seconds } from '../../../../../kit/time/duration.ts';
-import type { EndedAttempt, FailureChange, MessageStore } from '../../../../../store/ports/index.ts';
+import type {
+  EndedAttempt,
+  FailureChange,
+  MessageStore,
+  UnsentEnd,
+} from '../../../../../store/ports/index.ts';
 
 /** Time after which an end is written. A kill within it repeats the attempt, with the same `webhook-id`. */
 const FLUSH_MS = 25;
@@ -13,7 +18,7 @@ export interface AttemptEndsDeps {
   clock: Clock;
   logger: Logger;
   /** Called for each end that is stored. */
-  onStored(end: EndedAttempt): void;
+  onStored(end: EndedAttempt | UnsentEnd): void;
   /** Called after each batch. */
   onWritten(): void;
 }
@@ -21,7 +26,7 @@ export interface AttemptEndsDeps {
 /** Writes the ends of attempts in batches. Failed writes are repeated. */
 export class AttemptEnds {
   readonly #deps: AttemptEndsDeps;
-  #ends: EndedAttempt[] = [];
+  #ends: Array<EndedAttempt | UnsentEnd> = [];
   #failures = new Map<string, FailureChange>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
@@ -36,7 +41,7 @@ export class AttemptEnds {
     return this.#ends.length;
   }
 
-  add(end: EndedAttempt, failure: FailureChange | null, isUrgent: boolean): void {
+  add(end: EndedAttempt | UnsentEnd, failure: FailureChange | null, isUrgent: boolean): void {
     this.#ends.push(end);
     if (failure) this.#failures.set(failure.endpointId, failure);
     if (isUrgent || this.#ends.length >= MAX_BATCH) void this.flush();

@@ -2,11 +2,13 @@ import type { Random } from '../../../../../kit/security/random.ts';
 import type { Logger } from '../../../../../kit/telemetry/logger.ts';
 import type { Clock } from '../../../../../kit/time/clock.ts';
 import { seconds } from '../../../../../kit/time/duration.ts';
-import type {
-  DueDelivery,
-  EndedAttempt,
-  MessageContent,
-  MessageStore,
+import {
+  type DueDelivery,
+  type EndedAttempt,
+  isUnsent,
+  type MessageContent,
+  type MessageStore,
+  type UnsentEnd,
 } from '../../../../../store/ports/index.ts';
 import type { EndpointRegistry, KnownEndpoint } from '../endpoint-registry.ts';
 import type { MessageSender } from '../message-sender.ts';
@@ -275,9 +277,10 @@ export class MessageDispatcher {
     this.#pump();
   }
 
-  #stored({ endpointId, messageId, nextAttemptAt }: EndedAttempt): void {
-    const queue = this.#queues.get(endpointId);
-    queue?.stored(messageId, nextAttemptAt);
+  #stored(end: EndedAttempt | UnsentEnd): void {
+    const nextAttemptAt = isUnsent(end) ? null : end.nextAttemptAt;
+    const queue = this.#queues.get(end.endpointId);
+    queue?.stored(end.messageId, nextAttemptAt);
     if (!queue || (nextAttemptAt === null && !queue.isOrdered && !queue.isPaused)) return;
     this.#schedule(queue);
   }
