@@ -93,7 +93,11 @@ test('a request whose stream ends without an answer gets an error', async () => 
   expect(written).toContainEqual({
     jsonrpc: '2.0',
     id: 1,
-    error: { code: -32603, message: 'The gateway sent no answer. Try again.' },
+    error: {
+      code: -32603,
+      message:
+        'The connection ended before the answer. The call may have taken effect: check its result before you repeat it.',
+    },
   });
 });
 

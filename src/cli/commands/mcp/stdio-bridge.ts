@@ -25,6 +25,8 @@ const PARSE_ERROR = -32700;
 /** A gateway that restarts is back within this time. */
 const RETRY_MS = 30_000;
 const RETRY_DELAY_MS = 500;
+const LOST_ANSWER =
+  'The connection ended before the answer. The call may have taken effect: check its result before you repeat it.';
 
 /** Passes JSON-RPC messages between lines of text and the MCP endpoint. */
 export class StdioBridge {
@@ -69,7 +71,7 @@ export class StdioBridge {
       await this.#post(line, message, signal);
       // `#pass` has removed the id of an answered request.
       const isLost = typeof method === 'string' && this.#open.get(id) === controller && !signal.aborted;
-      if (isLost) await this.#write(failure(id, INTERNAL_ERROR, 'The gateway sent no answer. Try again.'));
+      if (isLost) await this.#write(failure(id, INTERNAL_ERROR, LOST_ANSWER));
     } catch (error) {
       if (!signal.aborted) await this.#write(failure(id, INTERNAL_ERROR, messageOf(error)));
     } finally {
