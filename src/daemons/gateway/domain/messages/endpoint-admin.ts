@@ -171,7 +171,8 @@ export class EndpointAdmin {
     const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
     return {
       ...(given as EndpointChanges),
-      // Both are written together, because a concurrent update can change both.
+      // An unchanged URL keeps `publicOnly`: an operator who repeats the URL of a portal user does not approve it.
+      // A concurrent update can change both fields, so they are written together.
       ...(url === undefined || url === endpoint.url ? {} : { url, publicOnly: isPortal(scope) }),
       ...(headers === undefined ? {} : { headers: this.#sealHeaders(endpoint.id, headers) }),
       ...(application === undefined || scope.application !== undefined ? {} : { application }),
