@@ -9,6 +9,7 @@ import {
 import { type BoundedCache, createBoundedCache } from '../../../../kit/data/bounded-cache.ts';
 import { PlatformError, toPlatformError } from '../../../../kit/errors/errors.ts';
 import type { Logger } from '../../../../kit/telemetry/logger.ts';
+import { callerKey } from '../authenticated-call.ts';
 import { type McpCall, type PlatformCalls, shownRole } from '../platform-calls.ts';
 import type { ToolAccess } from '../tool-access.ts';
 import type { ToolCalls } from '../tool-calls.ts';
@@ -96,8 +97,9 @@ export class RunAnswers {
   }
 
   /** Returns whether the session is asked this question for the first time. */
-  isNew({ connection }: McpCall, asked: AskedQuestion): boolean {
-    const place = `${connection} ${placeOf(asked)}`;
+  isNew(call: McpCall, asked: AskedQuestion): boolean {
+    // Clients choose their session ids, so two callers can have the same.
+    const place = callerKey(call, call.connection, placeOf(asked));
     if (this.#asked.get(place)) return false;
     this.#asked.set(place, true);
     return true;
