@@ -20,11 +20,14 @@ export function protocolError(thrown: unknown, { untrusted = false } = {}): Prot
 export const invalidParams = (message: string): ProtocolError =>
   new ProtocolError(ProtocolErrorCode.InvalidParams, message);
 
-/** Rejects with JSON-RPC errors. */
-export async function reported<Value>(work: () => Promise<Value>): Promise<Value> {
+/** Rejects with JSON-RPC errors, for which `untrusted` has the meaning that it has for `protocolError`. */
+export async function reported<Value>(
+  work: () => Value | Promise<Value>,
+  { untrusted = false } = {},
+): Promise<Value> {
   try {
     return await work();
   } catch (thrown) {
-    throw protocolError(thrown);
+    throw protocolError(thrown, { untrusted });
   }
 }

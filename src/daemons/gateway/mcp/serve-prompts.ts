@@ -44,7 +44,8 @@ export function servePrompts(server: Server, deps: ProtocolServerDeps, call: Mcp
       const answer = await runOffer(deps, tool, { input, subject: name }, call, context);
       if ('question' in answer) return answer.question;
       const { description } = shownPrompt(prompt);
-      return { description, messages: messagesOf(answer.value), _meta: { [UNTRUSTED_KEY]: true } };
+      const messages = await reported(() => messagesOf(answer.value), { untrusted: true });
+      return { description, messages, _meta: { [UNTRUSTED_KEY]: true } };
     } catch (thrown) {
       throw protocolError(thrown);
     }

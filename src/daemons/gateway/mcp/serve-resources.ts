@@ -5,7 +5,7 @@ import { runOffer } from './offer-calls.ts';
 import { pageOf } from './pages.ts';
 import type { McpCall } from './platform-calls.ts';
 import { isTemplate, type OfferedResource } from './plugin-offers.ts';
-import { protocolError } from './protocol-error.ts';
+import { protocolError, reported } from './protocol-error.ts';
 import type { ProtocolServerDeps } from './protocol-server-deps.ts';
 import { findResource, listDocs, RESOURCE_TEMPLATES } from './resources.ts';
 import { UNTRUSTED_KEY } from './untrusted.ts';
@@ -40,14 +40,20 @@ export function serveResources(server: Server, deps: ProtocolServerDeps, call: M
         const tool = offers.toolOf(resource, call);
         const answer = await runOffer(deps, tool, { input, subject: uri }, call, context);
         if ('question' in answer) return answer.question;
-        return { contents: contentsOf(answer.value, { uri, mimeType: resource.declared.mimeType }) };
+        const { mimeType } = resource.declared;
+        const contents = await reported(() => contentsOf(answer.value, { uri, mimeType }), {
+          untrusted: true,
+        });
+        return { contents };
       }
       const { kind, id } = findResource(uri);
+      const untrusted = kind.tool !== null;
       const text = await toolCalls.limited(call, async () => {
         if (kind.tool !== null) access.require(call, (await catalog.find(call, kind.tool))!);
-        return shortenedText(await kind.read(id, (endpoint, input) => platform.call(endpoint, input, call)));
+        const read = () => kind.read(id, (endpoint, input) => platform.call(endpoint, input, call));
+        return shortenedText(await reported(read, { untrusted }));
       });
-      const _meta = { [UNTRUSTED_KEY]: kind.tool !== null };
+      const _meta = { [UNTRUSTED_KEY]: untrusted };
       return { contents: [{ uri, mimeType: kind.mimeType, text, _meta }] };
     } catch (thrown) {
       throw protocolError(thrown);
