@@ -11,9 +11,11 @@ import {
   type Scope,
   SourceName,
 } from '../../contracts/index.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
 import type { CommandContext } from '../context.ts';
 import { defineCommand, ok } from '../define-command.ts';
 import { selectedNamespace } from '../selected-namespace.ts';
+import { shellWord } from '../shell-word.ts';
 import { pairs } from '../table.ts';
 import { timeText } from '../time-text.ts';
 import { clientConfig, fileOf, MCP_CLIENTS } from './mcp/client-config.ts';
@@ -54,16 +56,19 @@ export const agentInbox = defineCommand({
     const { client, ui } = context;
     const auth = provider ? { provider } : { auth: { type: 'token' } };
     const { url, secret } = await client.call(createSource, { body: { name, ...auth } as never });
-    const target = { queue: name };
-    const made = async () => {
-      await client.call(connectSource, { params: { name }, body: target as never });
-      return createAgent(name, days, context);
-    };
-    const agent = await made().catch(async (error) => {
+    let agent: Awaited<ReturnType<typeof createAgent>>;
+    try {
+      await client.call(connectSource, { params: { name }, body: { queue: name } as never });
+      agent = await createAgent(name, days, context);
+    } catch (error) {
       // The URL is shown only once, so a source without an agent is of no use. A second try creates it again.
-      await client.call(deleteSource, { params: { name } }).catch(() => {});
+      await cleanUp(
+        () => client.call(deleteSource, { params: { name } }),
+        { what: `source "${name}"`, command: `svc sources delete ${name}` },
+        context,
+      );
       throw error;
-    });
+    }
     ui.warn('Copy the URL and the token now; they are shown only once.');
     ui.note(`Save the configuration as ${fileOf(app)}, and set SVC_TOKEN to the token.`);
     return ok({
@@ -91,9 +96,9 @@ export const agentInbox = defineCommand({
     ].join('\n\n'),
 });
 
-/** Creates a client that may use the queue only, and a token of the client. */
-/** Creates the client of the agent and its token. Deletes the client again if one of the steps fails. */
-async function createAgent(name: string, days: number, { client, globals }: CommandContext) {
+/** Creates a client that may use the queue only, and its token. Revokes the client if a later step fails. */
+async function createAgent(name: string, days: number, context: CommandContext) {
+  const { client, globals } = context;
   const given = selectedNamespace(globals);
   const scopes = [...TOOLS.map((tool) => `mcp:${tool}`), `queue:${name}`] as Scope[];
   const { clientId, hostId, namespaceId } = await client.call(createClientCredentials, {
@@ -107,7 +112,33 @@ async function createAgent(name: string, days: number, { client, globals }: Comm
     });
     return { clientId, scopes: [...scopes], token, expiresAt };
   } catch (error) {
-    await client.call(revokeClient, { params: { clientId } }).catch(() => {});
+    await cleanUp(
+      () => client.call(revokeClient, { params: { clientId } }),
+      { what: `client ${clientId}`, command: `svc clients revoke ${clientId}` },
+      context,
+    );
     throw error;
   }
+}
+
+/** Removes what was created before a failure. If this fails too, warns with the command that removes it. */
+async function cleanUp(
+  remove: () => Promise<unknown>,
+  { what, command }: { what: string; command: string },
+  { ui, globals }: Pick<CommandContext, 'ui' | 'globals'>,
+): Promise<void> {
+  try {
+    await remove();
+  } catch (error) {
+    const full = [command, ...targetFlags(globals)].join(' ');
+    ui.warn(`The ${what} could not be removed: ${messageOf(error)}\nRemove it with: ${full}`);
+  }
+}
+
+/** Returns the flags of this command that select the gateway and the namespace. */
+function targetFlags(globals: CommandContext['globals']): string[] {
+  return (['config', 'profile', 'namespace', 'url'] as const).flatMap((flag) => {
+    const value = globals[flag];
+    return value === undefined ? [] : [`--${flag}`, shellWord(value)];
+  });
 }
