@@ -70,10 +70,21 @@ test('docs/agent-inbox.md: an agent that dies after events_wait loses nothing', 
   expect(await refusedTool(second.client, 'runs_list')).toMatchObject({ code: 'FORBIDDEN' });
   await script.next('queues show');
   expect((await script.next('queues dead')).items).toEqual([]);
+  // An item that is leased at the removal.
+  const svc = async (...args: string[]) =>
+    (await spawnCli([...args, '--json'], { cwd: folder, env: userEnvironment() })).json.result;
+  await svc('queues', 'put', 'orders', '{"order": 2}');
+  expect((await callTool(second.client, 'events_wait', { ...wait, leaseMs: 20_000 })).items).toHaveLength(1);
   script.env.CLIENT_ID = clientId;
   await script.next('clients revoke');
   await script.next('sources delete orders');
-  await script.next('queues purge orders waiting');
-  await script.next('queues purge orders dead');
+  expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(404);
+  expect(await svc('queues', 'purge', 'orders', 'waiting', '--yes')).toEqual({ deleted: 0 });
+  const leased = async () => (await svc('queues', 'show', 'orders')).leased;
+  expect(await leased()).toBe(1);
+  await expect.poll(leased, { timeout: 60_000, interval: 500 }).toBe(0);
+  await script.next('queues show');
+  expect(await script.next('queues purge orders waiting')).toEqual({ deleted: 1 });
+  expect(await script.next('queues purge orders dead')).toEqual({ deleted: 0 });
   expect(script.left).toBe(0);
 });
