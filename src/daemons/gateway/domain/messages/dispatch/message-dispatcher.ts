@@ -68,19 +68,26 @@ export class MessageDispatcher {
 
   constructor(deps: MessageDispatcherDeps) {
     this.#deps = deps;
-    const { store, sender, registry, endpointEnds, clock, random, logger } = deps;
-    const { isPublishing, observe } = deps;
+    const { store, sender, registry, endpointEnds, clock, random, logger, isPublishing, observe } = deps;
     this.#contents = new MessageContents(store);
     this.#ends = new AttemptEnds({
-      ...{ store, clock, logger, onStored: (end) => this.#stored(end), onWritten: () => this.#pump() },
+      store,
+      clock,
+      logger,
+      onStored: (end) => this.#stored(end),
+      onWritten: () => this.#pump(),
     });
-    this.#loads = new EndpointLoads({
-      ...{ store, ends: this.#ends, clock, isPublishing },
-    });
+    this.#loads = new EndpointLoads({ store, ends: this.#ends, clock, isPublishing });
     this.#slots = new AttemptSlots(clock, () => this.#pump());
     this.#attempts = new Attempts({
-      ...{ sender, endpointEnds, clock, random, observe },
-      ...{ contents: this.#contents, ends: this.#ends, signal: this.#stopping.signal },
+      sender,
+      endpointEnds,
+      clock,
+      random,
+      observe,
+      contents: this.#contents,
+      ends: this.#ends,
+      signal: this.#stopping.signal,
     });
     registry.onChange((id, known) => this.#changed(id, known));
   }
