@@ -55,7 +55,10 @@ export const emitMessage = endpoint({
   ],
 });
 
-/** Stores a message that the end of a run sends. The workflow service calls it. @spec docs/workflows.md "When a run has ended" */
+/**
+ * Stores a message that the end of a run sends. The workflow service calls it.
+ * @spec docs/workflows.md "When a run has ended"
+ */
 export const emitRunMessage = endpoint({
   method: 'POST',
   path: '/internal/runs/messages',

@@ -35,7 +35,8 @@ import { RUN_WRITE_FUNCTIONS } from './workflow/write-functions.ts';
 
 /**
  * A step of the schema. Nodes work meanwhile, so `sql` must not read large tables: they are locked until its
- * transaction ends. `index`, `drop` and `batch` run before `sql`, each in transactions of their own, and again after a failure.
+ * transaction ends. `index`, `drop` and `batch` run before `sql`, each in its own transactions. After a failure, all
+ * of them run again.
  */
 export interface Migration {
   sql?: string;

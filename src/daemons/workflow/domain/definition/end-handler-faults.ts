@@ -14,7 +14,10 @@ export type HandlerFaultOf = (
   sourceOf: SourceOf,
 ) => { path: Path; message: string } | undefined;
 
-/** Returns the check of the handlers of ended runs in a plugin's workflows. @spec docs/workflows.md "When a run has ended" */
+/**
+ * Returns the check of the handlers of ended runs in a plugin's workflows.
+ * @spec docs/workflows.md "When a run has ended"
+ */
 export function pluginHandlerFault(
   manifest: Pick<ManifestV3, 'id' | 'events' | 'permissions' | 'workflows'>,
 ): HandlerFaultOf {

@@ -64,7 +64,10 @@ interface Ended {
   run: EndedRun;
 }
 
-/** Starts the workflows and sends the messages of `on.failure` and `on.success`. @spec docs/workflows.md "When a run has ended" */
+/**
+ * Starts the workflows and sends the messages of `on.failure` and `on.success`.
+ * @spec docs/workflows.md "When a run has ended"
+ */
 export class EndHandlers {
   readonly #deps: EndHandlersDeps;
   readonly #ticker: Ticker;
