@@ -1,6 +1,7 @@
 import type { OpenAI } from 'openai';
 import { z } from 'zod';
 import type { LlmMessage, LlmToolCall, LlmUsage } from '../../contracts/index.ts';
+import { firstIssue } from '../../kit/data/first-issue.ts';
 import type { LlmRequest } from './language-model.ts';
 import { RemoteFailure } from './remote-error.ts';
 
@@ -158,9 +159,8 @@ function argumentsOf({
 }
 
 function malformed(error: z.ZodError): RemoteFailure {
-  const [issue] = error.issues;
   return new RemoteFailure(
     'malformed',
-    `its response is not a valid chat completion (${issue!.path.join('.') || 'top level'}: ${issue!.message})`,
+    `its response is not a valid chat completion (${firstIssue(error, 'top level')})`,
   );
 }

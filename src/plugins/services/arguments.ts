@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { firstIssueIn } from '../../kit/data/first-issue.ts';
 import { PlatformError } from '../../kit/errors/errors.ts';
 
 /**
@@ -33,8 +34,7 @@ export function parsedArgument<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw invalid(`${[name, ...issue!.path.map(String)].join('.')}: ${issue!.message}`);
+  throw invalid(firstIssueIn(parsed.error, name));
 }
 
 export function invalid(what: string): PlatformError {

@@ -5,12 +5,12 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { AskResult, type ClientAnswers, type ClientRequest } from '../../../contracts/index.ts';
+import { firstIssue } from '../../../kit/data/first-issue.ts';
 import { isRecord } from '../../../kit/data/is-record.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { deriveKey } from '../../../kit/security/keys.ts';
 import { callerKey, callOf } from './authenticated-call.ts';
 import type { ClientLogs } from './client-logs.ts';
-import { firstIssue } from './first-issue.ts';
 import type { McpCall } from './platform-calls.ts';
 import { ClientQuestion, type ToolClient } from './tool-client.ts';
 

@@ -1,8 +1,8 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
 import { type ContentBlock, ContentResult, MAX_CONTENT_CHARS } from '../../../contracts/index.ts';
+import { firstIssue } from '../../../kit/data/first-issue.ts';
 import { isRecord } from '../../../kit/data/is-record.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
-import { firstIssue } from './first-issue.ts';
 import { NOTICE, UNTRUSTED_KEY } from './untrusted.ts';
 
 const MAX_TEXT_CHARS = 100_000;

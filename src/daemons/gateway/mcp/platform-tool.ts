@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { firstIssue } from '../../../kit/data/first-issue.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
-import { firstIssue } from './first-issue.ts';
 import type { ObjectSchema, PlatformToolOptions, Tool } from './tool.ts';
 
 /** Defines a tool of the platform, whose input is validated with zod. */

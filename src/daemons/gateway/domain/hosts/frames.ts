@@ -7,6 +7,7 @@ import {
   HOST_SOCKET,
   type PartFrame,
 } from '../../../../contracts/index.ts';
+import { firstIssueIn } from '../../../../kit/data/first-issue.ts';
 import { resultLimitFactor } from '../../../../kit/data/json-cost.ts';
 import { messageOf } from '../../../../kit/errors/errors.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
@@ -98,6 +99,5 @@ function readAgentFrame(text: string): ReadFrame {
   if (!Object.hasOwn(AGENT_FRAMES, type)) return { kind: 'unknown', type: type.slice(0, 64) };
   const parsed = AGENT_FRAMES[type as AgentFrameType].safeParse(value);
   if (parsed.success) return { kind: 'frame', frame: parsed.data };
-  const [issue] = parsed.error.issues;
-  return { kind: 'malformed', why: `${type}.${issue?.path.join('.')}: ${issue?.message}` };
+  return { kind: 'malformed', why: firstIssueIn(parsed.error, type) };
 }

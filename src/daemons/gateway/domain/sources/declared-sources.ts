@@ -1,4 +1,5 @@
 import { type PlatformConfig, SourceAuth, type SourceSettings } from '../../../../contracts/index.ts';
+import { firstIssueIn } from '../../../../kit/data/first-issue.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { settingsOf } from './destination-settings.ts';
 import type { SourceEntry, StoredDestination } from './source-records.ts';
@@ -32,7 +33,5 @@ export function declaredSources({ declared }: PlatformConfig['sources']): Declar
 function checkedAuth(auth: unknown, at: string): SourceAuth {
   const { data, error } = SourceAuth.safeParse(auth);
   if (data) return data;
-  const [issue] = error!.issues;
-  const path = ['auth', ...issue!.path].join('.');
-  throw new PlatformError('CONFIG_PARSE_ERROR', `sources.declared.${at}.${path}: ${issue!.message}.`);
+  throw new PlatformError('CONFIG_PARSE_ERROR', `${firstIssueIn(error!, `sources.declared.${at}.auth`)}.`);
 }
