@@ -63,8 +63,8 @@ export interface EndHandler extends z.infer<typeof Handler> {}
 export interface EndHandlerInput extends z.input<typeof Handler> {}
 /**
  * Handler of the end of a run: starts a workflow, or sends an outgoing message. Expressions can use `input` and `run`,
- * which has facts about the ended run. `input` and `data` default to these facts without the output. @spec
- * docs/workflows.md "When a run has ended"
+ * which has facts about the ended run. `input` and `data` default to these facts without the output.
+ * @spec docs/workflows.md "When a run has ended"
  */
 export const EndHandler: z.ZodType<EndHandler, EndHandlerInput> = Handler;
 
