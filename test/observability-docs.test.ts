@@ -65,7 +65,7 @@ const COMPUTED: Record<string, () => string[]> = {
   'daemons/rest/domain/loaded-routes.ts: code': () => ['PLUGIN_CONFLICT'],
   // Of a PlatformError, whatever it is.
   'daemons/workflow/domain/starts/triggers.ts: code': () => ['VALIDATION_ERROR', 'CONCURRENT_LIMIT_EXCEEDED'],
-  'daemons/workflow/domain/ends/end-handlers.ts: error.code': () => [
+  'daemons/workflow/domain/ends/handler-failures.ts: error.code': () => [
     'VALIDATION_ERROR',
     'WORKFLOW_NOT_FOUND',
   ],

@@ -87,7 +87,14 @@ describe('a replay delivers completions in their original order', () => {
           return order;
         },
       });`);
-    const run = await it.moveUntil(await it.begin('hashes'), 1000, 'succeeded', 'failed');
+    const id = await it.begin('hashes');
+    // The clock stands still while the function runs, which would count as hung after a minute.
+    for (const sleep of ['sleep waiting', 'sleep:2 waiting']) {
+      await expect.poll(() => it.states(id), { timeout: 20_000 }).toContain(sleep);
+      await it.until(id, 'waiting');
+      await it.wakeAfter(1000);
+    }
+    const run = await it.until(id, 'succeeded', 'failed');
     expect(run.error).toBeNull();
     expect(run.output).toHaveLength(3);
   });
