@@ -3,8 +3,10 @@ import type { Branch } from './branches.ts';
 
 /**
  * Longest wait for a branch to reach its next step. A branch that waits for another branch might never reach a step.
+ * The wait covers asynchronous work between two steps, such as a digest, on a machine whose processors are busy: if it
+ * ends too early, branches can interleave differently in the next replay.
  */
-const LONGEST_REST_MS = 20;
+const LONGEST_REST_MS = 250;
 
 /**
  * Delivers step completions to the workflow function one at a time, in their recorded order. All replays then
