@@ -59,9 +59,10 @@ export class LiteralPositions {
       return index === undefined ? undefined : this.#entries(at)[Number(index)];
     }
     if (this.#text[at] !== '{') return undefined;
-    // Keys can contain dots, so the longest matching key is used.
+    // Keys can contain dots, so the longest matching key is used. A repeated key has the value of its last entry.
     return this.#entries(at)
       .filter(({ key }) => key !== undefined && startsWithKey(path, key))
+      .toReversed()
       .toSorted((a, b) => b.key!.length - a.key!.length)[0];
   }
 
