@@ -133,6 +133,7 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'overview of the studio', ()
       if (pathname.endsWith('.js') && !LATER.test(pathname))
         sizes.set(pathname, Number(response.headers()['content-length']));
     });
+    await page.locator('nav a').first().waitFor();
     const screens = await page.locator('nav a').evaluateAll((links) => links.map((link) => link.href));
     expect(screens.length).toBeGreaterThan(10);
     const tooLarge: string[] = [];
