@@ -1,5 +1,5 @@
-// Builds the studio, the web console, into dist/studio: hashed files, each also compressed with Brotli.
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+// Builds the studio, the web console, into dist/studio: hashed files, compressed with Brotli.
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { build } from 'vite';
@@ -112,6 +112,7 @@ function rowOf({ method, path, query }) {
   return namespace ? [method, path, namespace] : [method, path];
 }
 
+/** Replaces files by their compressed form, because the package would otherwise contain each file twice. */
 function compress(folder) {
   for (const name of readdirSync(folder, { recursive: true })) {
     const path = join(folder, name);
@@ -120,6 +121,8 @@ function compress(folder) {
     if (plain.length < MIN_COMPRESSED_BYTES) continue;
     const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
     const compressed = brotliCompressSync(plain, { params });
-    if (compressed.length < plain.length) writeFileSync(`${path}.br`, compressed);
+    if (compressed.length >= plain.length) continue;
+    writeFileSync(`${path}.br`, compressed);
+    rmSync(path);
   }
 }

@@ -1,5 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliDecompress } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { acceptsBrotli, type Http } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
@@ -72,16 +74,15 @@ async function readFiles(): Promise<ReadonlyMap<string, StudioFile>> {
   const names = entries
     .filter((entry) => entry.isFile())
     .map((entry) => relative(FOLDER, join(entry.parentPath, entry.name)));
-  const plain = names.filter((name) => !name.endsWith('.br'));
-  return new Map(
-    await Promise.all(
-      plain.map(async (name): Promise<[string, StudioFile]> => {
-        const path = join(FOLDER, name);
-        const brotli = names.includes(`${name}.br`) ? await readFile(`${path}.br`) : undefined;
-        return [name, { plain: await readFile(path), brotli }];
-      }),
-    ),
-  );
+  return new Map(await Promise.all(names.map(readOne)));
+}
+
+/** Reads a file. A build contains a file compressed if that makes it smaller. */
+async function readOne(name: string): Promise<[string, StudioFile]> {
+  const content = await readFile(join(FOLDER, name));
+  if (!name.endsWith('.br')) return [name, { plain: content, brotli: undefined }];
+  const plain = await promisify(brotliDecompress)(content);
+  return [name.slice(0, -'.br'.length), { plain, brotli: content }];
 }
 
 function missing(name: string): PlatformError {
