@@ -61,6 +61,13 @@ const withoutMailTables = {
   },
 };
 
+/** Omits the parser of browser names in the client of S3, which runs only in browsers. */
+const withoutBrowserNames = {
+  name: 'without-browser-names',
+  resolveId: (id) => (id === 'bowser' ? '\0bowser' : null),
+  load: (id) => (id === '\0bowser' ? 'export const parse = () => ({});' : null),
+};
+
 /** Exports of undici that the sources use. The rest of undici, such as its mocks, caches and WebSocket, is not bundled. */
 const UNDICI_EXPORTS = ['Agent', 'Pool', 'fetch'];
 const USE_OF_UNDICI =
@@ -231,6 +238,7 @@ export async function bundle(root, out) {
       plugins: [
         withoutCompilers,
         withoutMailTables,
+        withoutBrowserNames,
         partOfUndici,
         compactPackages,
         ...(split ? [directBuiltins] : []),

@@ -93,7 +93,7 @@ function ownChunks(): Set<string> {
   const reached = new Set<string>();
   const visit = (path: string): void => {
     const text = readFileSync(join(packageRoot, path), 'utf8');
-    for (const [, name] of text.matchAll(/["']\.\/(?:chunks\/)?([\w.-]+\.js)["']/g)) {
+    for (const [, name] of text.matchAll(/["'`]\.\/(?:chunks\/)?([\w.-]+\.js)["'`]/g)) {
       const chunk = `dist/chunks/${name}`;
       if (reached.has(chunk) || !existsSync(join(packageRoot, chunk))) continue;
       reached.add(chunk);
