@@ -57,13 +57,12 @@ async function startServer(isSilent: (what: string, order: string, nth: number) 
     const order = messages[1]!.content;
     take({ what: `think-${messages.length}`, order, messages }, response, completion(nextMessage(messages)));
   });
-  ledger.answer('orders', ({ url }, response) => {
-    const id = url!.split('/')[2]!;
-    take({ what: 'find', order: id }, response, { id, item: 'mug', cents: 1900 });
+  ledger.answer('customers', ({ url }, response) => {
+    const [, , customer, list, id] = url!.split('/');
+    expect(customer).toBe('c-1');
+    if (list === 'orders') take({ what: 'find', order: id! }, response, { id, item: 'mug', cents: 1900 });
+    else take({ what: 'refund', order: lastBody().order }, response, { refunded: true });
   });
-  ledger.answer('refunds', (_, response) =>
-    take({ what: 'refund', order: lastBody().order }, response, { refunded: true }),
-  );
   const adapters = { llm: { baseUrl: `${ledger.url}/v1`, models: { default: 'm' } } };
   return { ledger, asked, adapters };
 }
@@ -77,7 +76,7 @@ async function startAgent() {
   };
   const host = await createTestHost({ plugin: PLUGIN, adapters, fetch });
   onTestFinished(() => host.close());
-  const { id } = await host.workflow('support-agent', { question: 'o-1' });
+  const { id } = await host.workflow('support-agent', { customer: 'c-1', question: 'o-1' });
   expect(await host.settled(id)).toMatchObject({ status: 'waiting' });
   return { host, id, asked, settled: () => host.settled(id) };
 }
@@ -87,7 +86,10 @@ const REVIEW = 'main.review@2-0';
 test('the agent finds the order, and refunds after a person has agreed', async () => {
   const { host, id, asked, settled } = await startAgent();
   await host.approve(id, REVIEW);
-  expect(await settled()).toMatchObject({ status: 'succeeded', output: { answer: 'Refunded.', turns: 3 } });
+  expect(await settled()).toMatchObject({
+    status: 'succeeded',
+    output: { answer: '{"refunded":true}', turns: 3 },
+  });
   expect(asked.map(({ what }) => what)).toEqual(['think-2', 'find', 'think-4', 'refund', 'think-6']);
   expect(asked.at(-1)!.messages!.map(({ role, content }) => [role, content])).toEqual([
     ['system', expect.stringContaining('A person decides about refunds.')],
@@ -95,7 +97,7 @@ test('the agent finds the order, and refunds after a person has agreed', async (
     ['assistant', null],
     ['tool', '{"id":"o-1","item":"mug","cents":1900}'],
     ['assistant', null],
-    ['tool', 'Refunded.'],
+    ['tool', '{"refunded":true}'],
   ]);
 });
 
@@ -109,7 +111,7 @@ test('a refusal reaches the model with the comment of the person, and nothing is
 test('after a day without an answer the model is told that the refund is refused', async () => {
   const { host, settled } = await startAgent();
   host.advance(days(1));
-  expect(await settled()).toMatchObject({ output: { answer: 'Refused: nobody answered within a day.' } });
+  expect(await settled()).toMatchObject({ output: { answer: 'Refused: no person answered within a day.' } });
 });
 
 /** Awaits of the loop before and after the answer of the person. */
@@ -128,7 +130,7 @@ test('after kill -9 at any await the agent answers, and repeats only what it had
   };
   let daemon = await startProcess(dataDir, config);
   const start = async (place: string) => {
-    const body = { workflowId: 'support-agent', input: { question: place } };
+    const body = { workflowId: 'support-agent', input: { customer: 'c-1', question: place } };
     return [place, (await daemon.call(startRun, { body })).run.id] as const;
   };
   const runs = await Promise.all(AWAITS.map(start));
@@ -154,12 +156,12 @@ test('after kill -9 at any await the agent answers, and repeats only what it had
     await expect.poll(async () => (await daemon.run(id)).finishedAt, POLL).not.toBeNull();
     expect(await daemon.run(id), place).toMatchObject({
       status: 'succeeded',
-      output: { answer: 'Refunded.' },
+      output: { answer: '{"refunded":true}' },
     });
     const inOrder = ['think-2', 'find', 'think-4', 'refund', 'think-6'];
     expect(askedFor(place)).toEqual(inOrder.flatMap((what) => (what === place ? [what, what] : [what])));
   };
   await Promise.all(runs.map(end));
-  const keys = ledger.entries.filter(({ name }) => name === 'refunds').map(({ key }) => key);
+  const keys = ledger.entries.filter(({ name }) => name === 'customers/c-1/refunds').map(({ key }) => key);
   expect(new Set(keys).size).toBe(AWAITS.length);
 }, 180_000);

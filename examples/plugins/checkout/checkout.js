@@ -1,4 +1,4 @@
-import { defineWorkflow, z } from 'svc-platform/sdk';
+import { defineWorkflow, fail, z } from 'svc-platform/sdk';
 
 const DAY_MS = 24 * 3600_000;
 
@@ -9,10 +9,76 @@ const Order = z.object({
   items: z.array(Item).min(1).max(50),
 });
 
+/** @typedef {import('svc-platform/sdk').WorkflowContext} Context */
+
+/**
+ * Reserves the items in parallel, charges the customer, waits up to a day for a person and ships. Undoes everything if
+ * it fails or is cancelled before it ships. From then on, nothing is undone, because the parcel may be on its way.
+ */
+export const checkout = defineWorkflow({
+  id: 'checkout',
+  input: Order,
+  steps: { retry: { maxAttempts: 5 }, timeoutMs: 30_000 },
+  async run(ctx, { id, cents, items }) {
+    /** @type {Array<{ path: string, key: string }>} */
+    const sent = [];
+    /** @type {(name: string, path: string, body: object) => Promise<void>} */
+    const send = async (name, path, body) => {
+      const key = ctx.uuid();
+      // Noted before the step: a step that is cut off may have had its effect.
+      sent.push({ path, key });
+      await ctx.step(name, (step) => post(ctx, path, { order: id, ...body }, step), { idempotencyKey: key });
+    };
+    try {
+      await ctx.all(items.map((item) => () => send('reserve', '/reservations', item)));
+      await send('charge', '/charges', { cents });
+      // A waiting run uses no process.
+      await ctx.approval('review', {
+        message: `Ship order ${id} for ${(cents / 100).toFixed(2)}?`,
+        timeoutMs: DAY_MS,
+      });
+    } catch (error) {
+      const left = await ctx.nonCancellable(() => undo(ctx, id, sent));
+      if (left.length === 0) throw error;
+      return fail(
+        'UNDO_INCOMPLETE',
+        `Undo ${left.join(', ')} by hand. The order failed: ${messageOf(error)}`,
+      );
+    }
+    const ship = { retry: { maxAttempts: 50, maxMs: 1800_000 } };
+    await ctx.nonCancellable(() =>
+      ctx.step('ship', (step) => post(ctx, '/shipments', { order: id }, step), ship),
+    );
+    return { status: 'shipped' };
+  },
+});
+
+/**
+ * Undoes requests in parallel. The shop undoes a request that it never received without an error. Returns the requests
+ * that could not be undone.
+ * @param {Context} ctx
+ * @param {string} order
+ * @param {Array<{ path: string, key: string }>} sent
+ */
+async function undo(ctx, order, sent) {
+  const left = await ctx.all(
+    sent.map(({ path, key }) => async () => {
+      try {
+        const retry = { maxAttempts: 8 };
+        await ctx.step('undo', (step) => post(ctx, `${path}/undo`, { order, key }, step), { retry });
+        return [];
+      } catch {
+        return [`${path} ${key}`];
+      }
+    }),
+  );
+  return left.flat();
+}
+
 /**
  * Calls the API of the shop. The API performs a request with the same key only once, so that a step that a crash
  * interrupted can be repeated.
- * @param {Pick<import('svc-platform/sdk').WorkflowContext, 'fetch' | 'config'>} ctx
+ * @param {Context} ctx
  * @param {string} path
  * @param {object} body
  * @param {import('svc-platform/sdk').StepInfo} step
@@ -31,44 +97,5 @@ async function post(ctx, path, body, { idempotencyKey, signal }) {
   throw Object.assign(error, { details: { errorClass } });
 }
 
-/**
- * Reserves the items in parallel, charges the customer, waits up to a day for a person and ships. If a step fails, the
- * approval is refused or the run is cancelled, everything is undone. The run then ends as failed or cancelled.
- */
-export const checkout = defineWorkflow({
-  id: 'checkout',
-  input: Order,
-  steps: { retry: { maxAttempts: 5 } },
-  async run(ctx, { id, cents, items }) {
-    /** @type {Array<{ name: string, path: string, body: object }>} */
-    const undo = [];
-    try {
-      await ctx.all(
-        items.map((item) => async () => {
-          // Noted before the step: a step that is cut off may have had its effect.
-          undo.push({ name: 'release', path: '/releases', body: { order: id, ...item } });
-          await ctx.step('reserve', (step) => post(ctx, '/reservations', { order: id, ...item }, step));
-        }),
-      );
-      undo.push({ name: 'refund', path: '/refunds', body: { order: id } });
-      await ctx.step('charge', (step) => post(ctx, '/charges', { order: id, cents }, step));
-      // A waiting run uses no process.
-      const { by } = await ctx.approval('review', {
-        message: `Ship order ${id} for ${(cents / 100).toFixed(2)}?`,
-        timeoutMs: DAY_MS,
-      });
-      await ctx.step('ship', (step) => post(ctx, '/shipments', { order: id }, step));
-      return { status: 'shipped', approvedBy: by };
-    } catch (error) {
-      // Attempts all of it, even if a part fails, and also if the run is cancelled meanwhile.
-      await ctx.nonCancellable(() =>
-        ctx.all(
-          undo.toReversed().map(({ name, path, body }) => async () => {
-            await ctx.step(name, (step) => post(ctx, path, body, step), { retry: { maxAttempts: 20 } });
-          }),
-        ),
-      );
-      throw error;
-    }
-  },
-});
+/** @param {unknown} error */
+const messageOf = (error) => (error instanceof Error ? error.message : String(error));
