@@ -4,7 +4,8 @@ import type { Branch } from './branches.ts';
 /**
  * Longest wait for a branch to reach its next step. A branch that waits for another branch might never reach a step.
  * The wait covers asynchronous work between two steps, such as a digest, on a machine whose processors are busy: if it
- * ends too early, branches can interleave differently in the next replay.
+ * ends too early, branches can interleave differently in the next replay. A branch that waits for another branch delays
+ * each replay by this time.
  */
 const LONGEST_REST_MS = 250;
 
