@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { buildPrograms } from '../../src/cli/vendor/build-programs.ts';
 import { packageRoot } from '../../src/kit/files/paths.ts';
 
 /** What `npm pack` puts into the package. */
@@ -60,8 +61,9 @@ test('the package is lean: what runs, its declarations, its pages', () => {
     'schemas/workflow.schema.json',
   ])
     expect(paths).toContain(path);
-  const chunks = ownChunks();
-  const own = packed.files.filter(({ path }) => !path.startsWith('dist/chunks/') || chunks.has(path));
+  // A checkout keeps chunks of earlier builds. The build before `npm pack` leaves them out.
+  const programs = new Set(buildPrograms(join(packageRoot, 'dist')).map((path) => `dist/${path}`));
+  const own = packed.files.filter(({ path }) => !path.startsWith('dist/chunks/') || programs.has(path));
   const size = own.reduce((sum, file) => sum + file.size, 0);
   expect(size).toBeLessThan(MAX_UNPACKED);
   const largest = own.toSorted((a, b) => b.size - a.size).slice(0, 5);
@@ -84,25 +86,6 @@ test('the first file of the command line loads no schema library: what needs it 
   visit('cli.js');
   expect(reached.size).toBeGreaterThan(2);
 });
-
-/**
- * The chunks of this build, those that its entries reach: a checkout keeps some of former builds for what still runs, which
- * the build before a real `npm pack` leaves out.
- */
-function ownChunks(): Set<string> {
-  const reached = new Set<string>();
-  const visit = (path: string): void => {
-    const text = readFileSync(join(packageRoot, path), 'utf8');
-    for (const [, name] of text.matchAll(/["'`]\.\/(?:chunks\/)?([\w.-]+\.js)["'`]/g)) {
-      const chunk = `dist/chunks/${name}`;
-      if (reached.has(chunk) || !existsSync(join(packageRoot, chunk))) continue;
-      reached.add(chunk);
-      visit(chunk);
-    }
-  };
-  for (const { path } of packed.files) if (/^dist\/[\w-]+\.js$/.test(path)) visit(path);
-  return reached;
-}
 
 const PROGRAM = `
 import { defineCommand, defineRoute, ok, z, type PluginContextV3 } from 'svc-platform/sdk';

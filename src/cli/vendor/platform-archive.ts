@@ -16,6 +16,7 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 import { packageRoot } from '../../kit/files/paths.ts';
 import { type TarSource, tarOf } from '../../kit/files/tar/write.ts';
 import { resolveDependencies } from '../../plugins/index.ts';
+import { buildPrograms } from './build-programs.ts';
 
 interface PackageJson extends Record<string, unknown> {
   name: string;
@@ -81,7 +82,7 @@ async function sources(): Promise<TarSource[]> {
       file(packageRoot, path),
     ),
     ...['config', 'schemas'].flatMap((folder) => filesIn(packageRoot, folder, () => true)),
-    ...programs().map((path) => file(packageRoot, `dist/${path}`)),
+    ...buildPrograms(join(packageRoot, 'dist')).map((path) => file(packageRoot, `dist/${path}`)),
     ...filesIn(packageRoot, 'dist/types', () => true),
     ...bundled.flatMap(({ real }) => bundledFiles(real)),
   ];
@@ -93,24 +94,6 @@ async function sources(): Promise<TarSource[]> {
  */
 function isNeededAtRuntime(path: string): boolean {
   return !path.endsWith('node-addon-api');
-}
-
-/**
- * Returns the files of the current build. In a checkout, `dist` can also contain chunks of older builds that running
- * programs need.
- */
-function programs(): string[] {
-  const dist = join(packageRoot, 'dist');
-  const reached = new Set<string>();
-  const visit = (path: string): void => {
-    if (reached.has(path) || !existsSync(join(dist, path))) return;
-    reached.add(path);
-    const source = readFileSync(join(dist, path), 'utf8');
-    for (const [, imported] of source.matchAll(/["']\.\/(?:chunks\/)?([\w.-]+\.js)["']/g))
-      visit(existsSync(join(dist, 'chunks', imported!)) ? `chunks/${imported}` : imported!);
-  };
-  for (const name of readdirSync(dist)) if (name.endsWith('.js')) visit(name);
-  return [...reached].sort();
 }
 
 function bundledFiles(folder: string): TarSource[] {
