@@ -112,11 +112,14 @@ function rowOf({ method, path, query }) {
   return namespace ? [method, path, namespace] : [method, path];
 }
 
-/** Replaces files by their compressed form, because the package would otherwise contain each file twice. */
+/**
+ * Replaces files by their compressed form, because the package would otherwise contain each file twice. Licence notices stay
+ * readable.
+ */
 function compress(folder) {
   for (const name of readdirSync(folder, { recursive: true })) {
     const path = join(folder, name);
-    if (!statSync(path).isFile()) continue;
+    if (!statSync(path).isFile() || name.endsWith('.md')) continue;
     const plain = readFileSync(path);
     if (plain.length < MIN_COMPRESSED_BYTES) continue;
     const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };

@@ -215,6 +215,7 @@ test('a copy of the sources is built at its first start', { timeout: 120_000 }, 
     'contracts.js',
     'types/sdk/index.d.ts',
     'THIRD-PARTY-LICENSES.txt',
+    'studio/third-party-licenses.md',
   ])
     expect((await readFile(join(folder, 'dist', file), 'utf8')).length).toBeGreaterThan(100);
 });
