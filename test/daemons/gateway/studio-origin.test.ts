@@ -82,3 +82,10 @@ test.skipIf(!existsSync(join(packageRoot, 'dist/studio')))(
     expect((await gateway.fetch('/studio/assets/cli.js')).status).toBe(404);
   },
 );
+
+test('the error for a missing file of the studio is not cached, as another gateway may have the file', async () => {
+  const gateway = await startGateway();
+  const response = await gateway.fetch('/studio/assets/missing.js');
+  expect(response.status).toBe(404);
+  expect(response.headers.get('cache-control')).toBeNull();
+});

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { acceptsBrotli, type Http } from '../../../http/index.ts';
 import { PlatformError } from '../../../kit/errors/errors.ts';
 import { packageRoot } from '../../../kit/files/paths.ts';
-import { StudioFiles } from '../domain/studio-files.ts';
+import { type StudioFile, StudioFiles } from '../domain/studio-files.ts';
 
 const FOLDER = join(packageRoot, 'dist/studio');
 const PAGE = 'index.html';
@@ -29,26 +29,27 @@ export function studioRoutes(http: Http): void {
   const files = new StudioFiles(FOLDER);
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
     reply.headers(PAGE_HEADERS);
-    return send(files, PAGE, request, reply);
+    return send(await find(files, PAGE), PAGE, request, reply);
   };
   http.get('/studio', (_request, reply) => reply.redirect('/studio/', 308));
   http.get('/studio/', page);
   http.get('/studio/*', page);
   http.get<{ Params: { asset: string } }>('/studio/assets/:asset', async (request, reply) => {
-    // The name contains a hash of the content, so browsers can keep the file for ever.
+    const name = `assets/${request.params.asset}`;
+    const file = await find(files, name);
+    // The name contains a hash of the content, so browsers can keep the file for ever, but not an error.
     reply.header('cache-control', 'public, max-age=31536000, immutable');
-    return send(files, `assets/${request.params.asset}`, request, reply);
+    return send(file, name, request, reply);
   });
 }
 
-async function send(
-  files: StudioFiles,
-  name: string,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
+async function find(files: StudioFiles, name: string): Promise<StudioFile> {
   const file = (await files.read()).get(name);
   if (!file) throw missing(name);
+  return file;
+}
+
+function send(file: StudioFile, name: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   reply.type(TYPES[extname(name)] ?? 'application/octet-stream').header('vary', 'accept-encoding');
   if (!file.brotli || !acceptsBrotli(request.headers['accept-encoding'])) return reply.send(file.plain);
   return reply.header('content-encoding', 'br').send(file.brotli);
