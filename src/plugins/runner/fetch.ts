@@ -8,7 +8,15 @@ export interface FetchRequest {
   headers: Array<[string, string]>;
   body: string | null;
   redirect: 'follow' | 'error' | 'manual';
+  /** Ends the connection of a successful response after its headers. */
+  discardBody?: boolean;
 }
+
+/**
+ * Option of `ctx.fetch` for callers that need only the status and the headers of a successful response. A symbol, because
+ * the option is not part of the standard `fetch`.
+ */
+export const DISCARD_BODY = Symbol('discardBody');
 
 export interface FetchReply {
   url: string;
@@ -40,6 +48,7 @@ export function createFetch(
       headers: [...request.headers],
       body,
       redirect: request.redirect,
+      ...(init && DISCARD_BODY in init ? { discardBody: init[DISCARD_BODY] === true } : {}),
     };
     const aborted = AbortSignal.any([request.signal, signal]);
     aborted.throwIfAborted();

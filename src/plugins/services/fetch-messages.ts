@@ -9,7 +9,7 @@ const ENCODING_HEADERS = new Set(['content-encoding', 'content-length', 'transfe
 
 /** Validates a request from plugin code. Throws VALIDATION_ERROR if the request is invalid. */
 export function readRequest(sent: unknown): FetchRequest {
-  const { url, method, headers, body, redirect } = optionsArgument(sent);
+  const { url, method, headers, body, redirect, discardBody } = optionsArgument(sent);
   if (typeof url !== 'string' || !URL.canParse(url)) throw invalid('the URL must be absolute');
   const { protocol, username, password } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:')
@@ -29,6 +29,7 @@ export function readRequest(sent: unknown): FetchRequest {
     headers,
     body,
     redirect: redirect === 'manual' || redirect === 'error' ? redirect : 'follow',
+    discardBody: discardBody === true,
   };
 }
 
@@ -67,15 +68,17 @@ function readTarget(url: URL): URL {
 
 /** Reads a response. Throws PAYLOAD_TOO_LARGE if the body exceeds `maxBytes`. */
 export async function readReply(
-  url: string,
+  { url, discardBody }: FetchRequest,
   response: Response,
   redirected: boolean,
   maxBytes: number,
 ): Promise<FetchReply> {
+  const isDiscarded = discardBody && response.ok;
+  if (isDiscarded) await response.body?.cancel();
   const chunks: Uint8Array[] = [];
   let size = 0;
   // Counts the decoded bytes, so that the limit also stops compression bombs.
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of (isDiscarded ? null : response.body) ?? []) {
     size += chunk.byteLength;
     if (size > maxBytes) {
       throw new PlatformError(

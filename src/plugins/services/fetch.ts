@@ -107,7 +107,7 @@ class FetchCalls {
     for (let redirects = 0; ; redirects++) {
       const response = await this.#hop(current, context, signal);
       const next = request.redirect === 'manual' ? null : redirectOf(current, response);
-      if (!next) return readReply(current.url, response, redirects > 0, this.#maxResponseBytes);
+      if (!next) return readReply(current, response, redirects > 0, this.#maxResponseBytes);
       await response.body?.cancel();
       if (request.redirect === 'error')
         throw upstream(`${current.url} answered with a redirect, which the call does not allow`);

@@ -113,9 +113,13 @@ describe.skipIf(!SANDBOXES.includes('bwrap'))('a program', { timeout: 60_000 }, 
   });
 });
 
-/** A server over HTTP. It answers by an event stream if `streams` is set. */
-async function httpServer({ streams = false } = {}) {
+/**
+ * A server over HTTP. It answers requests by an event stream if `streams` is set, and notifications by one that does not
+ * end if `notificationStreams` is set.
+ */
+async function httpServer({ streams = false, notificationStreams = false } = {}) {
   const seen: Array<{ method: unknown; headers: Record<string, unknown> }> = [];
+  const closed: string[] = [];
   const state = { description: 'Adds.', session: 's-1', redirect: '', hang: false };
   const { url, port } = await listening(async (request, response) => {
     const { id, method, params } = (await bodyOf(request)) as { id?: number; method: string; params: never };
@@ -124,6 +128,10 @@ async function httpServer({ streams = false } = {}) {
     if (state.redirect) return void response.writeHead(307, { location: state.redirect }).end();
     if (method !== 'initialize' && request.headers['mcp-session-id'] !== state.session)
       return void response.writeHead(404).end('no such session');
+    if (id === undefined && notificationStreams) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': open\n\n');
+      return void response.once('close', () => closed.push(method));
+    }
     if (id === undefined) return void response.writeHead(202).end();
     const tools = [{ name: 'add', description: state.description, inputSchema: { type: 'object' } }];
     const result = {
@@ -145,7 +153,7 @@ async function httpServer({ streams = false } = {}) {
       // Some servers end the stream without a blank line after the last event.
       .end(streams ? `event: message\ndata: ${note}\n\nid: 1\ndata: ${text}\n` : text);
   });
-  return { url: `${url}/mcp`, port, seen, state };
+  return { url: `${url}/mcp`, port, seen, closed, state };
 }
 
 describe('a server over HTTP', { timeout: 60_000 }, () => {
@@ -164,6 +172,14 @@ describe('a server over HTTP', { timeout: 60_000 }, () => {
         'mcp-protocol-version': '2025-06-18',
       },
     });
+  });
+
+  test('an endless stream as the answer to a notification is closed', async () => {
+    const remote = await httpServer({ notificationStreams: true });
+    const { backend } = await startPlatform();
+    const server = await wrapServer(backend, hostile({ package: undefined, url: remote.url }));
+    await expect.poll(() => remote.closed).toEqual(['notifications/initialized']);
+    expect(textOf(await server.call('add', { a: 1 }))).toBe('{"name":"add","arguments":{"a":1}}');
   });
 
   test('a changed description, a lost session, a redirect and silence are handled', async () => {

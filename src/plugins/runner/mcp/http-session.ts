@@ -1,6 +1,7 @@
 import type { McpServer } from '../../../contracts/mcp-servers.ts';
 import { serverSentEvents } from '../../../kit/streams/server-sent-events.ts';
 import { messageOf } from '../failure.ts';
+import { DISCARD_BODY } from '../fetch.ts';
 import { parseMessage, Rpc, ServerFailure } from './rpc.ts';
 import { initialise, type Session } from './session.ts';
 
@@ -64,11 +65,12 @@ class HttpSession implements Session {
           ...(this.#sessionId === undefined ? {} : { 'mcp-session-id': this.#sessionId }),
         },
         body: JSON.stringify(message),
+        // Other messages are answered by the status alone. Some servers add a text, or a stream that does not end.
+        ...(isRequest ? {} : { [DISCARD_BODY]: true }),
       });
       if (!response.ok)
         throw new ServerFailure(`it answered ${response.status}: ${excerpt(await response.text())}`);
       this.#sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
-      // Other messages are answered by the status alone. Some servers add a text.
       if (!isRequest) return;
       for (const one of await messagesOf(response)) this.rpc.receive(one);
       this.rpc.expire((message as { id: number }).id);
