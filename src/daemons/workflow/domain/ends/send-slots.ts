@@ -6,8 +6,8 @@ import { createFairSlots } from '../effects/fair-slots.ts';
 const MAX_SENDS = 40;
 /** Maximum number of tasks that wait for a slot in memory, together with their runs. */
 const MAX_WAITING = 50;
-/** Maximum wait for a slot. The rest of the claim is enough for a send. */
-const MAX_WAIT_MS = seconds(4);
+/** Maximum wait for a slot. The claim also covers the expressions, which can take up to a second each, and the send. */
+const MAX_WAIT_MS = seconds(2);
 /** Minimum time until a task that got no slot is due again. */
 const MIN_RELEASE_MS = seconds(1);
 const MAX_RELEASE_MS = seconds(60);
