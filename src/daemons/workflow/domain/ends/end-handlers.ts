@@ -180,7 +180,6 @@ export class EndHandlers {
     const { tasks, clock } = this.#deps;
     const dueAt = this.#stopped.signal.aborted ? clock.now() : this.#sendSlots.nextTry();
     await tasks.release(key, dueAt);
-    this.#ticker.notice(dueAt);
   }
 
   async #perform(ended: Ended, handler: CompiledEndHandler | undefined): Promise<void> {
