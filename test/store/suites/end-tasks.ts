@@ -8,10 +8,7 @@ export function describeEndTasks(name: string, open: OpenDriver<WorkflowStore>):
   describe(`tasks of ended runs: ${name}`, () => {
     test('processes that finish the same task add one event', async () => {
       const { port } = await openFresh(open);
-      const run = await started(port, { endTasks: '{"failed":[0]}' });
-      const failed = { status: 'failed', ready: false, reason: null, finishedAt: 7000 } as const;
-      await port.runs.write(change(run, { fence: null, status: 'queued' }, failed));
-      const key = `${run.id}/0`;
+      const { run, key } = await failedRun(port);
       const claimed = await port.endTasks.claim({ now: 7000, until: 17_000 }, 10);
       expect(claimed).toMatchObject([{ key, runId: run.id, handler: 0, attempts: 1 }]);
       const event = { at: 8000, type: 'run.message_sent', data: { messageId: 'm' } };
@@ -25,10 +22,7 @@ export function describeEndTasks(name: string, open: OpenDriver<WorkflowStore>):
 
     test('released and interrupted claims do not count as attempts', async () => {
       const { port } = await openFresh(open);
-      const run = await started(port, { endTasks: '{"failed":[0]}' });
-      const failed = { status: 'failed', ready: false, reason: null, finishedAt: 7000 } as const;
-      await port.runs.write(change(run, { fence: null, status: 'queued' }, failed));
-      const key = `${run.id}/0`;
+      const { key } = await failedRun(port);
       const attemptAt = async (now: number) => {
         const [task] = await port.endTasks.claim({ now, until: now + 10_000 }, 10);
         return task?.attempts;
@@ -43,4 +37,12 @@ export function describeEndTasks(name: string, open: OpenDriver<WorkflowStore>):
       expect(await attemptAt(19_000)).toBe(2);
     });
   });
+}
+
+/** Stores a run that failed at 7000, with one task. */
+async function failedRun(port: WorkflowStore) {
+  const run = await started(port, { endTasks: '{"failed":[0]}' });
+  const failed = { status: 'failed', ready: false, reason: null, finishedAt: 7000 } as const;
+  await port.runs.write(change(run, { fence: null, status: 'queued' }, failed));
+  return { run, key: `${run.id}/0` };
 }
