@@ -73,12 +73,12 @@ export async function readReply(
   redirected: boolean,
   maxBytes: number,
 ): Promise<FetchReply> {
-  const isDiscarded = discardBody && response.ok;
-  if (isDiscarded) await response.body?.cancel();
+  // A cancelled body has no chunks.
+  if (discardBody && response.ok) await response.body?.cancel();
   const chunks: Uint8Array[] = [];
   let size = 0;
   // Counts the decoded bytes, so that the limit also stops compression bombs.
-  for await (const chunk of (isDiscarded ? null : response.body) ?? []) {
+  for await (const chunk of response.body ?? []) {
     size += chunk.byteLength;
     if (size > maxBytes) {
       throw new PlatformError(

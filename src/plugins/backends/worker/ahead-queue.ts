@@ -34,8 +34,6 @@ export interface AheadQueueDeps {
 export class AheadQueue {
   readonly #deps: AheadQueueDeps;
   readonly #durations = new HandlerDurations();
-  /** Processes in which a call has ended. Other processes may still load code for a long time. */
-  readonly #warm = new WeakSet<RunnerProcess>();
   readonly #processOf = new Map<Call, RunnerProcess>();
   /** Calls that were returned once. They are not sent ahead again. */
   readonly #returned = new WeakSet<Call>();
@@ -69,8 +67,7 @@ export class AheadQueue {
     }
   }
 
-  noteEnd(process: RunnerProcess, call: Call, tookMs: number | undefined): void {
-    this.#warm.add(process);
+  noteEnd(call: Call, tookMs: number | undefined): void {
     if (tookMs !== undefined) this.#durations.note(call.request.handler, tookMs);
   }
 
@@ -124,7 +121,7 @@ export class AheadQueue {
     let best: RunnerProcess | undefined;
     for (const process of members.busyFor(tenantId)) {
       if (process.load > maxAhead || process.load >= (best?.load ?? Number.POSITIVE_INFINITY)) continue;
-      if (process.runningMs > RECALL_MS || !this.#warm.has(process)) continue;
+      if (process.runningMs > RECALL_MS || !process.isWarm) continue;
       const isQuick = process.calls.every(
         (other) =>
           !other.isAlone &&

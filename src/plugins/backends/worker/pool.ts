@@ -212,7 +212,7 @@ export class Pool {
       const process = this.#deps.start(launch, {
         onReady: () => this.#becomeFree(process),
         onFree: (call, tookMs) => {
-          this.#ahead.noteEnd(process, call, tookMs);
+          this.#ahead.noteEnd(call, tookMs);
           this.#release(process, call);
         },
         onStarted: (call) => {

@@ -70,7 +70,7 @@ export class RunnerProcess {
   #inputChars = 0;
   /** Time at which the latest call started, by `performance.now()`. */
   #startedAt = 0;
-  /** Time at which the latest call ended. */
+  /** Time at which the latest call ended, by `performance.now()`. Zero before the first end. */
   #freeAt = 0;
 
   constructor(deps: RunnerProcessDeps, events: RunnerProcessEvents) {
@@ -119,10 +119,7 @@ export class RunnerProcess {
     return this.#calls.isStuck;
   }
 
-  /**
-   * Number of calls in the process, including calls that were sent ahead and aborted calls whose handlers have not
-   * stopped yet.
-   */
+  /** Number of calls, including calls that were sent ahead and aborted calls whose handlers still run. */
   get load(): number {
     return this.#calls.size + this.#ahead.size;
   }
@@ -140,6 +137,11 @@ export class RunnerProcess {
   /** Time by `performance.now()` since which the process should start a call that was sent ahead, if any. */
   get idleSince(): number | undefined {
     return this.#calls.size === 0 && this.#ahead.size > 0 ? this.#freeAt : undefined;
+  }
+
+  /** Whether a call has ended here. Until then, the process may load code for a long time. */
+  get isWarm(): boolean {
+    return this.#freeAt > 0;
   }
 
   get pid(): number | undefined {
