@@ -6,90 +6,71 @@ import { failureOf, startBackend } from './support.ts';
 const CHECK_MS = 20;
 
 describe('a process that is blocked after a result', () => {
-  /** A stopped pool in which time passes in steps, at the end of which the pool checks its processes. */
-  async function startTimed() {
-    const started = await startStopped();
+  /** A stopped pool whose process has ended call `a` after a second, and is blocked before call `b`. */
+  async function startBlocked() {
+    const { run, alive, pool, ran, passTime } = await startStopped();
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
+    const calls = ['a', 'b', 'c'].map((id) => run(id));
+    await settle();
+    const blocked = alive()[0]!;
+    passTime(1000);
+    blocked.finishAndBlock();
+    await settle();
+    /** Lets time pass, at the end of which the pool checks its processes. */
     async function pass(ms: number) {
-      started.passTime(ms);
+      passTime(ms);
       vi.advanceTimersByTime(CHECK_MS);
       await settle();
     }
-    return { ...started, pass };
+    async function finishAll() {
+      while (alive()[0]!.running !== undefined) {
+        alive()[0]!.finish();
+        await settle();
+      }
+      expect(await Promise.all(calls)).toEqual(['a', 'b', 'c']);
+      expect(ran).toEqual(['a', 'b', 'c']);
+      expect(pool.stats()).toMatchObject({ running: 0, queued: 0 });
+    }
+    return { blocked, passTime, pass, finishAll };
   }
 
   test('is ended after five seconds, and its calls run in the next one', async () => {
-    const { run, alive, pool, ran, pass, passTime } = await startTimed();
-    const calls = ['a', 'b', 'c'].map((id) => run(id));
-    await settle();
-    const [blocked] = alive();
-    passTime(1000);
-    blocked!.finishAndBlock();
-    expect(await calls[0]).toBe('a');
+    const { blocked, pass, finishAll } = await startBlocked();
     await pass(4990);
-    expect(blocked!.isAlive).toBe(true);
+    expect(blocked.isAlive).toBe(true);
     await pass(20);
-    expect(blocked!.isAlive).toBe(false);
-    for (let i = 0; i < 2; i++) {
-      alive()[0]!.finish();
-      await settle();
-    }
-    expect(await Promise.all(calls)).toEqual(['a', 'b', 'c']);
-    expect(ran).toEqual(['a', 'b', 'c']);
-    expect(pool.stats()).toMatchObject({ running: 0, queued: 0 });
+    expect(blocked.isAlive).toBe(false);
+    await finishAll();
   });
 
   test('is left alone if it starts the next call late', async () => {
-    const { run, alive, pass } = await startTimed();
-    const calls = ['a', 'b', 'c'].map((id) => run(id));
-    await settle();
-    const [late] = alive();
-    late!.finishAndBlock();
-    await settle();
+    const { blocked, pass, finishAll } = await startBlocked();
     await pass(4999);
-    late!.startNext();
+    blocked.startNext();
     await settle();
     await pass(6000);
-    expect(late!.isAlive).toBe(true);
-    while (late!.running !== undefined) {
-      late!.finish();
-      await settle();
-    }
-    expect(await Promise.all(calls)).toEqual(['a', 'b', 'c']);
+    expect(blocked.isAlive).toBe(true);
+    await finishAll();
   });
 
   test('is left alone if its next frames arrived while the service was busy', async () => {
-    const { run, alive, passTime } = await startTimed();
-    const calls = ['a', 'b', 'c'].map((id) => run(id));
-    await settle();
-    const [late] = alive();
-    late!.finishAndBlock();
-    await settle();
+    const { blocked, passTime, finishAll } = await startBlocked();
     // The check and the frame are due at the same time.
     passTime(6000);
-    late!.startNext();
+    blocked.startNext();
     vi.advanceTimersByTime(CHECK_MS);
     await settle();
-    expect(late!.isAlive).toBe(true);
-    while (late!.running !== undefined) {
-      late!.finish();
-      await settle();
-    }
-    expect(await Promise.all(calls)).toEqual(['a', 'b', 'c']);
+    expect(blocked.isAlive).toBe(true);
+    await finishAll();
   });
 
   test('is left alone if the service was busy during the check', async () => {
-    const { run, alive, passTime } = await startTimed();
-    for (const id of ['a', 'b']) void run(id);
-    await settle();
-    const [late] = alive();
-    late!.finishAndBlock();
-    await settle();
+    const { blocked, passTime } = await startBlocked();
     vi.advanceTimersByTime(CHECK_MS);
     passTime(6000);
     await settle();
-    expect(late!.isAlive).toBe(true);
+    expect(blocked.isAlive).toBe(true);
   });
 
   test('is replaced in a real pool, and the reason is logged', async () => {
