@@ -45,7 +45,7 @@ export const checkout = defineWorkflow({
         `Undo ${left.join(', ')} by hand. The order failed: ${messageOf(error)}`,
       );
     }
-    const ship = { retry: { maxAttempts: 50, maxMs: 1800_000 } };
+    const ship = { retry: { maxAttempts: 100, maxMs: 3600_000, deadlineMs: DAY_MS } };
     await ctx.nonCancellable(() =>
       ctx.step('ship', (step) => post(ctx, '/shipments', { order: id }, step), ship),
     );
