@@ -53,6 +53,12 @@ test('a timeline draws each attempt in the order of their begin, with its phases
   expect(text).toContain('1 step was skipped.');
 });
 
+test('a timeline draws a wait that was cancelled', () => {
+  const cancelled: RunStep = { ...HOLD, status: 'cancelled', finishedAt: 20_000 };
+  const text = timelineChart({ ...PARTS, steps: [STEP, cancelled] }, PLAIN, 80);
+  expect(text).toMatch(/main\.hold cancelled +░{15} +15\.0s/);
+});
+
 test('a run without a begun step has a timeline', () => {
   expect(timelineChart({ ...PARTS, steps: [] }, PLAIN, 80)).toContain('No step has begun.');
 });

@@ -63,11 +63,13 @@ function rowsOf(step: RunStep): Row[] {
   const ended = history.map(
     (attempt): Row => ({ ...timesOf(attempt), ...attempt, name: nameOf(id, attempt.attempt) }),
   );
-  const isOpen = step.finishedAt === null && (step.queuedAt ?? step.startedAt ?? step.waitingAt) !== null;
-  if (!isOpen || status === 'pending') return ended;
-  const { queuedAt, attemptStartedAt: startedAt, waitingAt } = step;
+  const { queuedAt, attemptStartedAt: startedAt, waitingAt, finishedAt } = step;
+  // A wait that is cancelled ends without an attempt in the history.
+  const isMissing = finishedAt === null || (status === 'cancelled' && history.length < attempts);
+  const hasBegun = (queuedAt ?? step.startedAt ?? waitingAt) !== null;
+  if (!isMissing || !hasBegun || status === 'pending') return ended;
   const name = nameOf(id, Math.max(attempts, history.length + 1));
-  return [...ended, { name, status, queuedAt, startedAt, waitingAt, finishedAt: null, error: null }];
+  return [...ended, { name, status, queuedAt, startedAt, waitingAt, finishedAt, error: null }];
 }
 
 function timesOf({ queuedAt, startedAt, waitingAt, finishedAt }: StepAttempt) {
