@@ -7,6 +7,16 @@ import { axeViolations, BROWSER_MISSING, type Studio, startStudio } from './supp
 
 const SENDERS = fileURLToPath(new URL('../fixtures/projects/senders/plugins/senders', import.meta.url));
 
+/** Script of a page: presses Ctrl-K in the moment when the button of the palette is added to the page. */
+const PRESS_AT_ONCE = `
+  const observer = new MutationObserver(() => {
+    if (!document.querySelector('button[aria-keyshortcuts~="Control+K"]')) return;
+    observer.disconnect();
+    dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true }));
+  });
+  observer.observe(document, { childList: true, subtree: true });
+`;
+
 describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () => {
   let studio: Studio;
   let delivery: string;
@@ -53,6 +63,14 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'tools of the studio', () =>
       expect(await page.getByRole('dialog').count()).toBe(0);
     }
     expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  test('the key of the palette works as soon as its button is on the page', async () => {
+    const { page, context } = await studio.open('/studio/');
+    await page.addInitScript(PRESS_AT_ONCE);
+    await page.reload();
+    await page.getByRole('combobox', { name: 'Screen, name or id' }).waitFor();
     await context.close();
   });
 

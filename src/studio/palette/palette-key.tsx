@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 type Palette = ComponentType<{ onClose: () => void }>;
 
@@ -15,7 +15,8 @@ export function PaletteKey() {
       () => setOpen(false),
     );
   };
-  useEffect(() => {
+  // Not useEffect, which runs after the paint: the key works as soon as the button is visible.
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
       if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
       event.preventDefault();
