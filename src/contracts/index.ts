@@ -53,6 +53,7 @@ export * from './message-records.ts';
 export * from './messages.ts';
 export * from './node-status.ts';
 export * from './outgoing-endpoints.ts';
+export * from './pauses.ts';
 export * from './plugin-adapters.ts';
 export * from './plugin-context.ts';
 export * from './plugin-description.ts';

@@ -244,6 +244,7 @@ export const WorkflowSummary = z
     jobs: z.array(z.string()),
     inputs: z.record(z.string(), AnyJson).nullable(),
     mcp: McpExposure.nullable().describe('How agents see the workflow as a tool'),
+    paused: z.boolean().optional().describe('Whether its runs wait in the queue of the namespace'),
     secrets: SecretApproval.optional().describe('Absent for workflows without secrets'),
   })
   .meta({ id: 'WorkflowSummary' });

@@ -19,4 +19,6 @@ export const NEW_PROGRESS = {
   error: null,
   startedAt: null,
   finishedAt: null,
+  pausedAt: null,
+  pausedBy: null,
 } as const;

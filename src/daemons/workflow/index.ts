@@ -5,6 +5,7 @@ import { codeStepRoutes } from './routes/code-steps.ts';
 import { factRoutes } from './routes/facts.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { noticeRoutes } from './routes/notices.ts';
+import { pauseRoutes } from './routes/pauses.ts';
 import { runExportRoutes } from './routes/run-exports.ts';
 import { answerRoutes, runRoutes, streamRoutes } from './routes/runs.ts';
 import { scheduleRoutes } from './routes/schedules.ts';
@@ -21,6 +22,7 @@ export const workflow = defineDaemon({
     runRoutes,
     answerRoutes,
     streamRoutes,
+    pauseRoutes,
     runExportRoutes,
     jobRoutes,
     scheduleRoutes,

@@ -24,6 +24,7 @@ import { createApprovalCheck } from './domain/runs/approval-check.ts';
 import { BulkRuns } from './domain/runs/bulk-runs.ts';
 import { Decisions } from './domain/runs/decisions.ts';
 import { Jobs } from './domain/runs/jobs.ts';
+import { Pauses } from './domain/runs/pauses.ts';
 import { Reruns } from './domain/runs/reruns.ts';
 import { RunExports } from './domain/runs/run-exports.ts';
 import type { RunWatch } from './domain/runs/run-watch.ts';
@@ -57,6 +58,7 @@ export interface WorkflowServices extends DaemonServices {
   reruns: Reruns;
   bulkRuns: BulkRuns;
   decisions: Decisions;
+  pauses: Pauses;
   jobs: Jobs;
   schedules: Awaited<ReturnType<typeof startServices>>['schedules'];
   definitions: Definitions;
@@ -131,6 +133,13 @@ export async function workflowServices(
     withdraw: () => membership.withdraw(),
     decisions: new Decisions({ store: store.runs, definitions, engine, clock }),
     ...{ runs, reruns },
+    pauses: new Pauses({
+      runs: store.runs,
+      store: store.pauses,
+      pausing: engine.pausing,
+      definitions,
+      clock,
+    }),
     secretApprovals: new SecretApprovals({ store: store.approvals, definitions, clock }),
     traces: new Traces({ store: store.runs, runs }),
     runExports: new RunExports({ store: store.runs, runs, clock }),

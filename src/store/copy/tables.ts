@@ -100,6 +100,7 @@ export const TABLE_COPIES: readonly TableCopy[] = [
   { file: 'workflow.db', target: 'run_inbox', source: 'inbox' },
   { file: 'workflow.db', target: 'idempotency_key', source: 'idempotency' },
   { file: 'workflow.db', target: 'end_task' },
+  { file: 'workflow.db', target: 'paused_workflow' },
   { file: 'workflow.db', target: 'run_usage', source: 'usage' },
   { file: 'workflow.db', target: 'schedule', source: SCHEDULES },
   { file: 'workflow.db', target: 'schedule_node' },

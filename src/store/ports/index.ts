@@ -40,6 +40,7 @@ export * from './monitor.ts';
 export * from './object-keys.ts';
 export * from './objects.ts';
 export * from './outgoing-endpoints.ts';
+export * from './pauses.ts';
 export * from './plugin-lock.ts';
 export * from './queues.ts';
 export * from './rate-counters.ts';

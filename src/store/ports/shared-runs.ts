@@ -59,13 +59,14 @@ export interface SharedRunStore {
   /** Records that a run with an owner is to be cancelled. */
   requestCancel(seq: number): Promise<void>;
   /**
-   * Returns the cancel requests for runs of the process, and the unread notices for its runs with the numbers `active`.
+   * Returns the cancel requests for runs of the process, and the pauses and unread notices for its runs with the numbers
+   * `active`.
    */
   unread(
     fence: number,
     active: readonly number[],
     now: number,
-  ): Promise<{ cancelled: string[]; notices: RunNotice[] }>;
+  ): Promise<{ cancelled: string[]; paused: ReadonlySet<string>; notices: RunNotice[] }>;
   /** Marks notices as read. A run that is parked with unread notices becomes due at once. */
   read(fence: number, notices: ReadonlyArray<Pick<RunNotice, 'seq' | 'count'>>): Promise<void>;
   /** Returns the process whose runs have the fence token, or undefined if it has ended. */

@@ -12,7 +12,9 @@ import type {
   StepRecord,
 } from './workflow-records.ts';
 
-export type NewRun = Omit<RunRecord, 'seq' | keyof RunProgress> & { deadlineAt: number | null };
+export type NewRun = Omit<RunRecord, 'seq' | 'pausedAt' | 'pausedBy' | keyof RunProgress> & {
+  deadlineAt: number | null;
+};
 
 /** Handling of a run whose concurrency key is occupied. By default, the run waits until the key is free. */
 export type ConcurrencyStrategy = 'queue' | 'cancel-running' | 'replace-queued' | 'reject';

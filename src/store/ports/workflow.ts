@@ -3,6 +3,7 @@ import type { AlertFact, NewAlertFact } from './alerts.ts';
 import type { EndTaskStore } from './end-tasks.ts';
 import type { MemberRecord, MemberStore } from './members.ts';
 import type { StoreMonitor } from './monitor.ts';
+import type { PauseStore } from './pauses.ts';
 import type { SecretApprovalStore } from './secret-approvals.ts';
 import type { SharedRunStore } from './shared-runs.ts';
 import type { DefinitionRecord, RunRecord, ScheduleRecord, SuspectLimit } from './workflow-records.ts';
@@ -191,6 +192,7 @@ export interface WorkflowStore {
   schedules: ScheduleStore;
   approvals: SecretApprovalStore;
   endTasks: EndTaskStore;
+  pauses: PauseStore;
   /** Undefined on PostgreSQL. */
   facts?: RunFactStore;
   /** Returns at most `limit` top-level waits for an approval that began at `before` or earlier. */

@@ -65,17 +65,18 @@ export function runRoutes(http: Http, services: WorkflowServices): void {
   workflowRoutes(http, services);
 }
 
-function workflowRoutes(http: Http, { definitions, secretApprovals }: WorkflowServices): void {
-  mount(http, listWorkflows, { auth }, async ({ caller }) => ({
-    items: await Promise.all(
+function workflowRoutes(http: Http, { definitions, secretApprovals, pauses }: WorkflowServices): void {
+  mount(http, listWorkflows, { auth }, async ({ caller }) => {
+    const paused = await pauses.pausedWorkflows(caller.namespaceId);
+    const items = await Promise.all(
       [...definitions.registered.values()].map(async (registered) => {
         const secrets = await secretApprovals.stateOf(caller.namespaceId, registered.workflow);
-        return { ...summaryOf(registered), ...(secrets ? { secrets } : {}) };
+        const isPaused = paused.has(registered.workflow.definition.id);
+        return { ...summaryOf(registered), paused: isPaused, ...(secrets ? { secrets } : {}) };
       }),
-    ),
-    nextCursor: null,
-    faults: [...definitions.faults],
-  }));
+    );
+    return { items, nextCursor: null, faults: [...definitions.faults] };
+  });
   mount(http, approveWorkflowSecrets, { auth }, ({ params, body, caller }) =>
     secretApprovals.approve(caller.namespaceId, params.workflowId, { hash: body.hash, by: caller.hostId }),
   );

@@ -28,7 +28,12 @@ const INSERT = `with used as (
     ) order by hash
     on conflict (hash) do update set used_at = greatest(kept.used_at, excluded.used_at)
   ), inserted as (
-    insert into svc.run (${COLUMNS}) select ${COLUMNS} from json_populate_recordset(null::svc.run, :runs) returning seq, id
+    insert into svc.run (${COLUMNS}, paused_at, paused_by)
+    select ${COLUMNS}, pause_time, pause_of from json_populate_recordset(null::svc.run, :runs) as next left join lateral (
+      select pause.paused_at as pause_time, 'workflow' as pause_of from svc.paused_workflow as pause
+      where pause.tenant_id = next.tenant_id and pause.workflow_id = next.workflow_id for key share
+    ) as pause on true
+    returning seq, id, paused_at, paused_by
   ), queued as (
     insert into svc.run_event (run_seq, body)
     select seq, body from inserted join json_to_recordset(:events) as event (id text, body text) using (id)
@@ -42,7 +47,7 @@ const INSERT = `with used as (
     select tenant_id, day, runs from json_populate_recordset(null::svc.run_usage, :usage) order by tenant_id, day
     on conflict (tenant_id, day) do update set runs = total.runs + excluded.runs
   )
-  select seq, id from inserted`;
+  select seq, id, paused_at as "pausedAt", paused_by as "pausedBy" from inserted`;
 
 export function isScheduled({ runAt, createdAt }: NewRun): boolean {
   return runAt !== null && runAt > createdAt;
@@ -66,9 +71,13 @@ export async function insertRuns(sql: Sql, inserts: readonly RunInsert[]): Promi
     keys: jsonArray(inserts.flatMap(keyRow)),
     usage: jsonArray(usageRows(inserts)),
   };
-  const rows = await sql<{ seq: number; id: string }>(INSERT, values, 'insert runs');
-  const seqs = new Map(rows.map(({ id, seq }) => [id, seq]));
-  return runs.map((run) => ({ ...run, seq: seqs.get(run.id)! }));
+  const rows = await sql<Pick<RunRecord, 'seq' | 'id' | 'pausedAt' | 'pausedBy'>>(
+    INSERT,
+    values,
+    'insert runs',
+  );
+  const inserted = new Map(rows.map((row) => [row.id, row]));
+  return runs.map((run) => ({ ...run, ...inserted.get(run.id)! }));
 }
 
 function newRecord({ run, hasRoom }: RunInsert): Omit<RunRecord, 'seq'> {

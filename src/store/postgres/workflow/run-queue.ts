@@ -4,13 +4,13 @@ import type { Sql } from '../named-sql.ts';
 import { acquireKey, lockKey } from './concurrency-keys.ts';
 import { addEvents, addLogs } from './history-rows.ts';
 import { keyOf, SELECT_RUN, wakeRun } from './run-rows.ts';
-import { BLAMED, STUCK } from './schema.ts';
+import { BLAMED, STUCK, UNPAUSED } from './schema.ts';
 
 /** Limit that no run reaches, so that no run counts as likely to crash the service. */
 const NO_SUSPECTS: SuspectLimit = { crashes: 2_000_000_000, killsPerCrash: 1 };
 /** SQL for the crash count of a run, including kills. The division rounds down, because both operands are integers. */
 export const WEIGHT = 'crashes + kills / :killsPerCrash::integer';
-export const IS_READY = `status = 'queued' and ready and fence is null`;
+export const IS_READY = `status = 'queued' and ready and fence is null and paused_at is null`;
 
 /** Queue of runs to claim next. The queries use partial indexes, which contain only the few unfinished runs. */
 export function postgresRunQueue(database: PostgresDatabase): RunQueue {
@@ -30,7 +30,7 @@ export function postgresRunQueue(database: PostgresDatabase): RunQueue {
       database.read(async (sql) => {
         const [row] = await sql<{ at: number }>(
           `select wake_at as at from svc.run
-           where wake_at is not null and wake_at > :after and fence is null and (${WEIGHT} < :crashes or wake_at > :now)
+           where wake_at is not null and wake_at > :after and fence is null and ${UNPAUSED} and (${WEIGHT} < :crashes or wake_at > :now)
            order by wake_at limit 1`,
           { after, ...suspects },
         );
@@ -41,7 +41,7 @@ export function postgresRunQueue(database: PostgresDatabase): RunQueue {
         const [run] = await sql<RunRecord>(
           `${SELECT_RUN}
            where ${BLAMED} and ${WEIGHT} >= :crashes and tenant_id <> all(:except::text[])
-             and (${IS_READY} or (wake_at <= :now and fence is null))
+             and (${IS_READY} or (wake_at <= :now and fence is null and ${UNPAUSED}))
            order by coalesce(wake_at, 0), rank desc, seq limit 1`,
           { now, except, ...suspects },
         );
@@ -77,11 +77,11 @@ type Due = SuspectLimit & { now: number; limit: number };
 
 /** Returns due runs, most overdue first. With `except`, returns due runs of all other tenants, grouped by tenant. */
 async function dueRuns(sql: Sql, due: Due, except: readonly string[]): Promise<RunRecord[]> {
-  const isDue = `wake_at is not null and wake_at <= :now and fence is null and ${WEIGHT} < :crashes`;
+  const isDue = `wake_at is not null and wake_at <= :now and fence is null and ${UNPAUSED} and ${WEIGHT} < :crashes`;
   if (except.length === 0)
     return sql<RunRecord>(`${SELECT_RUN} where ${isDue} order by wake_at limit :limit`, due);
   const found: RunRecord[] = [];
-  for (const tenantId of await tenantsWhere(sql, 'wake_at is not null')) {
+  for (const tenantId of await tenantsWhere(sql, `wake_at is not null and ${UNPAUSED}`)) {
     if (except.includes(tenantId)) continue;
     const limit = due.limit - found.length;
     const runs = await sql<RunRecord>(

@@ -12,7 +12,7 @@ import { endDeadBoots } from './boots.ts';
 import { endCrashed, recordCrash } from './crashes.ts';
 import { IS_READY, tenantsWhere, WEIGHT } from './run-queue.ts';
 import { RUN_COLUMNS, SELECT_RUN } from './run-rows.ts';
-import { LIVE } from './schema.ts';
+import { LIVE, UNPAUSED } from './schema.ts';
 
 /** Time after its end during which a child is reported to its parent. The parent reads older children from the store. */
 const CHILD_NEWS_MS = 3600_000;
@@ -21,14 +21,15 @@ const CHILD_NEWS_MS = 3600_000;
 const QUEUES = {
   ready: { which: IS_READY, order: 'rank desc, seq' },
   due: {
-    which: `wake_at is not null and wake_at <= :now and fence is null and status in ('waiting', 'cancelling')`,
+    which: `wake_at is not null and wake_at <= :now and fence is null and status in ('waiting', 'cancelling')
+      and ${UNPAUSED}`,
     order: 'wake_at',
   },
 } as const;
 
 const TENANTS = {
   ready: IS_READY,
-  due: `wake_at is not null and fence is null`,
+  due: `wake_at is not null and fence is null and ${UNPAUSED}`,
 } as const;
 
 const CLAIMS = { ready: claimStatement('ready'), due: claimStatement('due') } as const;
@@ -117,6 +118,7 @@ export class PostgresSharedRuns implements SharedRunStore {
     return this.#database.read((sql) =>
       sql<RunRecord>(
         `${SELECT_RUN} where wake_at is not null and wake_at <= :now and status = 'queued' and fence is null
+           and paused_at is null
          order by wake_at limit :limit`,
         { now, limit },
       ),
@@ -137,18 +139,21 @@ export class PostgresSharedRuns implements SharedRunStore {
         count: number;
         isCancelled: boolean;
         isUnread: boolean;
+        isPaused: boolean;
       }>(
         `select * from (
            select seq, id, notices as count, gives_way and status <> 'cancelling' as "isCancelled",
-             notices > notices_read and seq = any(:active) as "isUnread"
+             notices > notices_read and seq = any(:active) as "isUnread",
+             not ${UNPAUSED} and seq = any(:active) as "isPaused"
            from svc.run where fence = :fence) as held
-         where "isCancelled" or "isUnread"`,
+         where "isCancelled" or "isUnread" or "isPaused"`,
         { fence, active },
       );
       const cancelled = held.filter(({ isCancelled }) => isCancelled).map(({ id }) => id);
       const notices: RunNotice[] = [];
       for (const run of held) if (run.isUnread) notices.push(await readNotice(sql, run, now));
-      return { cancelled, notices };
+      const paused = new Set(held.filter(({ isPaused }) => isPaused).map(({ id }) => id));
+      return { cancelled, paused, notices };
     });
   }
 

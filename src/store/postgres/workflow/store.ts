@@ -6,6 +6,7 @@ import { PostgresMembers } from '../members.ts';
 import { postgresWaitingApprovals } from './alert-facts.ts';
 import { PostgresBoots } from './boots.ts';
 import { postgresEndTasks } from './end-tasks.ts';
+import { postgresPauses } from './pauses.ts';
 import { postgresWorkflowRetention } from './retention.ts';
 import { postgresRunQueue } from './run-queue.ts';
 import { postgresRuns } from './runs.ts';
@@ -26,6 +27,7 @@ export function postgresWorkflowStore(database: PostgresDatabase, leaseClock?: C
     schedules: postgresSchedules(database),
     approvals: postgresSecretApprovals(database),
     endTasks: postgresEndTasks(database),
+    pauses: postgresPauses(database),
     waitingApprovals: postgresWaitingApprovals(database),
     members: new PostgresMembers(database.reserved, leaseClock),
     definition: (hash) =>

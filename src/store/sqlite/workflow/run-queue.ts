@@ -1,7 +1,7 @@
 import type { RunStatus } from '../../../contracts/index.ts';
 import type { RunQueue, SuspectLimit } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import { BLAMED, STUCK } from './conditions.ts';
+import { BLAMED, STUCK, UNPAUSED } from './conditions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import type { WorkflowTables } from './tables.ts';
 
@@ -86,7 +86,7 @@ function tenantsWhere(condition: string): string {
 }
 
 function statements(db: Database) {
-  const isReady = `status = 'queued' and ready = 1`;
+  const isReady = `status = 'queued' and ready = 1 and paused_at is null`;
   return {
     tenants: db
       .prepare<[], string>(`${tenantsWhere(isReady)} select name from tenant where name is not null`)
@@ -95,23 +95,23 @@ function statements(db: Database) {
     select ${RUN_COLUMNS} from run where tenant_id = :tenantId and ${isReady} and ${CRASH_COUNT} < :crashes
     order by rank desc, seq limit :limit`),
     due: db.prepare<[SuspectLimit & { now: number; limit: number }], RunRow>(`
-    select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now and ${CRASH_COUNT} < :crashes
+    select ${RUN_COLUMNS} from run where wake_at is not null and wake_at <= :now and ${UNPAUSED} and ${CRASH_COUNT} < :crashes
     order by wake_at limit :limit`),
     // Skips the runs of the tenants in `except`, because these tenants have used their share of the capacity.
     dueOfOthers: db.prepare<[SuspectLimit & { now: number; limit: number; except: string }], RunRow>(`
-    ${tenantsWhere('wake_at is not null')}
+    ${tenantsWhere(`wake_at is not null and ${UNPAUSED}`)}
     select ${RUN_COLUMNS} from tenant cross join run
     where tenant.name not in (select value from json_each(:except))
-      and run.tenant_id = tenant.name and wake_at is not null and wake_at <= :now and ${CRASH_COUNT} < :crashes limit :limit`),
+      and run.tenant_id = tenant.name and wake_at is not null and wake_at <= :now and ${UNPAUSED} and ${CRASH_COUNT} < :crashes limit :limit`),
     nextWake: db
       .prepare<[SuspectLimit & { after: number; now: number }], number>(`
-      select wake_at from run where wake_at is not null and wake_at > :after and (${CRASH_COUNT} < :crashes or wake_at > :now)
+      select wake_at from run where wake_at is not null and wake_at > :after and ${UNPAUSED} and (${CRASH_COUNT} < :crashes or wake_at > :now)
       order by wake_at limit 1`)
       .pluck(),
     nextSuspect: db.prepare<[SuspectLimit & { now: number; except: string }], RunRow>(`
     select ${RUN_COLUMNS} from run
     where ${BLAMED} and ${CRASH_COUNT} >= :crashes and tenant_id not in (select value from json_each(:except))
-      and (${isReady} or wake_at <= :now)
+      and ${UNPAUSED} and (${isReady} or wake_at <= :now)
     order by coalesce(wake_at, 0), rank desc, seq limit 1`),
     bySeq: db.prepare<[{ seq: number }], RunRow>(`select ${RUN_COLUMNS} from run where seq = :seq`),
     release: db.prepare<[{ seq: number; ready: 0 | 1; reason: string }]>(

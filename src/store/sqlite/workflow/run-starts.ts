@@ -72,9 +72,11 @@ export class RunStarts {
     const usedAt = run.createdAt;
     this.#sql.putDefinition.run({ hash, workflowId, body, usedAt, stale: usedAt - DEFINITION_USE_MS });
     const ready = hasRoom && !scheduled;
+    const isPaused = this.#sql.isPaused.get({ tenantId: run.tenantId, workflowId: run.workflowId });
     const record = this.#tables.rows.insertRun({
       ...run,
       ...NEW_PROGRESS,
+      ...(isPaused ? { pausedAt: run.createdAt, pausedBy: 'workflow' } : {}),
       ready,
       reason: scheduled ? 'scheduled' : ready ? 'capacity' : 'concurrency',
       rank: run.priority,
@@ -101,6 +103,9 @@ export class RunStarts {
 
 function statements(db: Database) {
   return {
+    isPaused: db.prepare<[{ tenantId: string; workflowId: string }]>(
+      'select 1 from paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId',
+    ),
     find: db.prepare<[{ id: string }], RunRow>(`select ${RUN_COLUMNS} from run where id = :id`),
     child: db.prepare<[{ parentId: string; parentStep: string | null }], RunRow>(
       `select ${RUN_COLUMNS} from run where parent_id = :parentId and parent_step = :parentStep`,

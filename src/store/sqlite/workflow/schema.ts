@@ -5,6 +5,7 @@ import { BLAMED, LIVE, STUCK } from './conditions.ts';
 import { END_TASKS } from './end-tasks.ts';
 import { ATTEMPT_COLUMNS, FIRST_SCHEMA } from './first-schema.ts';
 import { LIST_INDEXES } from './list-indexes.ts';
+import { PAUSES } from './pauses.ts';
 import { RUN_LABELS_AND_HOURS } from './run-search-schema.ts';
 import { SECRET_APPROVALS } from './secret-approvals.ts';
 import { SIGNAL_SENDERS } from './sender-schema.ts';
@@ -197,4 +198,5 @@ export const WORKFLOW_MIGRATIONS: Migrations = [
   SECRET_APPROVALS,
   RECOVERED_RUN_FACTS,
   END_TASKS,
+  PAUSES,
 ];

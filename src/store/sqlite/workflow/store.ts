@@ -7,6 +7,7 @@ import { sqliteMembers } from '../members.ts';
 import { sqliteRunFacts, sqliteWaitingApprovals } from './alert-facts.ts';
 import { sqliteBoots } from './boots.ts';
 import { sqliteEndTasks } from './end-tasks.ts';
+import { sqlitePauses } from './pauses.ts';
 import { sqliteRetention } from './retention.ts';
 import { sqliteRunQueue } from './run-queue.ts';
 import { sqliteRuns } from './runs.ts';
@@ -42,6 +43,7 @@ export async function sqliteWorkflowStore(options: {
     schedules: sqliteSchedules(db),
     approvals: sqliteSecretApprovals(db),
     endTasks: sqliteEndTasks(tables),
+    pauses: sqlitePauses(tables),
     facts: sqliteRunFacts(db),
     waitingApprovals: sqliteWaitingApprovals(db),
     members: sqliteMembers(db, options.clock ?? systemClock),

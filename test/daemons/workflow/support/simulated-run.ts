@@ -251,6 +251,8 @@ function queuedRun({ definition, hash }: CompiledWorkflow): RunRecord {
       parentSpanId: null,
       labels: null,
       endTasks: null,
+      pausedAt: null,
+      pausedBy: null,
       handles: null,
       handlerDepth: 0,
       input: '{}',

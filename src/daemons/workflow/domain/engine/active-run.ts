@@ -141,6 +141,11 @@ export class ActiveRun {
     this.#dispatch({ type: 'drain' });
   }
 
+  /** Drains a run that was paused, or lets it start work again. Must not be called while the service stops. */
+  setPaused(isPaused: boolean): void {
+    if (this.#state.draining !== isPaused) this.#dispatch({ type: isPaused ? 'drain' : 'undrain' });
+  }
+
   #dispatch(event: RunEvent): void {
     if (this.#departure || this.#state.phase !== 'active') {
       this.#missedNews = true;

@@ -54,7 +54,7 @@ export class Claims {
    * left to the check for due runs. `fresh` means that the store has no jobs, steps or inbox entries of the run.
    */
   offer(run: RunRecord, fresh: boolean): void {
-    if (!this.#host.isWorking) return;
+    if (!this.#host.isWorking || isPaused(run)) return;
     if (run.ready && this.#suspects.has(run)) this.#host.requestTick();
     else if (run.ready) this.#source.offer(run, fresh);
     else if (run.wakeAt !== null) this.#host.notice(run.wakeAt);
@@ -63,6 +63,11 @@ export class Claims {
   /** Marks the queued copy of a run as outdated. The next claim then reads the run from the store. */
   stale(runId: string): void {
     this.#source.stale(runId);
+  }
+
+  /** Marks the queued copies of the runs of a workflow as outdated. */
+  staleWorkflow(workflow: Pick<RunRecord, 'tenantId' | 'workflowId'>): void {
+    this.#source.staleWorkflow(workflow);
   }
 
   /** Reads from the store which tenants have ready runs. */
@@ -121,7 +126,7 @@ export class Claims {
       const loaded = await store.runs.load(run.seq);
       // The run might have been claimed, cancelled or finished while it was queued.
       if (!loaded || loaded.run.fence !== run.fence || !CLAIMABLE.has(loaded.run.status)) return false;
-      if (loaded.run.status === 'queued' && !loaded.run.ready) return false;
+      if ((loaded.run.status === 'queued' && !loaded.run.ready) || isPaused(loaded.run)) return false;
       const workflow = await this.#definitionFor(loaded.run);
       if (!workflow || !this.#host.isWorking) return false;
       this.#activate(loaded, workflow);
@@ -243,4 +248,9 @@ export class Claims {
       if (this.#host.isWorking && clock.now() < wakeAt!) void this.#host.wake(id);
     });
   }
+}
+
+/** Returns whether a pause keeps the run from being claimed. A run that was cancelled cleans up nevertheless. */
+function isPaused({ pausedAt, status }: RunRecord): boolean {
+  return pausedAt !== null && status !== 'cancelling';
 }

@@ -7,6 +7,7 @@ import { keepLease } from './boot-lease.ts';
 import { Cancelling } from './cancelling.ts';
 import { Claims } from './claims.ts';
 import { OwnerNotices } from './owner-notices.ts';
+import { Pausing } from './pausing.ts';
 import type { CancelResult, Engine, EngineDeps, EngineHost, JobCounts } from './ports.ts';
 import { recover } from './recovery.ts';
 import { Sweeper } from './sweeper.ts';
@@ -23,6 +24,7 @@ type Look = (now: number) => Promise<number | null>;
  * run
  */
 export class WorkflowEngine implements Engine, EngineHost {
+  readonly pausing: Pausing;
   readonly #deps: EngineDeps;
   readonly #ticker: Ticker;
   /**
@@ -51,6 +53,7 @@ export class WorkflowEngine implements Engine, EngineHost {
     const { active, opening } = this.#claims;
     this.#notices = new OwnerNotices({ cluster, clock, logger, active, host: this });
     this.#sweeper = cluster && new Sweeper(deps, cluster, this);
+    this.pausing = new Pausing({ ...deps, claims: this.#claims, notices: this.#notices, host: this });
     this.#cancelling = new Cancelling({
       ...{ store, clock, logger, active, opening, definitionOf },
       owners: cluster && { store: cluster.store, notify: (owner) => this.#notices.notify(owner) },

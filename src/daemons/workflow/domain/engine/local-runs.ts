@@ -43,6 +43,10 @@ export class LocalRuns implements RunSource {
     this.#ready.stale(runId);
   }
 
+  staleWorkflow(workflow: Pick<RunRecord, 'tenantId' | 'workflowId'>): void {
+    this.#ready.staleWorkflow(workflow);
+  }
+
   refresh(): Promise<void> {
     return this.#ready.refresh();
   }

@@ -13,12 +13,12 @@ export interface OwnerNoticesDeps {
   clock: Clock;
   logger: Logger;
   active: ReadonlyMap<string, ActiveRun>;
-  host: Pick<EngineHost, 'fence' | 'cancelById'>;
+  host: Pick<EngineHost, 'fence' | 'isWorking' | 'cancelById'>;
 }
 
 /**
- * Passes signals, ended children and cancel requests to the process that executes a run. They are stored first, and each
- * process reads those of its runs at least once a second. A call makes it read them at once.
+ * Passes signals, ended children, pauses and cancel requests to the process that executes a run. They are stored first,
+ * and each process reads those of its runs at least once a second. A call makes it read them at once.
  */
 export class OwnerNotices {
   readonly #deps: OwnerNoticesDeps;
@@ -74,8 +74,10 @@ export class OwnerNotices {
 
   async #readNow({ store }: Cluster): Promise<void> {
     const { active, clock, host } = this.#deps;
-    const seqs = [...active.values()].map(({ run }) => run.seq);
-    const { cancelled, notices } = await store.unread(host.fence, seqs, clock.now());
+    const held = [...active.values()];
+    const seqs = held.map(({ run }) => run.seq);
+    const { cancelled, paused, notices } = await store.unread(host.fence, seqs, clock.now());
+    if (host.isWorking) for (const one of held) one.setPaused(paused.has(one.run.id));
     for (const notice of notices) this.#deliver(notice);
     if (notices.length > 0) await store.read(host.fence, notices);
     await Promise.all(cancelled.map((id) => host.cancelById(id)));

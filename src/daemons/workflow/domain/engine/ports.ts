@@ -6,6 +6,7 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import type {
   InboxRecord,
   MemberRecord,
+  PausedWorkflow,
   RunRecord,
   SharedRunStore,
   WorkflowStore,
@@ -126,8 +127,19 @@ export interface EngineHost {
 
 export type CancelResult = { cancelled: boolean; status: RunStatus };
 
+/** Pauses and resumes runs and workflows. */
+export interface EnginePauses {
+  /** Throws CONFLICT if the run has ended or is being cancelled. */
+  pause(run: RunRecord): Promise<RunRecord>;
+  /** Does nothing if the run is not paused. */
+  resume(run: RunRecord): Promise<RunRecord>;
+  pauseWorkflow(pause: PausedWorkflow): Promise<void>;
+  resumeWorkflow(tenantId: string, workflowId: string): Promise<void>;
+}
+
 /** Claims, advances and wakes runs, and recovers the runs of a crashed daemon. @spec Workflow daemon; Workflow run */
 export interface Engine extends RunScheduler {
+  readonly pausing: EnginePauses;
   /**
    * Recovers interrupted runs. Claims of runs begin one event loop turn later, so that the caller can report readiness
    * first.

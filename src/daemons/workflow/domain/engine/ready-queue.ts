@@ -66,6 +66,12 @@ export class ReadyQueue {
       for (const ready of runs) if (ready.run.id === runId) ready.fresh = false;
   }
 
+  /** Marks the queued copies of the runs of a workflow as outdated. */
+  staleWorkflow({ tenantId, workflowId }: Pick<RunRecord, 'tenantId' | 'workflowId'>): void {
+    for (const ready of this.#windows.get(tenantId)?.runs ?? [])
+      if (ready.run.workflowId === workflowId) ready.fresh = false;
+  }
+
   /** Removes and returns the next run in memory whose tenant has a free slot. */
   next(): ReadyRun | undefined {
     for (const [tenantId, window] of this.#windows) {

@@ -9,6 +9,8 @@ export interface RunSource {
   offer(run: RunRecord, fresh: boolean): void;
   /** Reports that the stored run has changed, so that an earlier copy is outdated. */
   stale(runId: string): void;
+  /** Reports that stored runs of a workflow have changed. */
+  staleWorkflow(workflow: Pick<RunRecord, 'tenantId' | 'workflowId'>): void;
   /** Reports that the store may hold ready runs that were not offered. */
   refresh(): Promise<void>;
   /** Claims due runs, then ready runs. Returns the time at which this function must be called again. */

@@ -62,6 +62,8 @@ export class SharedRuns implements RunSource {
   /** Claimed runs are read when they are claimed, so no copy becomes outdated. */
   stale(): void {}
 
+  staleWorkflow(): void {}
+
   async refresh(): Promise<void> {
     for (const tenantId of await this.#deps.store.tenants('ready')) this.#tenants.add(tenantId);
     this.#hasReady = true;

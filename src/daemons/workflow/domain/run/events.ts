@@ -74,6 +74,7 @@ export type RunEvent =
   | { type: 'cancel' }
   | { type: 'plugins.changed' }
   | { type: 'drain' }
+  | { type: 'undrain' }
   | { type: 'logged'; level: string; message: string; job: string; step?: string }
   | {
       type: 'evaluated';

@@ -97,7 +97,7 @@ export interface RunState {
   phase: 'active' | 'parking' | 'ended';
   /** Status that the run gets after its clean-up. Null if the run was neither cancelled nor timed out. */
   ending: RunEnding | null;
-  /** Whether the service is stopping, so that no new work starts. */
+  /** Whether the service is stopping or the run is paused, so that no new work starts. */
   draining: boolean;
   /** Inbox entries that no step has consumed. */
   inbox: InboxRecord[];

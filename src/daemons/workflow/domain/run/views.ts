@@ -17,13 +17,15 @@ import type {
   StepRecord,
 } from '../../../../store/ports/index.ts';
 import { foundIn } from '../definition/found-step.ts';
+import { isFinal } from '../states.ts';
 import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
 import { type Outline, partsOf, stepIdOf } from './parts.ts';
 
 const parsed = <T>(json: string | null): T | null => (json === null ? null : JSON.parse(json));
 
-function queuedReason({ status, reason, runAt, concurrencyKey }: RunRecord): string | null {
+function queuedReason({ status, reason, runAt, concurrencyKey, pausedBy }: RunRecord): string | null {
   if (status !== 'queued') return null;
+  if (pausedBy !== null) return pausedBy === 'run' ? 'It is paused' : 'Its workflow is paused';
   if (reason === 'scheduled') return `It is planned for ${new Date(runAt ?? 0).toISOString()}`;
   if (reason === 'concurrency')
     return `Another run holds the concurrency key "${concurrencyKey?.slice(concurrencyKey.indexOf('\n') + 1)}"`;
@@ -38,6 +40,10 @@ const mayWait = ({ status }: RunRecord): boolean => status === 'waiting' || stat
 
 function waitingReason(run: RunRecord): WaitReason | null {
   return mayWait(run) ? (WaitReason.safeParse(run.reason).data ?? null) : null;
+}
+
+function isShownPaused({ pausedBy, status }: RunRecord): boolean {
+  return pausedBy !== null && !isFinal(status) && status !== 'cancelling';
 }
 
 export function viewRun(run: RunRecord): WorkflowRun {
@@ -56,6 +62,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
     deliveryId: run.deliveryId,
     parentRunId: run.parentId,
     rerunOf,
+    ...(isShownPaused(run) ? { pausedBy: run.pausedBy! } : {}),
     ...(run.handles === null ? {} : { handles: endedRunOf(run.handles) }),
     priority,
     labels: parsed(run.labels) ?? {},

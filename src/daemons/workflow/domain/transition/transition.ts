@@ -44,6 +44,9 @@ function apply(turn: Turn, event: RunEvent): boolean {
       state.draining = true;
       for (const { steps } of jobsOf(state)) dequeue(turn, steps);
       return true;
+    case 'undrain':
+      state.draining = false;
+      return true;
     case 'logged': {
       const { level, message, job, step } = event;
       turn.log({ level, message, job, ...(step === undefined ? {} : { step }) });

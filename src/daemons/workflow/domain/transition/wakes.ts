@@ -15,11 +15,7 @@ export function wakesOf(turn: Turn): number[] {
     for (const step of job.steps) if (step.flight !== 'queued') times.push(wakeOf(turn, step));
     times.push(timeoutOf(turn, job));
   }
-  times.push(
-    ...cleanUpEnds(turn),
-    state.ending ? null : state.run.deadlineAt,
-    state.code?.away?.wakeAt ?? null,
-  );
+  times.push(...cleanUpEnds(turn), state.ending ? null : state.run.deadlineAt, awayUntil(turn));
   return times.filter((time) => time !== null);
 }
 
@@ -31,10 +27,18 @@ function timeoutOf({ program }: Turn, { record }: JobState): number | null {
 
 /**
  * Returns the wake-up time of a step, or null if the step needs no timer. A due `ctx.step` needs no timer, because the
- * workflow function begins the step.
+ * workflow function begins the step. A run that drains begins no due step, so its timer would fire repeatedly.
  */
 function wakeOf(turn: Turn, step: StepState): number | null {
   const { status, wakeAt } = step.record;
   if (status !== 'waiting' || wakeAt === null) return null;
-  return isOwnStep(turn.step(step)) && turn.isPast(wakeAt) ? null : wakeAt;
+  const needsNoTimer = isOwnStep(turn.step(step)) || turn.state.draining;
+  return needsNoTimer && turn.isPast(wakeAt) ? null : wakeAt;
+}
+
+/** Returns when a replay is tried again whose plugin was unavailable. */
+function awayUntil(turn: Turn): number | null {
+  const { code, draining } = turn.state;
+  const wakeAt = code?.away?.wakeAt ?? null;
+  return wakeAt !== null && draining && turn.isPast(wakeAt) ? null : wakeAt;
 }

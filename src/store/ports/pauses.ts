@@ -1,0 +1,20 @@
+/** Pauses of runs and workflows. Paused runs are not claimed, except to clean up. @spec docs/decisions/0282 */
+export interface PauseStore {
+  /** Returns the fence of the owner, or undefined if the run has ended or cleans up. */
+  pauseRun(seq: number, at: number): Promise<{ owner: number | null } | undefined>;
+  /** Ends the pause of a run. Returns the fence of its owner, or undefined if the run was not paused. */
+  resumeRun(seq: number, at: number): Promise<{ owner: number | null } | undefined>;
+  /** Pauses the queued runs of a workflow in a tenant, and those that are started from now on. */
+  pauseWorkflow(pause: PausedWorkflow): Promise<void>;
+  /** Ends the pause of a workflow and of the runs that it paused. */
+  resumeWorkflow(tenantId: string, workflowId: string): Promise<void>;
+  pausedWorkflows(tenantId: string): Promise<string[]>;
+}
+
+export interface PausedWorkflow {
+  tenantId: string;
+  workflowId: string;
+  pausedAt: number;
+  /** Host id of the caller. */
+  pausedBy: string;
+}
