@@ -283,6 +283,18 @@ export const STEPS: Record<string, Step[]> = {
     { args: ({ run }) => ['workflows', 'export', run, '--otlp'] },
     fails(1, 'workflows', 'export', 'run_nothing'),
   ],
+  'workflows pause': [
+    { args: ({ run }) => ['workflows', 'pause', run] },
+    step('workflows', 'pause', '--workflow', 'hold'),
+    fails(1, 'workflows', 'pause', 'run_nothing'),
+    fails(1, 'workflows', 'pause', '--workflow', 'nothing'),
+    fails(2, 'workflows', 'pause'),
+  ],
+  'workflows resume': [
+    { args: ({ run }) => ['workflows', 'resume', run] },
+    step('workflows', 'resume', '--workflow', 'hold'),
+    fails(1, 'workflows', 'resume', 'run_nothing'),
+  ],
   'workflows decide': [
     { args: ({ run }) => ['workflows', 'decide', run, 'main.note', 'retry'], code: 1 },
     step('workflows', 'decide', 'all', 'all', 'retry'),

@@ -63,6 +63,6 @@ export const VERBS: Readonly<Record<string, readonly string[]>> = {
   ],
   workflows: [
     ...['list', 'run', 'create', 'validate', 'runs', 'counts', 'show', 'timeline', 'export'],
-    ...['logs', 'cancel', 'rerun', 'approve', 'approve-secrets', 'decide', 'signal'],
+    ...['logs', 'cancel', 'pause', 'resume', 'rerun', 'approve', 'approve-secrets', 'decide', 'signal'],
   ],
 };

@@ -108,6 +108,36 @@ test('workflows: approve, cancel, rerun; schedules; jobs', async () => {
   expect((await svc('jobs', 'list')).stdout).toContain('There are no jobs.');
 });
 
+test('workflows: pause and resume a run, and a workflow', async () => {
+  const { it, svc, result } = await setUp();
+  const start = () => result('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": true}');
+  const run = await start();
+  await it.until(run.id, 'waiting');
+  expect(await result('workflows', 'pause', run.id)).toMatchObject({ id: run.id, pausedBy: 'run' });
+  expect((await svc('workflows', 'pause', run.id)).stdout).toMatch(/status\s+waiting \(paused, approval\)/);
+  expect((await svc('workflows', 'resume', run.id)).stdout).toMatch(/status\s+waiting \(approval\)/);
+  const paused = await svc('workflows', 'pause', '--workflow', 'ship');
+  expect(paused.stdout).toBe(
+    'The workflow ship is paused.\nIts runs stay queued. Runs that have begun continue.\n',
+  );
+  expect((await svc('workflows', 'list')).stdout).toContain('ship (paused)');
+  const queued = await start();
+  expect((await svc('workflows', 'runs')).stdout).toContain('queued (paused)');
+  expect(await result('workflows', 'resume', '--workflow', 'ship')).toEqual({
+    workflowId: 'ship',
+    paused: false,
+  });
+  await it.until(queued.id, 'waiting');
+  expect(await result('workflows', 'pause', '--workflow', 'none')).toMatchObject({
+    code: 'WORKFLOW_NOT_FOUND',
+  });
+  for (const args of [[], [run.id, '--workflow', 'ship']])
+    expect(await svc('workflows', 'pause', ...args)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('Pass either a run id or --workflow <id>.'),
+    });
+});
+
 test('workflows rerun: shows what is reused, and takes another input', async () => {
   const { it, svc, result } = await setUp();
   const run = await result('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": false}');

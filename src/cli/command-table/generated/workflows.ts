@@ -80,6 +80,20 @@ export const WORKFLOWS_COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import('../../commands/workflows/cancel.ts')).cancel,
   },
   {
+    name: 'workflows pause',
+    summary: 'Pause a run, or keep all runs of a workflow in the queue',
+    group: 'Workflows',
+    example: 'svc workflows pause --workflow nightly',
+    load: async () => (await import('../../commands/workflows/pause.ts')).pause,
+  },
+  {
+    name: 'workflows resume',
+    summary: 'Resume a paused run or workflow',
+    group: 'Workflows',
+    example: 'svc workflows resume run_01b8dac5',
+    load: async () => (await import('../../commands/workflows/resume.ts')).resume,
+  },
+  {
     name: 'workflows rerun',
     summary: 'Run again from the start or from a step, or rerun all runs that match',
     group: 'Workflows',

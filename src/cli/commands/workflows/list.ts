@@ -15,8 +15,8 @@ export const list = defineCommand({
     return ok({ ...reply, ...pageOf(reply.items, flags, ({ id }) => id) });
   },
   text({ items, faults, nextCursor }: ReplyOf<typeof listWorkflows>, style) {
-    const rows = items.map(({ id, version, source, jobs, name }) => [
-      id,
+    const rows = items.map(({ id, version, source, jobs, name, paused }) => [
+      paused ? `${id} ${style.yellow('(paused)')}` : id,
       version,
       source,
       jobs.join(', '),
