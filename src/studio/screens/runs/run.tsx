@@ -73,6 +73,10 @@ function Actions({ run }: { run: WorkflowRun }) {
     await call('cancelRun', { params: { runId: run.id } });
     outdate('getRun', 'listRunSteps');
   });
+  const togglePause = attempt(async () => {
+    await call(run.pausedBy === undefined ? 'pauseRun' : 'resumeRun', { params: { runId: run.id } });
+    outdate('getRun', 'listRunSteps');
+  });
   const exported = attempt(() => exportRun(run.id));
   const edit = (): void => open({ rerun: '' });
   const hasEnded = ENDED.includes(run.status);
@@ -89,6 +93,13 @@ function Actions({ run }: { run: WorkflowRun }) {
       </button>
       <button type="button" disabled={isBusy || hasEnded || run.status === 'cancelling'} onClick={cancel}>
         Cancel
+      </button>
+      <button
+        type="button"
+        disabled={isBusy || hasEnded || run.status === 'cancelling'}
+        onClick={togglePause}
+      >
+        {run.pausedBy === undefined ? 'Pause' : 'Resume'}
       </button>
       <button type="button" disabled={!hasEnded} onClick={edit}>
         Edit and run again

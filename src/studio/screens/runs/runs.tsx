@@ -13,6 +13,7 @@ import { VirtualList } from '../../ui/virtual-list.tsx';
 import { labelTexts } from './labels.ts';
 import { RUN_STATUSES, statusesOf } from './statuses.ts';
 import { whyWaiting } from './why.ts';
+import { WorkflowPause } from './workflow-pause.tsx';
 
 const FILTERS = [
   { name: 'workflowId', label: 'Workflow' },
@@ -45,9 +46,12 @@ export default function Runs() {
       title="Runs"
       command={commandOf(filters)}
       actions={
-        <button type="button" onClick={pages.reload}>
-          Refresh
-        </button>
+        <>
+          {filters.workflowId && <WorkflowPause workflowId={filters.workflowId} />}
+          <button type="button" onClick={pages.reload}>
+            Refresh
+          </button>
+        </>
       }
     >
       <Filters filters={FILTERS} values={filters} onChange={change} />
