@@ -209,6 +209,10 @@ test('paths in another spelling, HEAD and unknown routes have no weaker rule', a
     '/api/v1/plugins/shop/orders',
     '/v1/plugins/shop/orders',
     '/workflows/runs/x/cancel',
+    '/api/v1/workflows/runs/x/pause',
+    '/api/v1/workflows/runs/x/resume',
+    '/api/v1/workflows/ship/pause',
+    '/api/v1/workflows/ship/resume',
   ])
     expect([path, await status('POST', path)]).toEqual([path, path.startsWith('/v1') ? 404 : 403]);
   expect(upstream.seen).toHaveLength(before);
