@@ -4,11 +4,10 @@ import { WorkflowId } from './workflow-fields.ts';
 import { RunId, WorkflowRun } from './workflow-records.ts';
 
 const tags = ['workflows'];
-const ofRun = {
-  tags,
-  params: z.object({ runId: RunId }),
-  reply: z.object({ run: WorkflowRun }),
-} as const;
+// An interface is named in declarations, which would otherwise repeat the type of a run.
+export interface PauseReply extends z.ZodObject<{ run: typeof WorkflowRun }> {}
+const reply: PauseReply = z.object({ run: WorkflowRun });
+const ofRun = { tags, params: z.object({ runId: RunId }), reply } as const;
 const ofWorkflow = {
   tags,
   params: z.object({ workflowId: WorkflowId }),
