@@ -72,7 +72,7 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
         );
         await pauseQueued(sql, pause);
       });
-      // Starts that did not see the pause are committed by now.
+      // Finds runs whose start was in progress and did not see the pause.
       await database.read((sql) => pauseQueued(sql, pause));
     },
     resumeWorkflow: (tenantId, workflowId) =>
