@@ -160,6 +160,24 @@ describeOnStores('a paused run', (store) => {
     await second.call(resumeRun, params(id));
     await expect.poll(async () => (await second.run(id)).status, { timeout: 20_000 }).toBe('succeeded');
   }, 60_000);
+
+  test('can be cancelled after the service was killed before the run had drained', async () => {
+    const dataDir = await tempDir();
+    const ledger = await startLedger();
+    ledger.answer('held', () => {});
+    const config = { ...LEDGER_CONFIG, ...(await store()) };
+    const first = await startProcess(dataDir, config);
+    const held = callLedger(ledger, 'held', { idempotencyKey: 'k' });
+    const id = await first.start({ steps: [held, callLedger(ledger, 'undo', { if: 'cancelled()' })] });
+    await expect.poll(() => ledger.count(`held/${id}`)).toBe(1);
+    await first.call(pauseRun, params(id));
+    await first.kill();
+    const second = await startProcess(dataDir, config);
+    await expect.poll(() => second.run(id), { timeout: 20_000 }).toMatchObject({ status: 'queued' });
+    await second.call(postCancelRun, params(id));
+    await expect.poll(() => second.run(id), { timeout: 20_000 }).toMatchObject({ status: 'cancelled' });
+    expect([ledger.count(`held/${id}`), ledger.count(`undo/${id}`)]).toEqual([1, 1]);
+  }, 60_000);
 });
 
 describeOnStores('a paused workflow', (store) => {
