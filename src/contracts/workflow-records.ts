@@ -83,10 +83,10 @@ export const WorkflowRun = z
       .describe('`webhookId` of the delivery that started it, or whose handler did; also of child runs'),
     parentRunId: z.string().nullable(),
     rerunOf: z.string().nullable(),
-    pausedBy: z
+    pauseScope: z
       .enum(['run', 'workflow'])
       .optional()
-      .describe('Of a paused run: whether itself or its workflow was paused'),
+      .describe('What was paused: the run or its workflow. Absent if neither'),
     handles: z.string().optional().describe('The run whose end started it'),
     priority: z.number().int(),
     labels: RunLabels,

@@ -20,5 +20,5 @@ export const NEW_PROGRESS = {
   startedAt: null,
   finishedAt: null,
   pausedAt: null,
-  pausedBy: null,
+  pauseScope: null,
 } as const;

@@ -22,16 +22,16 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio: pauses', () => {
     const { page, problems, context } = await studio.open(`/studio/runs/${id}`);
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Paused. Steps in flight end').waitFor();
-    expect((await run(id)).pausedBy).toBe('run');
+    expect((await run(id)).pauseScope).toBe('run');
     await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByRole('button', { name: 'Pause' }).waitFor();
-    expect(await run(id)).not.toHaveProperty('pausedBy');
+    expect(await run(id)).not.toHaveProperty('pauseScope');
 
     await page.goto(`${studio.url}/studio/runs?workflowId=ship`);
     await page.getByRole('button', { name: 'Pause workflow' }).click();
     await page.getByRole('button', { name: 'Resume workflow' }).waitFor();
     const queued = await start();
-    expect(await run(queued)).toMatchObject({ status: 'queued', pausedBy: 'workflow' });
+    expect(await run(queued)).toMatchObject({ status: 'queued', pauseScope: 'workflow' });
     await page.getByRole('button', { name: 'Resume workflow' }).click();
     await page.getByRole('button', { name: 'Pause workflow' }).waitFor();
     await expect.poll(async () => (await run(queued)).status, POLL).toBe('waiting');

@@ -70,7 +70,7 @@ export interface RunRecord extends RunProgress {
   /** Time since which the run is paused. Paused runs are not claimed, except to clean up. */
   pausedAt: number | null;
   /** Whether the run or its workflow was paused. */
-  pausedBy: 'run' | 'workflow' | null;
+  pauseScope: 'run' | 'workflow' | null;
   /** Labels as a JSON object, or null without labels. */
   labels: string | null;
   /** Numbers of the handlers of the run's end by final status, as JSON such as `{"failed":[0]}`. Null without handlers. */

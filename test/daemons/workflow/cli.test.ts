@@ -113,7 +113,7 @@ test('workflows: pause and resume a run, and a workflow', async () => {
   const start = () => result('workflows', 'run', 'ship', '--input', '{"n": 4, "gate": true}');
   const run = await start();
   await it.until(run.id, 'waiting');
-  expect(await result('workflows', 'pause', run.id)).toMatchObject({ id: run.id, pausedBy: 'run' });
+  expect(await result('workflows', 'pause', run.id)).toMatchObject({ id: run.id, pauseScope: 'run' });
   expect((await svc('workflows', 'pause', run.id)).stdout).toMatch(/status\s+waiting \(paused, approval\)/);
   expect((await svc('workflows', 'resume', run.id)).stdout).toMatch(/status\s+waiting \(approval\)/);
   const paused = await svc('workflows', 'pause', '--workflow', 'ship');

@@ -31,7 +31,7 @@ test('a function whose retry a pause interrupts is run again once the run is res
   // The retry after the third failure waits for four seconds.
   await client.call(pauseRun, params(id));
   const run = () => client.call(getRun, params(id));
-  await expect.poll(run, POLL).toMatchObject({ status: 'waiting', pausedBy: 'run' });
+  await expect.poll(run, POLL).toMatchObject({ status: 'waiting', pauseScope: 'run' });
   await new Promise((resolve) => setTimeout(resolve, 5000));
   expect(ledger.count('pass')).toBe(3);
   await client.call(resumeRun, params(id));
@@ -54,7 +54,7 @@ test('a function that is paused in a step begins no further step until it is res
   await expect.poll(() => answers.length, POLL).toBe(1);
   await it.call(pauseRun, params(id));
   answers[0]!();
-  await expect.poll(() => it.run(id), POLL).toMatchObject({ status: 'waiting', pausedBy: 'run' });
+  await expect.poll(() => it.run(id), POLL).toMatchObject({ status: 'waiting', pauseScope: 'run' });
   await it.wakeAfter(1000);
   expect(ledger.count('next')).toBe(0);
   await it.call(resumeRun, params(id));

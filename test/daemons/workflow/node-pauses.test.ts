@@ -33,9 +33,9 @@ async function startHeld() {
 describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'a paused run' : POSTGRES_MISSING, () => {
   test('is drained by the node that executes it, and continues on any node', async () => {
     const { nodes, id, other, counts, release } = await startHeld();
-    expect((await other.call(pauseRun, params(id))).run.pausedBy).toBe('run');
+    expect((await other.call(pauseRun, params(id))).run.pauseScope).toBe('run');
     release();
-    await expect.poll(() => other.run(id), POLL).toMatchObject({ status: 'waiting', pausedBy: 'run' });
+    await expect.poll(() => other.run(id), POLL).toMatchObject({ status: 'waiting', pauseScope: 'run' });
     expect(await nodes.holderOf(id)).toBeUndefined();
     await setTimeout(4000);
     expect(counts()).toEqual([1, 0, 0]);
@@ -62,7 +62,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'a paused run' : POSTGRE
     await other.call(pauseRun, params(id));
     await holder.kill();
     // The other node takes over the run after the lease of the killed node.
-    await expect.poll(() => other.run(id), POLL).toMatchObject({ status: 'queued', pausedBy: 'run' });
+    await expect.poll(() => other.run(id), POLL).toMatchObject({ status: 'queued', pauseScope: 'run' });
     await setTimeout(3000);
     expect(counts()).toEqual([1, 0, 0]);
     expect(await nodes.holderOf(id)).toBeUndefined();

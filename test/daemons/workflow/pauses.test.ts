@@ -41,14 +41,17 @@ describeOnStores('a paused run', (store) => {
     const timed = await it.start({ steps: [{ id: 'nap', uses: 'wait', with: { ms: 1000 } }, NOTE] });
     for (const id of [signalled, timed]) await it.until(id, 'waiting');
     for (const id of [signalled, timed])
-      expect((await it.call(pauseRun, params(id))).run).toMatchObject({ status: 'waiting', pausedBy: 'run' });
+      expect((await it.call(pauseRun, params(id))).run).toMatchObject({
+        status: 'waiting',
+        pauseScope: 'run',
+      });
     await signal(it, signalled);
     await settle(it);
     for (const id of [signalled, timed])
-      expect(await it.run(id)).toMatchObject({ status: 'waiting', pausedBy: 'run' });
+      expect(await it.run(id)).toMatchObject({ status: 'waiting', pauseScope: 'run' });
     for (const id of [signalled, timed]) await it.call(resumeRun, params(id));
     for (const id of [signalled, timed]) {
-      expect(await it.until(id, 'succeeded')).not.toHaveProperty('pausedBy');
+      expect(await it.until(id, 'succeeded')).not.toHaveProperty('pauseScope');
       expect(await it.eventTypes(id)).toEqual(expect.arrayContaining(['run.paused', 'run.unpaused']));
     }
   });
@@ -68,9 +71,9 @@ describeOnStores('a paused run', (store) => {
     const id = await it.start({ steps: [SIGNAL] });
     await it.until(id, 'waiting');
     for (const call of [pauseRun, pauseRun])
-      expect((await it.call(call, params(id))).run.pausedBy).toBe('run');
+      expect((await it.call(call, params(id))).run.pauseScope).toBe('run');
     for (const call of [resumeRun, resumeRun])
-      expect((await it.call(call, params(id))).run).not.toHaveProperty('pausedBy');
+      expect((await it.call(call, params(id))).run).not.toHaveProperty('pauseScope');
     const types = await it.eventTypes(id);
     expect(types.filter((type) => /paused$/.test(type))).toEqual(['run.paused', 'run.unpaused']);
   });
@@ -123,7 +126,7 @@ describeOnStores('a paused run', (store) => {
     await expect.poll(async () => (await it.step(id, 'main.slow')).status).toBe('succeeded');
     await settle(it);
     expect(ledger.count(`next/${id}`)).toBe(0);
-    expect(await it.run(id)).toMatchObject({ status: 'waiting', pausedBy: 'run' });
+    expect(await it.run(id)).toMatchObject({ status: 'waiting', pauseScope: 'run' });
     await it.call(resumeRun, params(id));
     await it.until(id, 'succeeded');
     expect([ledger.count(`slow/${id}`), ledger.count(`next/${id}`)]).toEqual([1, 1]);
@@ -152,7 +155,7 @@ describeOnStores('a paused run', (store) => {
     const second = await startProcess(dataDir, config);
     await new Promise((resolve) => setTimeout(resolve, 2500));
     expect(await second.run(id)).toMatchObject({
-      pausedBy: 'run',
+      pauseScope: 'run',
       status: 'queued',
       queuedReason: 'It is paused',
     });
@@ -202,7 +205,7 @@ describeOnStores('a paused workflow', (store) => {
     const queued = await begin();
     expect(queued).toMatchObject({
       status: 'queued',
-      pausedBy: 'workflow',
+      pauseScope: 'workflow',
       queuedReason: 'Its workflow is paused',
     });
     const other = await begin('other');
@@ -218,7 +221,9 @@ describeOnStores('a paused workflow', (store) => {
     expect(await it.call(resumeWorkflow, ofShip)).toEqual({ workflowId: 'ship', paused: false });
     await it.until(queued.id, 'waiting');
     expect(
-      (await it.call(listRuns, { query: { limit: 10 } as never })).items.every(({ pausedBy }) => !pausedBy),
+      (await it.call(listRuns, { query: { limit: 10 } as never })).items.every(
+        ({ pauseScope }) => !pauseScope,
+      ),
     ).toBe(true);
     await expect(it.call(pauseWorkflow, { params: { workflowId: 'none' } })).rejects.toMatchObject({
       code: 'WORKFLOW_NOT_FOUND',

@@ -37,8 +37,8 @@ export function runsTable(items: readonly WorkflowRun[], style: Style): string {
   return table(hasLabels ? [...headings, 'labels'] : headings, rows, style);
 }
 
-function stateOf({ status, waitingReason, pausedBy }: WorkflowRun, style: Style): string {
-  const why = [pausedBy === undefined ? null : 'paused', waitingReason].filter((each) => each !== null);
+function stateOf({ status, waitingReason, pauseScope }: WorkflowRun, style: Style): string {
+  const why = [pauseScope === undefined ? null : 'paused', waitingReason].filter((each) => each !== null);
   return `${coloured(status, style)}${why.length === 0 ? '' : ` (${why.join(', ')})`}`;
 }
 

@@ -6,7 +6,7 @@ import { addEvents } from './history-rows.ts';
 import { lockRun } from './run-rows.ts';
 import { LIVE, UNPAUSED } from './schema.ts';
 
-/** Adds pauses of runs and workflows. `paused_by` says whether the run or its workflow was paused. */
+/** Adds pauses of runs and workflows. `pause_scope`: whether the run or its workflow was paused. */
 export const PAUSES = `
   create table svc.paused_workflow (
     tenant_id text collate "C" not null,
@@ -15,7 +15,7 @@ export const PAUSES = `
     paused_by text not null,
     primary key (tenant_id, workflow_id)
   );
-  alter table svc.run add column paused_at bigint, add column paused_by text;`;
+  alter table svc.run add column paused_at bigint, add column pause_scope text;`;
 
 /** Indexes of the runs that may be claimed. They leave out paused runs, of which there may be many. */
 export const CLAIM_INDEXES: readonly ConcurrentIndex[] = [
@@ -46,8 +46,8 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
         const holder = await lockRun(sql, seq);
         if (!holder || !PAUSABLE.has(holder.status)) return undefined;
         const paused = await sql(
-          `update svc.run set paused_at = coalesce(paused_at, :at), paused_by = 'run'
-           where seq = :seq and paused_by is distinct from 'run' returning seq`,
+          `update svc.run set paused_at = coalesce(paused_at, :at), pause_scope = 'run'
+           where seq = :seq and pause_scope is distinct from 'run' returning seq`,
           { seq, at },
         );
         if (paused.length > 0) await addEvents(sql, seq, [{ at, type: 'run.paused' }]);
@@ -56,7 +56,7 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
     resumeRun: (seq, at) =>
       database.transact(async (sql) => {
         const [resumed] = await sql<{ owner: number | null }>(
-          `update svc.run set paused_at = null, paused_by = null
+          `update svc.run set paused_at = null, pause_scope = null
            where seq = :seq and paused_at is not null and ${LIVE} returning fence as owner`,
           { seq },
         );
@@ -83,7 +83,7 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
           { tenantId, workflowId },
         );
         await sql(
-          `update svc.run set paused_at = null, paused_by = null where ${OF_WORKFLOW} and paused_by = 'workflow'`,
+          `update svc.run set paused_at = null, pause_scope = null where ${OF_WORKFLOW} and pause_scope = 'workflow'`,
           { tenantId, workflowId },
         );
       }),
@@ -100,7 +100,7 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
 
 async function pauseQueued(sql: Sql, { tenantId, workflowId, pausedAt }: PausedWorkflow): Promise<void> {
   await sql(
-    `update svc.run set paused_at = :pausedAt, paused_by = 'workflow'
+    `update svc.run set paused_at = :pausedAt, pause_scope = 'workflow'
      where ${OF_WORKFLOW} and status = 'queued' and started_at is null and fence is null and paused_at is null`,
     { tenantId, workflowId, pausedAt },
   );

@@ -28,12 +28,12 @@ const INSERT = `with used as (
     ) order by hash
     on conflict (hash) do update set used_at = greatest(kept.used_at, excluded.used_at)
   ), inserted as (
-    insert into svc.run (${COLUMNS}, paused_at, paused_by)
-    select ${COLUMNS}, pause_time, pause_of from json_populate_recordset(null::svc.run, :runs) as next left join lateral (
-      select pause.paused_at as pause_time, 'workflow' as pause_of from svc.paused_workflow as pause
+    insert into svc.run (${COLUMNS}, paused_at, pause_scope)
+    select ${COLUMNS}, pause_time, scope from json_populate_recordset(null::svc.run, :runs) as next left join lateral (
+      select pause.paused_at as pause_time, 'workflow' as scope from svc.paused_workflow as pause
       where pause.tenant_id = next.tenant_id and pause.workflow_id = next.workflow_id for key share
     ) as pause on true
-    returning seq, id, paused_at, paused_by
+    returning seq, id, paused_at, pause_scope
   ), queued as (
     insert into svc.run_event (run_seq, body)
     select seq, body from inserted join json_to_recordset(:events) as event (id text, body text) using (id)
@@ -47,7 +47,7 @@ const INSERT = `with used as (
     select tenant_id, day, runs from json_populate_recordset(null::svc.run_usage, :usage) order by tenant_id, day
     on conflict (tenant_id, day) do update set runs = total.runs + excluded.runs
   )
-  select seq, id, paused_at as "pausedAt", paused_by as "pausedBy" from inserted`;
+  select seq, id, paused_at as "pausedAt", pause_scope as "pauseScope" from inserted`;
 
 export function isScheduled({ runAt, createdAt }: NewRun): boolean {
   return runAt !== null && runAt > createdAt;
@@ -71,7 +71,7 @@ export async function insertRuns(sql: Sql, inserts: readonly RunInsert[]): Promi
     keys: jsonArray(inserts.flatMap(keyRow)),
     usage: jsonArray(usageRows(inserts)),
   };
-  const rows = await sql<Pick<RunRecord, 'seq' | 'id' | 'pausedAt' | 'pausedBy'>>(
+  const rows = await sql<Pick<RunRecord, 'seq' | 'id' | 'pausedAt' | 'pauseScope'>>(
     INSERT,
     values,
     'insert runs',

@@ -4,12 +4,12 @@ import { LIVE, UNPAUSED } from './conditions.ts';
 import type { WorkflowTables } from './tables.ts';
 
 /**
- * Adds pauses of runs and workflows. `paused_by` says whether the run or its workflow was paused. The indexes of runs to
+ * Adds pauses of runs and workflows. `pause_scope`: whether the run or its workflow was paused. The indexes of runs to
  * claim leave out paused runs, of which there may be many.
  */
 export const PAUSES = `
   alter table run add column paused_at integer;
-  alter table run add column paused_by text;
+  alter table run add column pause_scope text;
   create table paused_workflow (
     tenant_id text not null,
     workflow_id text not null,
@@ -63,22 +63,22 @@ function statements(db: Database) {
   const ofWorkflow = 'tenant_id = :tenantId and workflow_id = :workflowId';
   return {
     pauseRun: db.prepare<[{ seq: number; at: number }]>(
-      `update run set paused_at = coalesce(paused_at, :at), paused_by = 'run' where seq = :seq and paused_by is not 'run'`,
+      `update run set paused_at = coalesce(paused_at, :at), pause_scope = 'run' where seq = :seq and pause_scope is not 'run'`,
     ),
     resumeRun: db.prepare<[{ seq: number }]>(
-      `update run set paused_at = null, paused_by = null where seq = :seq and paused_at is not null and ${LIVE}`,
+      `update run set paused_at = null, pause_scope = null where seq = :seq and paused_at is not null and ${LIVE}`,
     ),
     pauseWorkflow: db.prepare<[PausedWorkflow]>(`
       insert into paused_workflow (tenant_id, workflow_id, paused_at, paused_by)
       values (:tenantId, :workflowId, :pausedAt, :pausedBy) on conflict do nothing`),
     // Without `indexed by`, SQLite reads the ended runs of the workflow, too.
     pauseQueued: db.prepare<[PausedWorkflow]>(`
-      update run indexed by run_live set paused_at = :pausedAt, paused_by = 'workflow'
+      update run indexed by run_live set paused_at = :pausedAt, pause_scope = 'workflow'
       where ${LIVE} and ${ofWorkflow} and status = 'queued' and started_at is null and paused_at is null`),
     resumeWorkflow: db.prepare<[OfWorkflow]>(`delete from paused_workflow where ${ofWorkflow}`),
     resumeQueued: db.prepare<[OfWorkflow]>(`
-      update run indexed by run_live set paused_at = null, paused_by = null
-      where ${LIVE} and ${ofWorkflow} and paused_by = 'workflow'`),
+      update run indexed by run_live set paused_at = null, pause_scope = null
+      where ${LIVE} and ${ofWorkflow} and pause_scope = 'workflow'`),
     pausedWorkflows: db
       .prepare<[{ tenantId: string }], string>(
         'select workflow_id from paused_workflow where tenant_id = :tenantId order by 1',

@@ -76,7 +76,7 @@ export class RunStarts {
     const record = this.#tables.rows.insertRun({
       ...run,
       ...NEW_PROGRESS,
-      ...(isPaused ? { pausedAt: run.createdAt, pausedBy: 'workflow' } : {}),
+      ...(isPaused ? { pausedAt: run.createdAt, pauseScope: 'workflow' } : {}),
       ready,
       reason: scheduled ? 'scheduled' : ready ? 'capacity' : 'concurrency',
       rank: run.priority,

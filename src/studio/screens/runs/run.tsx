@@ -74,7 +74,7 @@ function Actions({ run }: { run: WorkflowRun }) {
     outdate('getRun', 'listRunSteps');
   });
   const togglePause = attempt(async () => {
-    await call(run.pausedBy === undefined ? 'pauseRun' : 'resumeRun', { params: { runId: run.id } });
+    await call(run.pauseScope === undefined ? 'pauseRun' : 'resumeRun', { params: { runId: run.id } });
     outdate('getRun', 'listRunSteps');
   });
   const exported = attempt(() => exportRun(run.id));
@@ -99,7 +99,7 @@ function Actions({ run }: { run: WorkflowRun }) {
         disabled={isBusy || hasEnded || run.status === 'cancelling'}
         onClick={togglePause}
       >
-        {run.pausedBy === undefined ? 'Pause' : 'Resume'}
+        {run.pauseScope === undefined ? 'Pause' : 'Resume'}
       </button>
       <button type="button" disabled={!hasEnded} onClick={edit}>
         Edit and run again

@@ -11,9 +11,9 @@ const WAITING: Record<string, string> = {
 };
 
 /** Returns why a run does not go on, and what to do about it. Null for a run that is active or has ended. */
-export function whyWaiting({ status, queuedReason, waitingReason, pausedBy }: WorkflowRun): string | null {
-  if (pausedBy === 'run') return 'Paused. Steps in flight end; no further step begins until it is resumed.';
-  if (pausedBy === 'workflow') return 'Its workflow is paused. Resume the workflow, or this run alone.';
+export function whyWaiting({ status, queuedReason, waitingReason, pauseScope }: WorkflowRun): string | null {
+  if (pauseScope === 'run') return 'Paused. Steps in flight end; no further step begins until it is resumed.';
+  if (pauseScope === 'workflow') return 'Its workflow is paused. Resume the workflow, or this run alone.';
   if (status === 'queued') return queuedReason ?? 'Waits for a free slot.';
   if (status === 'interrupted') return WAITING.decision!;
   if (status === 'waiting' || status === 'cancelling')

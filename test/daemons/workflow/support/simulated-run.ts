@@ -252,7 +252,7 @@ function queuedRun({ definition, hash }: CompiledWorkflow): RunRecord {
       labels: null,
       endTasks: null,
       pausedAt: null,
-      pausedBy: null,
+      pauseScope: null,
       handles: null,
       handlerDepth: 0,
       input: '{}',

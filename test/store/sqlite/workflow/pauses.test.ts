@@ -13,10 +13,10 @@ test('a run whose first write comes after the pause of its workflow has begun, a
   const { tenantId, workflowId } = begun;
   await store.pauses.pauseRun(paused.seq, 1);
   await store.pauses.pauseWorkflow({ tenantId, workflowId, pausedAt: 2, pausedBy: 'host' });
-  const pausedBy = async (id: string) => (await store.runs.find(tenantId, id))?.pausedBy;
-  expect(await pausedBy(begun.id)).toBe('workflow');
+  const scopeOf = async (id: string) => (await store.runs.find(tenantId, id))?.pauseScope;
+  expect(await scopeOf(begun.id)).toBe('workflow');
   for (const run of [begun, paused])
     expect(await store.runs.write(claim(run, fence))).toMatchObject({ applied: true });
-  expect(await pausedBy(begun.id)).toBeNull();
-  expect(await pausedBy(paused.id)).toBe('run');
+  expect(await scopeOf(begun.id)).toBeNull();
+  expect(await scopeOf(paused.id)).toBe('run');
 });

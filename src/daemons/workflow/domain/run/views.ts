@@ -23,9 +23,9 @@ import { type Outline, partsOf, stepIdOf } from './parts.ts';
 
 const parsed = <T>(json: string | null): T | null => (json === null ? null : JSON.parse(json));
 
-function queuedReason({ status, reason, runAt, concurrencyKey, pausedBy }: RunRecord): string | null {
+function queuedReason({ status, reason, runAt, concurrencyKey, pauseScope }: RunRecord): string | null {
   if (status !== 'queued') return null;
-  if (pausedBy !== null) return pausedBy === 'run' ? 'It is paused' : 'Its workflow is paused';
+  if (pauseScope !== null) return pauseScope === 'run' ? 'It is paused' : 'Its workflow is paused';
   if (reason === 'scheduled') return `It is planned for ${new Date(runAt ?? 0).toISOString()}`;
   if (reason === 'concurrency')
     return `Another run holds the concurrency key "${concurrencyKey?.slice(concurrencyKey.indexOf('\n') + 1)}"`;
@@ -42,8 +42,8 @@ function waitingReason(run: RunRecord): WaitReason | null {
   return mayWait(run) ? (WaitReason.safeParse(run.reason).data ?? null) : null;
 }
 
-function isShownPaused({ pausedBy, status }: RunRecord): boolean {
-  return pausedBy !== null && !isFinal(status) && status !== 'cancelling';
+function isShownPaused({ pauseScope, status }: RunRecord): boolean {
+  return pauseScope !== null && !isFinal(status) && status !== 'cancelling';
 }
 
 export function viewRun(run: RunRecord): WorkflowRun {
@@ -62,7 +62,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
     deliveryId: run.deliveryId,
     parentRunId: run.parentId,
     rerunOf,
-    ...(isShownPaused(run) ? { pausedBy: run.pausedBy! } : {}),
+    ...(isShownPaused(run) ? { pauseScope: run.pauseScope! } : {}),
     ...(run.handles === null ? {} : { handles: endedRunOf(run.handles) }),
     priority,
     labels: parsed(run.labels) ?? {},
