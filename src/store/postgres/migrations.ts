@@ -23,7 +23,7 @@ import { NODE_COUNTS, TELEMETRY } from './telemetry/schema.ts';
 import { DELIVERY_TRACE, EVENT_TRACE, RUN_DELIVERIES, RUN_TRACE } from './trace-schema.ts';
 import { RUN_APPROVAL } from './workflow/alert-facts.ts';
 import { END_TASKS, RUN_HANDLES } from './workflow/end-tasks.ts';
-import { CLAIM_INDEXES, PAUSES, REPLACED_CLAIM_INDEXES } from './workflow/pauses.ts';
+import { CLAIM_INDEXES, PAUSES } from './workflow/pauses.ts';
 import {
   RUN_HOURS_COUNTED,
   RUN_HOURS_OF_EARLIER,
@@ -107,7 +107,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { index: RUN_HANDLES, minVersion: 1 },
   { sql: PAUSES, minVersion: 1 },
   ...CLAIM_INDEXES.map((index) => ({ index, minVersion: 1 })),
-  { drop: REPLACED_CLAIM_INDEXES, minVersion: 1 },
 ];
 
 /** Newest schema version that this program knows. */

@@ -51,14 +51,31 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'claims' : POSTGRES_MISS
       expect(plan).not.toMatch(/Seq Scan on run | run_(live|tenant|workflow) /);
     }
   });
+
+  test('of earlier releases keep their indexes during a rolling upgrade', async () => {
+    const database = new PostgresDatabase({
+      ...{ url: await emptyPostgres(), logger: silentLogger, applicationName: 'svc-test' },
+    });
+    atEnd(() => database.close());
+    await migratePostgres(database);
+    const { rows } = await database.pool.query<{ indexname: string }>(
+      `select indexname from pg_indexes where schemaname = 'svc' and tablename = 'run'`,
+    );
+    expect(rows.map(({ indexname }) => indexname)).toEqual(
+      expect.arrayContaining(['run_ready', 'run_planned', 'run_wake', 'run_wake_tenant']),
+    );
+  });
 });
 
-/** Copies the first run: 6,000 have ended, 1,000 wait and 1,000 are queued but paused, 20 are due. */
+/**
+ * Copies the first run: 2,000 have ended, 6,000 wait and 6,000 are queued but paused, 20 are due. With fewer paused runs
+ * the indexes of earlier releases cost as little.
+ */
 const SEED = `
   insert into svc.run overriding system value
   select (jsonb_populate_record(run, jsonb_build_object('seq', seq + n, 'id', 'run_' || n) || case
-    when n <= 6000 then '{"tenant_id": "paused", "status": "succeeded", "ready": false, "finished_at": 1}'
-    when n <= 7000 then '{"tenant_id": "paused", "status": "waiting", "ready": false, "wake_at": 1, "paused_at": 1}'
-    when n <= 8000 then '{"tenant_id": "paused", "paused_at": 1}'
+    when n <= 2000 then '{"tenant_id": "paused", "status": "succeeded", "ready": false, "finished_at": 1}'
+    when n <= 8000 then '{"tenant_id": "paused", "status": "waiting", "ready": false, "wake_at": 1, "paused_at": 1}'
+    when n <= 14000 then '{"tenant_id": "paused", "paused_at": 1}'
     else '{"status": "waiting", "ready": false, "wake_at": 2000}'::jsonb end)).*
-  from svc.run, generate_series(1, 8020) as n`;
+  from svc.run, generate_series(1, 14020) as n`;

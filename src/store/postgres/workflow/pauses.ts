@@ -17,7 +17,11 @@ export const PAUSES = `
   );
   alter table svc.run add column paused_at bigint, add column pause_scope text;`;
 
-/** Indexes of the runs that may be claimed. They leave out paused runs, of which there may be many. */
+/**
+ * Indexes of the runs that may be claimed. They leave out paused runs, of which there may be many. During a rolling
+ * upgrade, nodes of earlier releases claim by `run_ready`, `run_planned`, `run_wake` and `run_wake_tenant`. The next
+ * release drops these indexes.
+ */
 export const CLAIM_INDEXES: readonly ConcurrentIndex[] = [
   {
     ...{ name: 'run_claim_ready', table: 'run', columns: 'tenant_id, rank desc, seq' },
@@ -32,9 +36,6 @@ export const CLAIM_INDEXES: readonly ConcurrentIndex[] = [
     { name: 'run_claim_due_tenant', columns: 'tenant_id, wake_at' },
   ].map((index) => ({ ...index, table: 'run', where: `wake_at is not null and ${UNPAUSED}` })),
 ];
-
-/** Indexes that `CLAIM_INDEXES` replace. */
-export const REPLACED_CLAIM_INDEXES = ['run_ready', 'run_planned', 'run_wake', 'run_wake_tenant'] as const;
 
 const PAUSABLE = new Set(['queued', 'running', 'waiting', 'interrupted']);
 const OF_WORKFLOW = `${LIVE} and tenant_id = :tenantId and workflow_id = :workflowId`;
