@@ -31,6 +31,7 @@ import { describeKeyValue } from '../suites/key-value.ts';
 import { describeMembers } from '../suites/members.ts';
 import { describeMessages } from '../suites/messages.ts';
 import { describeObjects } from '../suites/objects.ts';
+import { describePauses } from '../suites/pauses.ts';
 import { describeQueues } from '../suites/queues.ts';
 import { describeRecoveryFacts } from '../suites/recovery-facts.ts';
 import { describeRefreshTokens } from '../suites/refresh-tokens.ts';
@@ -113,6 +114,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'PostgreSQL' : POSTGRES_
   describeDeliveryHours('postgres', gatewayPart('inbox'));
   describeWorkflow('postgres', opened(postgresWorkflowStore));
   describeEndTasks('postgres', opened(postgresWorkflowStore));
+  describePauses('postgres', opened(postgresWorkflowStore));
   describeSecretApprovals(
     'postgres',
     opened((database) => postgresWorkflowStore(database).approvals),

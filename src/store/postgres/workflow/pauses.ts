@@ -1,12 +1,18 @@
 import type { PausedWorkflow, PauseStore } from '../../ports/index.ts';
 import type { ConcurrentIndex } from '../concurrent-index.ts';
 import type { PostgresDatabase } from '../database.ts';
+import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
 import { addEvents } from './history-rows.ts';
 import { lockRun } from './run-rows.ts';
-import { LIVE, UNPAUSED } from './schema.ts';
+import { LIVE, UNPAUSED, WAITS_FOR_KEY } from './schema.ts';
+import { PAUSE_WRITE_FUNCTIONS } from './write-functions.ts';
 
-/** Adds pauses of runs and workflows. `pause_scope`: whether the run or its workflow was paused. */
+/**
+ * Adds pauses of runs and workflows. `pause_scope`: whether the run or its workflow was paused. Starts share the lock of
+ * `workflow_paused_at` until they commit, so a pause or resume that holds the lock sees all runs of former starts. The
+ * function is volatile, so it reads the pause as of when it has the lock.
+ */
 export const PAUSES = `
   create table svc.paused_workflow (
     tenant_id text collate "C" not null,
@@ -15,7 +21,13 @@ export const PAUSES = `
     paused_by text not null,
     primary key (tenant_id, workflow_id)
   );
-  alter table svc.run add column paused_at bigint, add column pause_scope text;`;
+  create function svc.workflow_paused_at(tenant text, workflow text) returns bigint language plpgsql volatile as $$
+  begin
+    perform pg_advisory_xact_lock_shared(hashtextextended('pause ' || tenant || E'\\n' || workflow, 0));
+    return (select paused_at from svc.paused_workflow where tenant_id = tenant and workflow_id = workflow);
+  end $$;
+  alter table svc.run add column paused_at bigint, add column pause_scope text;
+  ${PAUSE_WRITE_FUNCTIONS}`;
 
 /**
  * Indexes of the runs that may be claimed. They leave out paused runs, of which there may be many. During a rolling
@@ -39,6 +51,18 @@ export const CLAIM_INDEXES: readonly ConcurrentIndex[] = [
 
 const PAUSABLE = new Set(['queued', 'running', 'waiting', 'interrupted']);
 const OF_WORKFLOW = `${LIVE} and tenant_id = :tenantId and workflow_id = :workflowId`;
+/** Runs that one transaction pauses or resumes. Limits how long their owners wait for its locks. */
+const BATCH = 1000;
+
+/**
+ * Assignments that end a pause. A run that waited for its concurrency key becomes due, and then acquires the key like a
+ * planned run. The times of their creation keep such runs in order.
+ */
+const UNPAUSE = `paused_at = null, pause_scope = null,
+  wake_at = case when ${WAITS_FOR_KEY} then created_at else wake_at end,
+  reason = case when ${WAITS_FOR_KEY} then 'scheduled' else reason end`;
+
+type OfWorkflow = Pick<PausedWorkflow, 'tenantId' | 'workflowId'>;
 
 export function postgresPauses(database: PostgresDatabase): PauseStore {
   return {
@@ -57,7 +81,7 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
     resumeRun: (seq, at) =>
       database.transact(async (sql) => {
         const [resumed] = await sql<{ owner: number | null }>(
-          `update svc.run set paused_at = null, pause_scope = null
+          `update svc.run set ${UNPAUSE}
            where seq = :seq and paused_at is not null and ${LIVE} returning fence as owner`,
           { seq },
         );
@@ -66,28 +90,28 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
       }),
     async pauseWorkflow(pause) {
       await database.transact(async (sql) => {
+        await lockPause(sql, pause);
         await sql(
           `insert into svc.paused_workflow (tenant_id, workflow_id, paused_at, paused_by)
            values (:tenantId, :workflowId, :pausedAt, :pausedBy) on conflict do nothing`,
           pause,
         );
-        await pauseQueued(sql, pause);
       });
-      // Finds runs whose start was in progress and did not see the pause.
-      await database.read((sql) => pauseQueued(sql, pause));
+      while (await database.write((sql) => pauseQueued(sql, pause)));
     },
-    resumeWorkflow: (tenantId, workflowId) =>
-      database.transact(async (sql) => {
-        // Waits for starts that have seen the pause: they hold a lock of its row.
+    async resumeWorkflow(tenantId, workflowId) {
+      const of = { tenantId, workflowId };
+      // Resumes most runs while starts of the workflow do not have to wait.
+      while (await database.write((sql) => resumeQueued(sql, of)));
+      await database.transact(async (sql) => {
+        await lockPause(sql, of);
         await sql(
           'delete from svc.paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId',
-          { tenantId, workflowId },
+          of,
         );
-        await sql(
-          `update svc.run set paused_at = null, pause_scope = null where ${OF_WORKFLOW} and pause_scope = 'workflow'`,
-          { tenantId, workflowId },
-        );
-      }),
+        while (await resumeQueued(sql, of));
+      });
+    },
     pausedWorkflows: (tenantId) =>
       database.read(async (sql) => {
         const rows = await sql<{ id: string }>(
@@ -99,10 +123,47 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
   };
 }
 
-async function pauseQueued(sql: Sql, { tenantId, workflowId, pausedAt }: PausedWorkflow): Promise<void> {
-  await sql(
-    `update svc.run set paused_at = :pausedAt, pause_scope = 'workflow'
-     where ${OF_WORKFLOW} and status = 'queued' and started_at is null and fence is null and paused_at is null`,
-    { tenantId, workflowId, pausedAt },
+/** Returns the time since which a workflow is paused. Until the transaction ends, the pause does not change. */
+export async function pausedSince(sql: Sql, of: OfWorkflow): Promise<number | null> {
+  const [row] = await sql<{ at: number | null }>(
+    'select svc.workflow_paused_at(:tenantId, :workflowId) as at',
+    of,
   );
+  return row!.at;
+}
+
+/** Waits for starts of the workflow, and delays further ones until the transaction ends. */
+async function lockPause(sql: Sql, { tenantId, workflowId }: OfWorkflow): Promise<void> {
+  await lockName(sql, `pause ${tenantId}\n${workflowId}`);
+}
+
+/** Pauses some runs that have not begun, if the workflow is still paused. Returns whether there may be more. */
+async function pauseQueued(sql: Sql, { tenantId, workflowId }: OfWorkflow): Promise<boolean> {
+  const paused = await sql(
+    `with pause as materialized (
+       select paused_at from svc.paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId for key share
+     ), picked as materialized (
+       select seq from svc.run
+       where ${OF_WORKFLOW} and status = 'queued' and started_at is null and paused_at is null
+         and exists (select from pause)
+       order by seq desc limit ${BATCH} for update
+     )
+     update svc.run set paused_at = pause.paused_at, pause_scope = 'workflow'
+     from picked, pause where run.seq = picked.seq returning run.seq`,
+    { tenantId, workflowId },
+  );
+  return paused.length === BATCH;
+}
+
+/** Resumes some runs that their workflow paused. Returns whether there may be more. */
+async function resumeQueued(sql: Sql, of: OfWorkflow): Promise<boolean> {
+  const resumed = await sql(
+    `with picked as materialized (
+       select seq from svc.run where ${OF_WORKFLOW} and pause_scope = 'workflow'
+       order by seq desc limit ${BATCH} for update
+     )
+     update svc.run set ${UNPAUSE} from picked where run.seq = picked.seq returning run.seq`,
+    of,
+  );
+  return resumed.length === BATCH;
 }

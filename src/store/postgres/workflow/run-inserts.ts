@@ -27,12 +27,16 @@ const INSERT = `with used as (
       select from svc.definition as known where known.hash = next.hash and known.used_at >= next.used_at - ${DEFINITION_USE_MS}
     ) order by hash
     on conflict (hash) do update set used_at = greatest(kept.used_at, excluded.used_at)
+  ), pause as materialized (
+    select tenant_id, workflow_id, svc.workflow_paused_at(tenant_id, workflow_id) as since
+    from json_to_recordset(:workflows) as started (tenant_id text collate "C", workflow_id text)
   ), inserted as (
     insert into svc.run (${COLUMNS}, paused_at, pause_scope)
-    select ${COLUMNS}, pause_time, scope from json_populate_recordset(null::svc.run, :runs) as next left join lateral (
-      select pause.paused_at as pause_time, 'workflow' as scope from svc.paused_workflow as pause
-      where pause.tenant_id = next.tenant_id and pause.workflow_id = next.workflow_id for key share
-    ) as pause on true
+    select ${COLUMNS}, since, case when since is not null then 'workflow' end from (
+      select next.*, (
+        select since from pause where pause.tenant_id = next.tenant_id and pause.workflow_id = next.workflow_id
+      ) from json_populate_recordset(null::svc.run, :runs) as next
+    ) as next
     returning seq, id, paused_at, pause_scope
   ), queued as (
     insert into svc.run_event (run_seq, body)
@@ -68,6 +72,7 @@ export async function insertRuns(sql: Sql, inserts: readonly RunInsert[]): Promi
     runs: jsonArray(runs.map(runRow)),
     events: jsonArray(events),
     definitions: jsonArray(definitionRows(inserts)),
+    workflows: jsonArray(workflowRows(runs)),
     keys: jsonArray(inserts.flatMap(keyRow)),
     usage: jsonArray(usageRows(inserts)),
   };
@@ -146,6 +151,15 @@ function definitionRows(inserts: readonly RunInsert[]): string[] {
       rows.set(hash, rowJson({ hash, workflow_id: workflowId, body, used_at: run.createdAt }));
   }
   return [...rows.values()];
+}
+
+/** Returns each workflow once, so that its pause is read once. */
+function workflowRows(runs: ReadonlyArray<Pick<RunRecord, 'tenantId' | 'workflowId'>>): string[] {
+  return [
+    ...new Set(
+      runs.map(({ tenantId, workflowId }) => rowJson({ tenant_id: tenantId, workflow_id: workflowId })),
+    ),
+  ].toSorted();
 }
 
 function keyRow({ run, options: { idempotency } }: RunInsert): string[] {

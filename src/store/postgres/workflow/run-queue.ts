@@ -103,7 +103,7 @@ async function releaseRun(
   const key = await keyOf(sql, seq);
   await lockKey(sql, key);
   const [run] = await sql<RunRecord>(`${SELECT_RUN} where seq = :seq for update`, { seq });
-  if (run?.status !== 'queued' || run.reason !== 'scheduled') return undefined;
+  if (run?.status !== 'queued' || run.reason !== 'scheduled' || run.pausedAt !== null) return undefined;
   const { hasRoom, rejected, supersedes } = await acquireKey(sql, key, run.concurrencyLimit ?? 1, strategy);
   if (rejected) {
     const ended = { status: refused.status, error: JSON.stringify(refused.error) };

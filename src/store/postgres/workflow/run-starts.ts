@@ -3,8 +3,9 @@ import { BatchWriter } from '../batch-writer.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
-import { acquireKey, lockKey } from './concurrency-keys.ts';
+import { acquireKey, type KeyAcquisition, lockKey } from './concurrency-keys.ts';
 import { putParts } from './part-rows.ts';
+import { pausedSince } from './pauses.ts';
 import { bytesOf, insertRuns, isScheduled, type RunInsert } from './run-inserts.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
@@ -69,18 +70,22 @@ async function startRun(sql: Sql, run: NewRun, options: StartOptions): Promise<S
   await lockStart(sql, run, options);
   const early = (await knownRun(sql, run, options)) ?? (await exceeded(sql, run, options));
   if (early) return early;
-  // A run with a later start time acquires its concurrency key only when that time is reached.
-  const key = isScheduled(run) ? null : run.concurrencyKey;
-  const { hasRoom, rejected, supersedes } = await acquireKey(
-    sql,
-    key,
-    run.concurrencyLimit ?? 1,
-    options.strategy,
-  );
+  const { hasRoom, rejected, supersedes } = await acquireAtStart(sql, run, options);
   if (rejected) return { outcome: 'over', limit: 'key' };
   const [record] = await insertRuns(sql, [{ run, options, hasRoom }]);
   if (options.parts) await putParts(sql, record!.seq, { ...options.parts, events: [], logs: [] });
   return { outcome: 'started', run: record!, supersedes };
+}
+
+/**
+ * A run with a later start time acquires its concurrency key only when that time is reached, and a run of a paused
+ * workflow when it is resumed.
+ */
+async function acquireAtStart(sql: Sql, run: NewRun, { strategy }: StartOptions): Promise<KeyAcquisition> {
+  const key = isScheduled(run) ? null : run.concurrencyKey;
+  if (key !== null && (await pausedSince(sql, run)) !== null)
+    return { hasRoom: false, rejected: false, supersedes: [] };
+  return acquireKey(sql, key, run.concurrencyLimit ?? 1, strategy);
 }
 
 /**

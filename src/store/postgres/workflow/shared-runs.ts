@@ -144,7 +144,7 @@ export class PostgresSharedRuns implements SharedRunStore {
         `select * from (
            select seq, id, notices as count, gives_way and status <> 'cancelling' as "isCancelled",
              notices > notices_read and seq = any(:active) as "isUnread",
-             not ${UNPAUSED} and seq = any(:active) as "isPaused"
+             not ${UNPAUSED} and (status <> 'queued' or pause_scope = 'run') and seq = any(:active) as "isPaused"
            from svc.run where fence = :fence) as held
          where "isCancelled" or "isUnread" or "isPaused"`,
         { fence, active },

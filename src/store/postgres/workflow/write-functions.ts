@@ -58,13 +58,13 @@ const PUT_PARTS = `
  * Makes queued runs of a concurrency key ready, up to the limit of the key. Returns these runs. The caller must hold the
  * lock of the key.
  */
-const PROMOTE_KEY = `
-  create function svc.promote_key(freed text) returns setof bigint language plpgsql ${INDEX_PLANS} as $$
+const promoteKey = (create: string, waits: string): string => `
+  ${create} svc.promote_key(freed text) returns setof bigint language plpgsql ${INDEX_PLANS} as $$
   declare next record;
   begin
     loop
       select seq, coalesce(concurrency_limit, 1) as most into next from svc.run
-      where concurrency_key = freed and ${LIVE} and ${WAITS_FOR_KEY} and not gives_way order by rank desc, seq limit 1;
+      where concurrency_key = freed and ${LIVE} and ${waits} and not gives_way order by rank desc, seq limit 1;
       exit when not found or (
         select count(*) from svc.run where concurrency_key = freed and ${LIVE} and ${HOLDS_KEY}) >= next.most;
       update svc.run set ready = true, reason = 'capacity' where seq = next.seq;
@@ -72,11 +72,7 @@ const PROMOTE_KEY = `
     end loop;
   end $$;`;
 
-/**
- * Writes the changes of runs, each at most once in `writes`. Skips a run whose fence or status differs from the expected
- * one, and a claim by a dead process. Returns the other runs, and the runs that became ready.
- */
-const WRITE_RUNS = `
+const WRITE_TYPES = `
   create type svc.run_write as (
     seq bigint, expected_fence bigint, expected_status text, inbox_seen integer, wake_parent text, at bigint, changed boolean,
     status text, ready boolean, reason text, rank integer, wake_at bigint, deadline_at bigint, fence bigint,
@@ -84,8 +80,15 @@ const WRITE_RUNS = `
     ending_held_at bigint, output text, error text, started_at bigint, finished_at bigint
   );
   create type svc.taken_entry as (run_seq bigint, n integer, taken_by text);
+`;
 
-  create function svc.write_runs(
+/**
+ * Writes the changes of runs, each at most once in `writes`. Skips a run whose fence or status differs from the expected
+ * one, and a claim by a dead process. Returns the other runs, and the runs that became ready. `more` are assignments of
+ * further columns.
+ */
+const writeRuns = (create: string, more = ''): string => `
+  ${create} svc.write_runs(
     writes json, jobs json, steps json, attempts json, events json, logs json, taken json, out applied bigint[],
     out promoted bigint[]
   ) language plpgsql ${INDEX_PLANS} set lock_timeout = ${LOCK_TIMEOUT_MS} as $$
@@ -127,7 +130,7 @@ const WRITE_RUNS = `
       crashes = case when w.crashes + w.kills = 0 then 0 else run.crashes end,
       kills = case when w.crashes + w.kills = 0 then 0 else run.kills end,
       in_flight = w.in_flight, ending = w.ending, ending_at = w.ending_at, ending_held_at = w.ending_held_at,
-      output = w.output, error = w.error, started_at = w.started_at, finished_at = w.finished_at
+      output = w.output, error = w.error, started_at = w.started_at, finished_at = w.finished_at${more}
     from unnest(all_writes) as w where run.seq = w.seq and w.changed and w.seq = any(applied);
 
     -- Input and notices for a run with an owner do not set the wake time. The wake time is therefore set here, when the
@@ -156,4 +159,22 @@ const WRITE_RUNS = `
   end $$;`;
 
 /** Functions that write the progress of many runs in one round trip and one transaction. */
-export const RUN_WRITE_FUNCTIONS = `${PUT_PARTS} ${PROMOTE_KEY} ${WRITE_RUNS}`;
+export const RUN_WRITE_FUNCTIONS = [
+  PUT_PARTS,
+  promoteKey('create function', WAITS_FOR_KEY),
+  `${WRITE_TYPES}${writeRuns('create function')}`,
+].join(' ');
+
+/**
+ * Functions of stores with pauses. A paused run is not promoted. The pause of a workflow leaves runs that have begun
+ * alone, also if it was stored while the run was claimed.
+ */
+export const PAUSE_WRITE_FUNCTIONS = [
+  promoteKey('create or replace function', `${WAITS_FOR_KEY} and paused_at is null`),
+  writeRuns(
+    'create or replace function',
+    `,
+      paused_at = case when run.pause_scope = 'workflow' then null else run.paused_at end,
+      pause_scope = nullif(run.pause_scope, 'workflow')`,
+  ),
+].join(' ');

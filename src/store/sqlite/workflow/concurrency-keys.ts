@@ -1,6 +1,6 @@
 import type { ConcurrencyStrategy, RunRecord } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import { LIVE } from './conditions.ts';
+import { LIVE, WAITS_FOR_KEY } from './conditions.ts';
 import type { WorkflowRows } from './rows.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 
@@ -18,14 +18,13 @@ export interface KeyAcquisition {
 export interface ConcurrencyKeys {
   /** Acquires the key. If the key is occupied by `limit` runs, applies the given strategy. */
   acquire(key: string | null, limit: number, strategy: ConcurrencyStrategy | undefined): KeyAcquisition;
-  /** Makes queued runs with the key ready while the key has room. Returns these runs. */
+  /** Makes queued runs with the key ready while the key has room, except paused ones. Returns these runs. */
   promote(key: string | null): RunRecord[];
 }
 
 export function concurrencyKeys(db: Database, rows: WorkflowRows): ConcurrencyKeys {
   const ofKey = `concurrency_key = :key and concurrency_key is not null and ${LIVE}`;
   const holds = `(status <> 'queued' or ready = 1)`;
-  const waits = `status = 'queued' and ready = 0 and reason = 'concurrency'`;
   const held = db
     .prepare<[{ key: string }], number>(`select count(*) from run where ${ofKey} and ${holds}`)
     .pluck();
@@ -35,10 +34,10 @@ export function concurrencyKeys(db: Database, rows: WorkflowRows): ConcurrencyKe
         `update run set gives_way = 1 where ${ofKey} and ${which} returning id`,
       )
       .pluck();
-  const supersedeWaiting = supersede(waits);
+  const supersedeWaiting = supersede(WAITS_FOR_KEY);
   const supersedeHolding = supersede(holds);
   const first = db.prepare<[{ key: string }], RunRow>(`
-    select ${RUN_COLUMNS} from run where ${ofKey} and ${waits} and gives_way = 0 order by rank desc, seq limit 1`);
+    select ${RUN_COLUMNS} from run where ${ofKey} and ${WAITS_FOR_KEY} and paused_at is null and gives_way = 0 order by rank desc, seq limit 1`);
   const makeReady = db.prepare<[{ seq: number }]>(
     `update run set ready = 1, reason = 'capacity' where seq = :seq`,
   );

@@ -21,3 +21,6 @@ export const UNPAUSED = `(paused_at is null or status = 'cancelling')`;
 
 /** SQL condition for waiting runs and clean-ups without an owner. */
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
+
+/** SQL condition for unfinished runs that wait for a place of their concurrency key. */
+export const WAITS_FOR_KEY = `status = 'queued' and ready = 0 and reason = 'concurrency'`;

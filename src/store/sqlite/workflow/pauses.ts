@@ -1,6 +1,6 @@
 import type { PausedWorkflow, PauseStore } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import { LIVE, UNPAUSED } from './conditions.ts';
+import { LIVE, UNPAUSED, WAITS_FOR_KEY } from './conditions.ts';
 import type { WorkflowTables } from './tables.ts';
 
 /**
@@ -23,6 +23,13 @@ export const PAUSES = `
   create index run_ready on run (tenant_id, rank desc, seq) where status = 'queued' and ready = 1 and paused_at is null;
   create index run_wake on run (wake_at) where wake_at is not null and ${UNPAUSED};
   create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null and ${UNPAUSED};`;
+
+/**
+ * Assignments that end a pause. A run that waited for its concurrency key becomes due, and then acquires the key like a
+ * planned run. The times of their creation keep such runs in order.
+ */
+const UNPAUSE = `paused_at = null, pause_scope = null, wake_at = iif(${WAITS_FOR_KEY}, created_at, wake_at),
+  reason = iif(${WAITS_FOR_KEY}, 'scheduled', reason)`;
 
 const PAUSABLE = new Set(['queued', 'running', 'waiting', 'interrupted']);
 
@@ -66,7 +73,7 @@ function statements(db: Database) {
       `update run set paused_at = coalesce(paused_at, :at), pause_scope = 'run' where seq = :seq and pause_scope is not 'run'`,
     ),
     resumeRun: db.prepare<[{ seq: number }]>(
-      `update run set paused_at = null, pause_scope = null where seq = :seq and paused_at is not null and ${LIVE}`,
+      `update run set ${UNPAUSE} where seq = :seq and paused_at is not null and ${LIVE}`,
     ),
     pauseWorkflow: db.prepare<[PausedWorkflow]>(`
       insert into paused_workflow (tenant_id, workflow_id, paused_at, paused_by)
@@ -77,7 +84,7 @@ function statements(db: Database) {
       where ${LIVE} and ${ofWorkflow} and status = 'queued' and started_at is null and paused_at is null`),
     resumeWorkflow: db.prepare<[OfWorkflow]>(`delete from paused_workflow where ${ofWorkflow}`),
     resumeQueued: db.prepare<[OfWorkflow]>(`
-      update run indexed by run_live set paused_at = null, pause_scope = null
+      update run indexed by run_live set ${UNPAUSE}
       where ${LIVE} and ${ofWorkflow} and pause_scope = 'workflow'`),
     pausedWorkflows: db
       .prepare<[{ tenantId: string }], string>(

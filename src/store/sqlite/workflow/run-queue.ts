@@ -55,7 +55,7 @@ function releaseRun(
   { rows, keys }: WorkflowTables,
 ): Awaited<ReturnType<RunQueue['release']>> {
   const row = sql.bySeq.get({ seq });
-  if (row?.status !== 'queued' || row.reason !== 'scheduled') return undefined;
+  if (row?.status !== 'queued' || row.reason !== 'scheduled' || row.pausedAt !== null) return undefined;
   const { hasRoom, rejected, supersedes } = keys.acquire(
     row.concurrencyKey,
     row.concurrencyLimit ?? 1,

@@ -57,14 +57,16 @@ export class RunStarts {
   start(run: NewRun, options: StartOptions): StartResult {
     const early = this.#knownRun(run, options) ?? this.#exceeded(run, options);
     if (early) return early;
-    const { concurrencyKey: key, runAt } = run;
+    const { concurrencyKey, runAt } = run;
     const scheduled = runAt !== null && runAt > run.createdAt;
-    // A run with a later start time acquires its concurrency key only when that time is reached.
-    const acquisition = this.#tables.keys.acquire(
-      scheduled ? null : key,
-      run.concurrencyLimit ?? 1,
-      options.strategy,
-    );
+    const pause = this.#sql.pause.get({ tenantId: run.tenantId, workflowId: run.workflowId });
+    // A run with a later start time acquires its concurrency key only when that time is reached, and a run of a paused
+    // workflow when it is resumed.
+    const key = scheduled ? null : concurrencyKey;
+    const acquisition =
+      key !== null && pause
+        ? { hasRoom: false, rejected: false, supersedes: [] }
+        : this.#tables.keys.acquire(key, run.concurrencyLimit ?? 1, options.strategy);
     if (acquisition.rejected) return { outcome: 'over', limit: 'key' };
     const { hasRoom, supersedes } = acquisition;
 
@@ -72,11 +74,10 @@ export class RunStarts {
     const usedAt = run.createdAt;
     this.#sql.putDefinition.run({ hash, workflowId, body, usedAt, stale: usedAt - DEFINITION_USE_MS });
     const ready = hasRoom && !scheduled;
-    const isPaused = this.#sql.isPaused.get({ tenantId: run.tenantId, workflowId: run.workflowId });
     const record = this.#tables.rows.insertRun({
       ...run,
       ...NEW_PROGRESS,
-      ...(isPaused ? { pausedAt: run.createdAt, pauseScope: 'workflow' } : {}),
+      ...(pause ? { pausedAt: pause.at, pauseScope: 'workflow' } : {}),
       ready,
       reason: scheduled ? 'scheduled' : ready ? 'capacity' : 'concurrency',
       rank: run.priority,
@@ -103,8 +104,8 @@ export class RunStarts {
 
 function statements(db: Database) {
   return {
-    isPaused: db.prepare<[{ tenantId: string; workflowId: string }]>(
-      'select 1 from paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId',
+    pause: db.prepare<[{ tenantId: string; workflowId: string }], { at: number }>(
+      'select paused_at as at from paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId',
     ),
     find: db.prepare<[{ id: string }], RunRow>(`select ${RUN_COLUMNS} from run where id = :id`),
     child: db.prepare<[{ parentId: string; parentStep: string | null }], RunRow>(

@@ -23,10 +23,10 @@ import { type Outline, partsOf, stepIdOf } from './parts.ts';
 
 const parsed = <T>(json: string | null): T | null => (json === null ? null : JSON.parse(json));
 
-function queuedReason({ status, reason, runAt, concurrencyKey, pauseScope }: RunRecord): string | null {
+function queuedReason({ status, reason, wakeAt, concurrencyKey, pauseScope }: RunRecord): string | null {
   if (status !== 'queued') return null;
   if (pauseScope !== null) return pauseScope === 'run' ? 'It is paused' : 'Its workflow is paused';
-  if (reason === 'scheduled') return `It is planned for ${new Date(runAt ?? 0).toISOString()}`;
+  if (reason === 'scheduled') return `It is planned for ${new Date(wakeAt ?? 0).toISOString()}`;
   if (reason === 'concurrency')
     return `Another run holds the concurrency key "${concurrencyKey?.slice(concurrencyKey.indexOf('\n') + 1)}"`;
   return 'It waits for its turn';

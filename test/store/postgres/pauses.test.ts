@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest';
+import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
+import type { RunRecord } from '../../../src/store/ports/index.ts';
+import { PostgresDatabase } from '../../../src/store/postgres/database.ts';
+import { postgresWorkflowStore } from '../../../src/store/postgres/workflow/store.ts';
+import { atEnd } from '../../support/at-end.ts';
+import { migratedPostgres } from '../../support/migrated-postgres.ts';
+import { POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
+import { PAUSE, resumeNightly } from '../suites/pauses.ts';
+import { boot, claim, started } from '../suites/workflow.ts';
+
+const SUSPECTS = { crashes: 2, killsPerCrash: 10 };
+const WAITING = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+
+async function open() {
+  const url = await migratedPostgres();
+  const database = new PostgresDatabase({ url, logger: silentLogger, applicationName: 'svc-test' });
+  atEnd(() => database.close());
+  const store = postgresWorkflowStore(database);
+  const find = async ({ id }: RunRecord) => (await store.runs.find('acme', id))!;
+  const client = await database.pool.connect();
+  atEnd(() => client.release());
+  const untilWaiting = () =>
+    expect.poll(async () => (await database.sql(WAITING)).rowCount, { timeout: 20_000 }).toBe(1);
+  return { database, store, find, client, untilWaiting };
+}
+
+describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'pauses on PostgreSQL' : POSTGRES_MISSING, () => {
+  test('a run that was claimed when its workflow was paused does not begin once its node gives it back', async () => {
+    const { store, find } = await open();
+    const fence = await boot(store);
+    const [returned, begun] = [await started(store), await started(store)];
+    const ready = { shares: [{ tenantId: 'acme', limit: 9 }], limit: 9, now: 9000, suspects: SUSPECTS };
+    expect(await store.shared!.claim(fence, 'ready', ready)).toHaveLength(2);
+    await store.pauses.pauseWorkflow(PAUSE);
+    expect((await store.shared!.unread(fence, [returned.seq, begun.seq], 9000)).paused).toEqual(new Set());
+    await store.shared!.unclaim(fence, [returned.seq]);
+    const first = claim(begun, fence);
+    const write = { ...first, expect: { fence, status: 'queued' as const } };
+    expect(await store.runs.write(write)).toMatchObject({ applied: true });
+    expect(await find(begun)).toMatchObject({ status: 'running', pauseScope: null });
+    expect(await find(returned)).toMatchObject({ status: 'queued', pauseScope: 'workflow' });
+    expect(await store.shared!.claim(fence, 'ready', ready)).toEqual([]);
+    await resumeNightly(store);
+    expect(await store.shared!.claim(fence, 'ready', ready)).toMatchObject([{ run: { id: returned.id } }]);
+  });
+
+  test('starts that are in progress when their workflow is paused or resumed are paused or resumed with it', async () => {
+    const { store, find, client, untilWaiting } = await open();
+    const first = await started(store);
+    const start = async (id: string) => {
+      await client.query('begin');
+      const { rows } = await client.query(`select svc.workflow_paused_at('acme', 'nightly') as at`);
+      await client.query(
+        `insert into svc.run overriding system value
+         select (jsonb_populate_record(run, jsonb_build_object('seq', seq + 10 * length($1), 'id', $1::text,
+           'paused_at', $2::bigint, 'pause_scope', case when $2::bigint is not null then 'workflow' end))).*
+         from svc.run where seq = $3`,
+        [id, rows[0].at, first.seq],
+      );
+    };
+    await start('run_a');
+    const paused = store.pauses.pauseWorkflow(PAUSE);
+    await untilWaiting();
+    await client.query('commit');
+    await paused;
+    expect(await find({ ...first, id: 'run_a' })).toMatchObject({ pauseScope: 'workflow', pausedAt: 2000 });
+    await start('run_late');
+    const resumed = resumeNightly(store);
+    await untilWaiting();
+    await client.query('commit');
+    await resumed;
+    for (const id of ['run_a', 'run_late'])
+      expect(await find({ ...first, id })).toMatchObject({ pauseScope: null, pausedAt: null });
+  });
+
+  test('pauses and resumes lock runs in the order of all statements', async () => {
+    const { store, client, untilWaiting } = await open();
+    const [low, high] = [await started(store), await started(store)];
+    const whileHighIsLocked = async (change: () => Promise<void>) => {
+      await client.query('begin');
+      await client.query('select from svc.run where seq = $1 for update', [high.seq]);
+      const changed = change();
+      await untilWaiting();
+      await client.query('select from svc.run where seq = $1 for update nowait', [low.seq]);
+      await client.query('commit');
+      await changed;
+    };
+    await whileHighIsLocked(() => store.pauses.pauseWorkflow(PAUSE));
+    await whileHighIsLocked(() => resumeNightly(store));
+  });
+});

@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest';
+import type { RunRecord, WorkflowStore } from '../../../src/store/ports/index.ts';
+import { type OpenDriver, openFresh } from './driver.ts';
+import { boot, change, claim, started } from './workflow.ts';
+
+const KEYED = { concurrencyKey: 'acme\nk', concurrencyLimit: 1 };
+const OF_NIGHTLY = { tenantId: 'acme', workflowId: 'nightly' };
+export const PAUSE = { ...OF_NIGHTLY, pausedAt: 2000, pausedBy: 'host' };
+export const resumeNightly = (store: WorkflowStore): Promise<void> =>
+  store.pauses.resumeWorkflow(OF_NIGHTLY.tenantId, OF_NIGHTLY.workflowId);
+
+const found = async (store: WorkflowStore, { id }: RunRecord) => (await store.runs.find('acme', id))!;
+const REFUSED = { status: 'failed' as const, error: { code: 'C', message: 'taken', details: {} } };
+
+/** Ends a run that holds its key. Returns the ids of the runs that became ready. */
+async function end(store: WorkflowStore, run: RunRecord): Promise<string[]> {
+  const { promoted } = await store.runs.cancelIdle(run.seq, 3000);
+  return promoted.map(({ id }) => id);
+}
+
+/** Releases the due runs as the engine does. Returns the ids of those that acquired their key. */
+async function release(store: WorkflowStore): Promise<string[]> {
+  const ready: string[] = [];
+  const due = store.shared ? await store.shared.planned(9000, 10) : await store.queue.due(9000, 10);
+  for (const { seq } of due) {
+    const released = await store.queue.release(seq, { at: 9000, strategy: 'queue', refused: REFUSED });
+    if (released?.run.ready) ready.push(released.run.id);
+  }
+  return ready;
+}
+
+/** Tests that every driver of PauseStore passes. @spec docs/workflows.md "Pause and resume" */
+export function describePauses(name: string, open: OpenDriver<WorkflowStore>): void {
+  describe(`pauses: ${name}`, () => {
+    test('a run whose first write comes after the pause of its workflow has begun, and is not paused', async () => {
+      const { port } = await openFresh(open);
+      const fence = await boot(port);
+      const [begun, paused] = [await started(port), await started(port)];
+      await port.pauses.pauseRun(paused.seq, 1);
+      await port.pauses.pauseWorkflow(PAUSE);
+      expect(await found(port, begun)).toMatchObject({ pauseScope: 'workflow', pausedAt: 2000 });
+      for (const run of [begun, paused])
+        expect(await port.runs.write(claim(run, fence))).toMatchObject({ applied: true });
+      expect(await found(port, begun)).toMatchObject({ pauseScope: null, pausedAt: null });
+      expect(await found(port, paused)).toMatchObject({ pauseScope: 'run', pausedAt: 1 });
+    });
+
+    test('runs of a paused workflow leave their concurrency key to other workflows', async () => {
+      const { port } = await openFresh(open);
+      await port.pauses.pauseWorkflow(PAUSE);
+      const paused = [await started(port, KEYED), await started(port, { ...KEYED, createdAt: 1 })];
+      for (const run of paused) expect(run).toMatchObject({ ready: false, pauseScope: 'workflow' });
+      const other = await started(port, { ...KEYED, workflowId: 'other' });
+      expect(other.ready).toBe(true);
+      expect(await end(port, other)).toEqual([]);
+      await resumeNightly(port);
+      expect(await release(port)).toEqual([paused[1]!.id]);
+      expect(await found(port, paused[0]!)).toMatchObject({ reason: 'concurrency', wakeAt: null });
+      expect(await end(port, paused[1]!)).toEqual([paused[0]!.id]);
+    });
+
+    test('a key that becomes free is passed over paused runs, which acquire it once they are resumed', async () => {
+      const { port } = await openFresh(open);
+      const holder = await started(port, { ...KEYED, workflowId: 'other' });
+      const [first, ofWorkflow] = [await started(port, KEYED), await started(port, KEYED)];
+      const last = await started(port, { ...KEYED, workflowId: 'other' });
+      await port.pauses.pauseRun(first.seq, 1);
+      await port.pauses.pauseWorkflow(PAUSE);
+      expect(await end(port, holder)).toEqual([last.id]);
+      await port.pauses.resumeRun(first.seq, 2);
+      expect(await release(port)).toEqual([]);
+      expect(await end(port, last)).toEqual([first.id]);
+      await resumeNightly(port);
+      expect(await end(port, first)).toEqual([]);
+      expect(await release(port)).toEqual([ofWorkflow.id]);
+    });
+
+    test('a run that is paused again before it has acquired its key waits', async () => {
+      const { port } = await openFresh(open);
+      await port.pauses.pauseWorkflow(PAUSE);
+      const run = await started(port, KEYED);
+      await resumeNightly(port);
+      await port.pauses.pauseRun(run.seq, 1);
+      const released = port.queue.release(run.seq, { at: 9000, strategy: 'queue', refused: REFUSED });
+      expect(await released).toBeUndefined();
+      await port.pauses.resumeRun(run.seq, 2);
+      expect(await release(port)).toEqual([run.id]);
+    });
+
+    test('a paused run keeps a key that it holds, and its clean-up passes the key on', async () => {
+      const { port } = await openFresh(open);
+      const fence = await boot(port);
+      const holder = await started(port, KEYED);
+      await port.runs.write(claim(holder, fence));
+      await port.pauses.pauseRun(holder.seq, 1);
+      const next = await started(port, { ...KEYED, workflowId: 'other' });
+      expect(next.ready).toBe(false);
+      const ended = { status: 'cancelled' as const, ready: false, fence: null, finishedAt: 1 };
+      const write = change(holder, { fence, status: 'running' }, ended);
+      expect((await port.runs.write(write)).promoted.map(({ id }) => id)).toEqual([next.id]);
+    });
+
+    test('a planned run of a paused workflow waits, and starts once it is resumed', async () => {
+      const { port } = await openFresh(open);
+      await port.pauses.pauseWorkflow(PAUSE);
+      const run = await started(port, { createdAt: 1, runAt: 5000 });
+      expect(run).toMatchObject({ reason: 'scheduled', pauseScope: 'workflow' });
+      expect(await release(port)).toEqual([]);
+      await resumeNightly(port);
+      expect(await release(port)).toEqual([run.id]);
+    });
+  });
+}
