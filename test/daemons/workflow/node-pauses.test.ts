@@ -1,6 +1,5 @@
-import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { pauseRun, resumeRun } from '../../../src/contracts/index.ts';
+import { pauseRun, resumeRun, sendSignal } from '../../../src/contracts/index.ts';
 import { POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 import { type Node, type Nodes, openNodes, until } from './support/nodes.ts';
 
@@ -9,6 +8,17 @@ const params = (runId: string) => ({ params: { runId: runId as never } });
 const call = ({ ledger }: Nodes, name: string) => ({
   ...{ id: name, uses: 'http', idempotent: true, with: { url: `${ledger.url}/${name}` } },
 });
+
+/** Sends the signal of the run, then waits for a new run, so that the nodes have had the time to begin a step. */
+async function signalInVain(node: Node, id: string): Promise<void> {
+  const to = { params: { runId: id as never, name: 'go' } };
+  await node.call(sendSignal, { ...to, body: { payload: 1 } as never });
+  await runAnother(node);
+}
+
+async function runAnother(node: Node): Promise<void> {
+  await until(node, await node.start({ steps: [{ id: 'set', uses: 'set', with: { v: 1 } }] }), 'succeeded');
+}
 
 /** Starts a run on two nodes whose steps `held` and `after` follow each other. The ledger answers `held` on `release`. */
 async function startHeld() {
@@ -19,7 +29,7 @@ async function startHeld() {
   const id = await both[0].start({
     jobs: {
       held: { steps: [call(nodes, 'held'), call(nodes, 'after')] },
-      beside: { steps: [{ id: 'nap', uses: 'wait', with: { ms: 3000 } }, call(nodes, 'beside')] },
+      beside: { steps: [{ id: 'go', uses: 'signal', with: { name: 'go' } }, call(nodes, 'beside')] },
     },
   });
   await expect.poll(() => answers.length, POLL).toBe(1);
@@ -37,7 +47,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'a paused run' : POSTGRE
     release();
     await expect.poll(() => other.run(id), POLL).toMatchObject({ status: 'waiting', pauseScope: 'run' });
     expect(await nodes.holderOf(id)).toBeUndefined();
-    await setTimeout(4000);
+    await signalInVain(other, id);
     expect(counts()).toEqual([1, 0, 0]);
     await other.call(resumeRun, params(id));
     await until(other, id, 'succeeded');
@@ -47,7 +57,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'a paused run' : POSTGRE
   test('begins its next steps on the node that still drains it when another node resumes it', async () => {
     const { nodes, id, holder, other, counts, release } = await startHeld();
     await other.call(pauseRun, params(id));
-    await setTimeout(4000);
+    await signalInVain(other, id);
     expect(counts()).toEqual([1, 0, 0]);
     await other.call(resumeRun, params(id));
     await expect.poll(counts, POLL).toEqual([1, 0, 1]);
@@ -60,10 +70,11 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'a paused run' : POSTGRE
   test('stays paused when its node is killed, and continues on another node once it is resumed', async () => {
     const { nodes, id, holder, other, counts, release } = await startHeld();
     await other.call(pauseRun, params(id));
+    await signalInVain(other, id);
     await holder.kill();
     // The other node takes over the run after the lease of the killed node.
     await expect.poll(() => other.run(id), POLL).toMatchObject({ status: 'queued', pauseScope: 'run' });
-    await setTimeout(3000);
+    await runAnother(other);
     expect(counts()).toEqual([1, 0, 0]);
     expect(await nodes.holderOf(id)).toBeUndefined();
     await other.call(resumeRun, params(id));

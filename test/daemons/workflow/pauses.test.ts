@@ -153,12 +153,12 @@ describeOnStores('a paused run', (store) => {
     await first.call(pauseRun, params(id));
     await first.kill();
     const second = await startProcess(dataDir, config);
-    await new Promise((resolve) => setTimeout(resolve, 2500));
-    expect(await second.run(id)).toMatchObject({
-      pauseScope: 'run',
-      status: 'queued',
-      queuedReason: 'It is paused',
-    });
+    const paused = { pauseScope: 'run', status: 'queued', queuedReason: 'It is paused' };
+    await expect.poll(() => second.run(id), { timeout: 20_000 }).toMatchObject(paused);
+    // An interrupted run that is not paused is claimed before a new run.
+    const next = await second.start({ steps: [NOTE] });
+    await expect.poll(async () => (await second.run(next)).status, { timeout: 20_000 }).toBe('succeeded');
+    expect(await second.run(id)).toMatchObject(paused);
     expect(ledger.count(`held/${id}`)).toBe(1);
     await second.call(resumeRun, params(id));
     await expect.poll(async () => (await second.run(id)).status, { timeout: 20_000 }).toBe('succeeded');
@@ -228,5 +228,34 @@ describeOnStores('a paused workflow', (store) => {
     await expect(it.call(pauseWorkflow, { params: { workflowId: 'none' } })).rejects.toMatchObject({
       code: 'WORKFLOW_NOT_FOUND',
     });
+  });
+
+  test('leaves the concurrency key that it shares to other workflows, and acquires it once it is resumed', async () => {
+    const projectDir = await tempDir();
+    await mkdir(join(projectDir, 'workflows'));
+    const concurrency = { key: 'shared', limit: 1 };
+    for (const id of ['ship', 'other'])
+      await writeFile(
+        join(projectDir, `workflows/${id}.json`),
+        JSON.stringify(asDefinition({ id, concurrency, steps: [SIGNAL] })),
+      );
+    const it = await startWorkflow({
+      projectDir,
+      config: { workflows: ['workflows/*.json'], ...(await store()) },
+    });
+    const begin = async (workflowId: string) => (await it.call(startRun, { body: { workflowId } })).run.id;
+    const holder = await begin('other');
+    await it.until(holder, 'waiting');
+    const queued = await begin('ship');
+    await it.call(pauseWorkflow, { params: { workflowId: 'ship' } });
+    const later = await begin('ship');
+    const next = await begin('other');
+    await signal(it, holder);
+    await it.until(next, 'waiting');
+    await it.call(resumeWorkflow, { params: { workflowId: 'ship' } });
+    await signal(it, next);
+    await it.until(queued, 'waiting');
+    await signal(it, queued);
+    await it.until(later, 'waiting');
   });
 });
