@@ -94,6 +94,7 @@ export async function openEngine(store: WorkflowStore): Promise<BenchEngine> {
   const starter = new RunStarter({
     ...{ store: store.runs, engine, random, evaluator, clock: systemClock, tenants: {} },
     checkCodeInput: async () => {},
+    requireScripts: async () => {},
   });
   return {
     begun,

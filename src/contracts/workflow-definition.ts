@@ -5,6 +5,7 @@ import { HandlerRef } from './handler-ref.ts';
 import { McpExposure } from './mcp-exposure.ts';
 import { RetryPolicy } from './retry-policy.ts';
 import { Role } from './role.ts';
+import { actionOf, MAX_SCRIPT_CHARS, scriptFields } from './script-step.ts';
 import { SecretName } from './secrets.ts';
 import { AnyJson, Condition, Ms, Name, WorkflowId } from './workflow-fields.ts';
 import { EndHandlers, ScheduleDefinition, WebhookTrigger } from './workflow-starts.ts';
@@ -29,6 +30,9 @@ const Step = z
     uses: z.string().min(1).max(512).optional(),
     /** Short form of a `wait` step: `sleep: 24h`. */
     sleep: Sleep.optional(),
+    /** Script that the step runs. */
+    run: z.string().min(1).max(MAX_SCRIPT_CHARS).optional(),
+    ...scriptFields,
     with: z.record(z.string(), AnyJson).default({}),
     if: Condition.optional(),
     retry: RetryPolicy.optional(),
@@ -43,25 +47,14 @@ const Step = z
      */
     idempotencyKey: z.string().min(1).max(1024).optional(),
   })
-  .refine(({ uses, sleep }) => (uses ?? sleep) !== undefined, {
+  .refine(({ uses, run, sleep }) => (uses ?? run ?? sleep) !== undefined, {
     path: ['uses'],
-    error: 'is missing: name a command or a kind of step, or write sleep: 24h',
+    error: 'is missing: name a command or a kind of step, or write run: or sleep: instead',
     when: isObject,
   })
-  .refine(
-    ({ uses, sleep, with: values }) =>
-      sleep === undefined || (uses === undefined && Object.keys(values ?? {}).length === 0),
-    {
-      path: ['sleep'],
-      error: 'says what the step does, so remove uses and with',
-      when: isObject,
-    },
-  )
-  .meta({ oneOf: [{ required: ['uses'] }, { required: ['sleep'] }] })
+  .meta({ oneOf: ['uses', 'run', 'sleep'].map((key) => ({ required: [key] })) })
   .transform(foldDurations('timeoutMs'))
-  .transform(({ uses, sleep, ...step }) =>
-    sleep === undefined ? { ...step, uses: uses! } : { ...step, uses: 'wait', with: { for: sleep } },
-  );
+  .transform(actionOf);
 export interface StepDefinition extends z.infer<typeof Step> {}
 export interface StepInput extends z.input<typeof Step> {}
 export const StepDefinition: z.ZodType<StepDefinition, StepInput> = Step;

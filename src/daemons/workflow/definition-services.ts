@@ -9,24 +9,27 @@ import type { Handlers } from './domain/steps/kinds/handlers.ts';
 import { EvaluationThreads } from './evaluation/threads.ts';
 import { guardedHttp } from './guarded-http.ts';
 import { knownPlugin } from './manifest-faults.ts';
+import type { ScriptServices } from './script-services.ts';
 import { stepKinds } from './step-kinds.ts';
 
 export interface DefinitionDeps {
   store: WorkflowStore;
   plugins: PluginRuntime;
   handlers: Handlers;
+  scripts: ScriptServices;
 }
 
 /** Builds the services that compile definitions and evaluate their expressions. */
 export function definitionServices(
   { config, clock, logger }: Resources,
-  { store, plugins, handlers }: DefinitionDeps,
+  { store, plugins, handlers, scripts }: DefinitionDeps,
   stack: AsyncDisposableStack,
 ) {
   const definitions = new Definitions({
     kindOf: stepKinds({
       http: guardedHttp(config.workflow.httpAllow, clock),
       handlers,
+      runScript: scripts.runScript,
       now: clock.now,
     }),
     find: store.definition,
@@ -39,6 +42,7 @@ export function definitionServices(
   return {
     definitions,
     evaluator: createEvaluator(threads),
+    requireScripts: scripts.requireScripts,
     checkCodeInput: codeInputCheck(plugins, logger),
   };
 }

@@ -15,6 +15,7 @@ import { childRuns } from './domain/starts/child-runs.ts';
 import { RunAdmission } from './domain/starts/run-admission.ts';
 import { createWorkflowMetrics } from './metrics.ts';
 import { reportRunEnd } from './run-end.ts';
+import type { ScriptServices } from './script-services.ts';
 
 const LEASE_MS = seconds(30);
 
@@ -25,12 +26,14 @@ export interface EngineServicesDeps {
   evaluator: DefinitionServices['evaluator'];
   checkCodeInput: DefinitionServices['checkCodeInput'];
   replays: Replays;
+  requireScripts: DefinitionServices['requireScripts'];
+  scripts: Pick<ScriptServices, 'workspaces'>;
 }
 
 /** Builds the engine and the metrics, traces and alerts of its runs. */
 export function engineServices(
   resources: Resources,
-  { store, cluster, definitions, evaluator, checkCodeInput, replays }: EngineServicesDeps,
+  { store, cluster, definitions, evaluator, replays, scripts, ...checks }: EngineServicesDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger, analytics, tracer } = resources;
@@ -45,7 +48,7 @@ export function engineServices(
     (made) => made.close(),
   );
   const admission = new RunAdmission({
-    ...{ store: store.runs, clock, random, evaluator, checkCodeInput },
+    ...{ store: store.runs, clock, random, evaluator, ...checks },
     tenants: config.tenants,
   });
   const ended: Array<(run: RunRecord) => void> = [];
@@ -72,6 +75,7 @@ export function engineServices(
       jobEnded: metrics.jobEnded,
       changed: (runId) => watch.changed(runId),
       ended(run, jobs) {
+        void scripts.workspaces.close(run.id);
         void reportRunEnd(run, jobs, { store, metrics, analytics, logger, clock, tracer });
         for (const listener of ended) listener(run);
       },

@@ -11,6 +11,7 @@ import { compileCode } from './domain/definition/compile-code.ts';
 import { compileDefinition } from './domain/definition/compile-definition.ts';
 import { type ReportedIssue, reportedPath } from './domain/definition/definition-faults.ts';
 import { endHandlerFaults, pluginHandlerFault } from './domain/definition/end-handler-faults.ts';
+import { refusePluginScripts } from './domain/definition/scripts.ts';
 import { type FindPlugin, type KnownPlugin, unresolved } from './domain/definition/unresolved.ts';
 import { scheduleLimit } from './schedule-limit.ts';
 import { checkingKinds } from './step-kinds.ts';
@@ -55,6 +56,7 @@ function workflowFaults(written: object, manifest: ManifestV3, find: FindPlugin)
     const workflow = isCodeWorkflow(written as Record<string, unknown>)
       ? compileCode(written, manifest.id, checkingKinds())
       : compileDefinition(written, checkingKinds());
+    refusePluginScripts(workflow, written);
     return [
       ...endHandlerFaults(workflow, written, (handler) => handlerFault(handler, () => undefined)),
       ...unresolved(workflow, find).map(({ path, message }) => ({

@@ -1,4 +1,5 @@
 import { PluginSchedule } from '../../contracts/index.ts';
+import { messageOf } from '../../kit/errors/errors.ts';
 import type { Logger } from '../../kit/telemetry/logger.ts';
 import type { LoadedPlugin } from '../../plugins/index.ts';
 import type { Resources } from '../define-daemon.ts';
@@ -7,6 +8,8 @@ import { scheduleIds } from './domain/cron/schedule-ids.ts';
 import { scheduleFault } from './domain/cron/schedule-times.ts';
 import type { Definitions } from './domain/definition/definitions.ts';
 import { pluginHandlerFault } from './domain/definition/end-handler-faults.ts';
+import { hasScripts, scriptIssues } from './domain/definition/scripts.ts';
+import { formatPath } from './domain/definition/templates.ts';
 import type { PluginSchedules } from './domain/starts/schedules.ts';
 import { type ScheduleLimit, scheduleLimit } from './schedule-limit.ts';
 import { readWorkflowFiles } from './workflow-files.ts';
@@ -15,7 +18,7 @@ import { readWorkflowFiles } from './workflow-files.ts';
 export async function registerAll(
   { config, projectDir }: Resources,
   plugins: PluginRuntime,
-  definitions: Definitions,
+  { definitions, requireScripts }: { definitions: Definitions; requireScripts(): Promise<void> },
   logger: Logger,
 ): Promise<PluginSchedules> {
   const files = await readWorkflowFiles(projectDir, config.workflows);
@@ -32,6 +35,7 @@ export async function registerAll(
       })),
   );
   definitions.register([...files.found, ...ofPlugins], files.faults);
+  await addScriptFaults(definitions, requireScripts);
   const planned = pluginSchedules(limited, definitions);
   for (const { source, path, message, unresolved } of definitions.faults) {
     logger.diagnostic({
@@ -45,6 +49,19 @@ export async function registerAll(
     });
   }
   return planned;
+}
+
+/** Reports scripts that cannot run here. Their workflows stay registered, because another node can run them. */
+async function addScriptFaults(definitions: Definitions, requireScripts: () => Promise<void>): Promise<void> {
+  const found = [...definitions.registered.values()].filter(({ workflow }) => hasScripts(workflow));
+  if (found.length === 0) return;
+  try {
+    await requireScripts();
+  } catch (error) {
+    for (const { workflow, source } of found)
+      for (const { path, message } of scriptIssues(workflow, messageOf(error)))
+        definitions.fault({ source, path: formatPath(path), message, unresolved: true });
+  }
 }
 
 /** Returns the schedules of plugin manifests. Faulty schedules are reported and skipped. */

@@ -36,6 +36,7 @@ import { createLogTee, pluginHandlers } from './plugin-handlers.ts';
 import { RemoteReplays } from './remote-replays.ts';
 import { RunOwners } from './run-owners.ts';
 import { localSteps, runReplay } from './run-replay.ts';
+import { scriptServices } from './script-services.ts';
 import { startServices } from './start-services.ts';
 
 /**
@@ -97,26 +98,28 @@ export async function workflowServices(
   const handlers = pluginHandlers(plugins, tee);
   const replays = new Replays((call) => runReplay(handlers, call), routes);
   startRetention(resources, store, stack);
-  const defined = definitionServices(resources, { store, plugins, handlers }, stack);
+  const scripts = scriptServices(resources, store, stack);
+  const defined = definitionServices(resources, { store, plugins, handlers, scripts }, stack);
   const { definitions, evaluator, checkCodeInput } = defined;
   const owners = ownersOf(resources, store);
   const cluster =
     store.shared && owners && clusterOf({ ...resources, store: store.shared, owners, membership });
   const { engine, drain, onRunEnded, ...observed } = engineServices(
     resources,
-    { ...defined, store, cluster, replays },
+    { ...defined, store, cluster, replays, scripts },
     stack,
   );
   const starts = await startServices(resources, { ...defined, store, node, plugins, engine }, stack);
   const { starter, endHandlers } = starts;
   onRunEnded((run) => endHandlers.ended(run));
+  const { admins } = resources.config.gateway;
   await followPlugins(shared, { runtime: plugins, fence }, stack);
   const runs = new Runs({
-    ...{ store: store.runs, engine, starter, definitions, clock },
+    ...{ store: store.runs, engine, starter, definitions, clock, admins },
     checkApproval: createApprovalCheck(evaluator),
     signalCheck: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
   });
-  const reruns = new Reruns({ store: store.runs, starter, definitions });
+  const reruns = new Reruns({ store: store.runs, starter, definitions, admins });
   return {
     ...{ membership, plugins, replays, clock, engine, definitions },
     ...observed,

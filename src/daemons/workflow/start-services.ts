@@ -22,12 +22,12 @@ export interface StartDeps extends DefinitionServices {
 /** Builds the services that start runs. Registers all definitions again when plugins or definition files change. */
 export async function startServices(
   resources: Resources,
-  { store, node, plugins, engine, definitions, evaluator, checkCodeInput }: StartDeps,
+  { store, node, plugins, engine, definitions, evaluator, checkCodeInput, requireScripts }: StartDeps,
   stack: AsyncDisposableStack,
 ) {
   const { config, clock, random, logger } = resources;
   const starter = new RunStarter({
-    ...{ store: store.runs, engine, clock, random, evaluator, checkCodeInput },
+    ...{ store: store.runs, engine, clock, random, evaluator, checkCodeInput, requireScripts },
     tenants: config.tenants,
   });
   const triggers = new Triggers({ definitions, starter, evaluator, logger });
@@ -41,7 +41,7 @@ export async function startServices(
     ...{ clock, random, logger },
   });
   const register = async (): Promise<void> =>
-    schedules.sync(await registerAll(resources, plugins, definitions, logger));
+    schedules.sync(await registerAll(resources, plugins, { definitions, requireScripts }, logger));
   await register();
   const stopListening = plugins.onReload(async () => {
     try {

@@ -5,13 +5,19 @@ import { approvalStep } from './domain/steps/kinds/approval.ts';
 import { setStep, signalStep, waitStep, workflowStep } from './domain/steps/kinds/builtins.ts';
 import { type Handlers, handlerStep, JOB_PREFIX } from './domain/steps/kinds/handlers.ts';
 import { type HttpCall, httpStep } from './domain/steps/kinds/http.ts';
+import { type RunScript, runStep } from './domain/steps/kinds/run.ts';
 import type { StepKind } from './domain/steps/step-kind.ts';
 
 /** Matches `<plugin>/<command>`, where the plugin id can have a scope, as in `@scope/plugin`. */
 const HANDLER = /^(?:@[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9._-]*\/[^/]+$/;
 
 /** Returns the function that finds the step kind for a `uses` value. */
-export function stepKinds(deps: { http: HttpCall; handlers: Handlers; now(): number }): KindOf {
+export function stepKinds(deps: {
+  http: HttpCall;
+  handlers: Handlers;
+  runScript: RunScript;
+  now(): number;
+}): KindOf {
   const plugin = handlerStep(deps.handlers);
   const builtins = new Map<string, StepKind>(
     [
@@ -21,6 +27,7 @@ export function stepKinds(deps: { http: HttpCall; handlers: Handlers; now(): num
       signalStep,
       workflowStep,
       httpStep(deps.http, deps.now),
+      runStep(deps.runScript),
     ].map((kind) => [kind.name, kind]),
   );
   return (uses) => {
@@ -36,6 +43,7 @@ export function checkingKinds(): KindOf {
   };
   return stepKinds({
     http: refuse,
+    runScript: refuse,
     handlers: { pluginOf: refuse, command: refuse, job: refuse, execute: refuse },
     now: refuse,
   });

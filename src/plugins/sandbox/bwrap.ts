@@ -151,6 +151,40 @@ export function bwrapArgs(
   ];
 }
 
+/** Paths of a script's files in its sandbox. */
+export const SCRIPT_PATHS = {
+  folder: '/workspace',
+  script: '/svc/script',
+  output: '/svc/output',
+} as const;
+
+export interface ScriptMounts {
+  /** Paths on this machine that the script gets at `SCRIPT_PATHS`. */
+  paths: Record<keyof typeof SCRIPT_PATHS, string>;
+  env: Record<string, string>;
+  network: boolean;
+}
+
+/**
+ * Returns bwrap's options for a script of a workflow step. They contain secrets, so bwrap must read them from a file
+ * descriptor: other users of the machine can read a command line.
+ */
+export function scriptArgs({ variant }: WorkingBwrap, { paths, env, network }: ScriptMounts): string[] {
+  return [
+    ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
+    // Without `--as-pid-1`, bwrap is process 1. It reaps orphans, and its end kills all processes of the script.
+    ...isolation(variant, network).filter((option) => option !== '--as-pid-1'),
+    ...(network ? NETWORK_FILES.flatMap((path) => readOnly(path)) : []),
+    ...PROGRAM_FOLDERS.flatMap(systemFolder),
+    ...readOnly('/etc/alternatives'),
+    ...['--bind', paths.folder, SCRIPT_PATHS.folder],
+    ...['--ro-bind', paths.script, SCRIPT_PATHS.script],
+    ...['--bind', paths.output, SCRIPT_PATHS.output],
+    ...sealed(),
+    ...['--chdir', SCRIPT_PATHS.folder, '--json-status-fd', String(STATUS_FD)],
+  ];
+}
+
 /** Folders from which a dynamically linked Node loads its libraries. */
 const LIBRARY_FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/lib32', '/lib', '/lib64', '/lib32', '/nix/store'];
 const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin'];

@@ -40,7 +40,7 @@ test('faults of shape, times, steps and expressions are all reported, each with 
     expect.stringMatching(/^9:15 jobs\.build\.steps\[0\]\.uses: nothing runs "htp"/),
     '11:20 jobs.build.steps[1].timeoutMs: must be a number, not a string',
     expect.stringMatching(/^14:\d+ jobs\.build\.steps\[1\]\.with\.body: /),
-    '15:9 jobs.build.steps[2].uses: is missing: name a command or a kind of step, or write sleep: 24h',
+    '15:9 jobs.build.steps[2].uses: is missing: name a command or a kind of step, or write run: or sleep: instead',
     expect.stringMatching(/^23:\d+ jobs\.test\.steps\[0\]\.with\.text: /),
   ]);
 });

@@ -93,7 +93,11 @@ describe('a fault of a duration says where it is and how to mend it', () => {
     [`sleep: "${cel('steps.later.output')}"`, 'sleep', expect.stringContaining('"steps.later" is not there')],
     ['sleep: 1h, uses: set', 'sleep', 'says what the step does, so remove uses and with'],
     ['sleep: 1h, with: {a: 1}', 'sleep', 'says what the step does, so remove uses and with'],
-    ['name: nothing', 'uses', 'is missing: name a command or a kind of step, or write sleep: 24h'],
+    [
+      'name: nothing',
+      'uses',
+      'is missing: name a command or a kind of step, or write run: or sleep: instead',
+    ],
     ['uses: wait, with: {for: 1 day}', 'with.for', DURATION],
     ['uses: wait, with: {for: 1d, ms: 1}', 'with', 'give one of "for", "ms" and "until"'],
     ['uses: approval, with: {timeout: 90}', 'with.timeout', DURATION],

@@ -7,6 +7,8 @@ export function starterOf(caller: Caller, request: FastifyRequest): Starter {
   return {
     tenantId: caller.namespaceId,
     hostId: caller.hostId,
+    role: caller.role,
+    via: caller.via,
     requestId: request.id,
     traceId: request.traceId,
     parentSpanId: request.spanId,

@@ -80,6 +80,7 @@ export async function openEngine(options: {
     tenants: {},
     evaluator,
     checkCodeInput: async () => {},
+    requireScripts: async () => {},
   };
   const engine = new WorkflowEngine({
     store,

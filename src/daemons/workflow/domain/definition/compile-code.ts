@@ -2,6 +2,7 @@ import { CODE_STEP, CodeWorkflowDefinition, type RetryPolicy } from '../../../..
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { minutes } from '../../../../kit/time/duration.ts';
 import type { JsonValue } from '../../../../store/ports/index.ts';
+import { SCRIPT_KIND } from '../steps/kinds/run.ts';
 import { retryOf } from '../steps/retry-policy.ts';
 import type { StepKind } from '../steps/step-kind.ts';
 import { checkSchedules, compileCommon, pinned } from './compile-common.ts';
@@ -80,7 +81,8 @@ function stepOf(
 ): CompiledStep {
   const { id, uses, options, inheritsRetry, cleanUp } = found;
   const kind = uses === CODE_STEP ? OWN_STEP : kindOf(uses);
-  if (!kind)
+  // Code has the permissions of its plugin. A script would not be bound to them.
+  if (!kind || kind.name === SCRIPT_KIND)
     throw new PlatformError('VALIDATION_ERROR', `Nothing runs the step "${id}", which uses "${uses}".`);
   const input = found.with as Record<string, JsonValue>;
   return {

@@ -101,7 +101,7 @@ function compileStep(
   if (!kind)
     addIssue(issues, {
       path: [...path, 'uses'],
-      message: `nothing runs "${step.uses}": name a plugin's command ("<plugin>/<command>") or one of http, set, wait, approval, signal, workflow`,
+      message: `nothing runs "${step.uses}": name a plugin's command ("<plugin>/<command>") or one of http, set, wait, approval, signal, workflow; for a script write run:`,
     });
   for (const issue of kind?.check(step.with) ?? [])
     addIssue(issues, { path: [...path, 'with', ...issue.path], message: issue.message });

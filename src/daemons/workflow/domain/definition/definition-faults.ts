@@ -55,18 +55,19 @@ export function reportedPath(path: Path, written: unknown): string {
 }
 
 /**
- * Returns the path of a fault as its part is written. `sleep: 24h` is compiled as `with: {for: 24h}`, and one webhook or
- * handler of ended runs as a list.
+ * Returns the path of a fault as its part is written. `sleep: 24h` is compiled as `with: {for: 24h}`, `run: …` as
+ * `with: {script: …}`, and one webhook or handler of ended runs as a list.
  */
 function writtenPath(path: Path, written: unknown): Path {
   const [part, kind, index, ...within] = path;
   if (part === 'on' && typeof index === 'number')
     return Array.isArray(valueAt(written, [part, kind!])) ? path : [part, kind!, ...within];
   const [field, key, ...rest] = path.slice(STEP_PARTS);
-  if (path[0] !== 'jobs' || field !== 'with' || key !== 'for') return path;
+  if (path[0] !== 'jobs' || field !== 'with' || key === undefined) return path;
   const step = path.slice(0, STEP_PARTS);
-  const { sleep } = valueAt(written, step) as { sleep?: unknown };
-  return sleep === undefined ? path : [...step, 'sleep', ...rest];
+  const { sleep, run } = valueAt(written, step) as { sleep?: unknown; run?: unknown };
+  if (sleep !== undefined && key === 'for') return [...step, 'sleep', ...rest];
+  return run === undefined ? path : [...step, key === 'script' ? 'run' : key, ...rest];
 }
 
 function toReported({ path, message, offset }: DefinitionIssue, written: unknown): ReportedIssue {

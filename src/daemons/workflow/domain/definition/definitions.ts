@@ -14,6 +14,7 @@ import { compileDefinition } from './compile-definition.ts';
 import type { CompiledWorkflow, KindOf } from './compiled-workflow.ts';
 import { type ReportedIssue, reportedPath } from './definition-faults.ts';
 import { endHandlerFaults, type HandlerFaultOf } from './end-handler-faults.ts';
+import { refusePluginScripts } from './scripts.ts';
 import type { DefinitionIssue } from './templates.ts';
 import { type FindPlugin, unknownHandlers, unresolved } from './unresolved.ts';
 
@@ -164,8 +165,12 @@ export class Definitions {
   }
 
   #compileFound({ definition, pluginId }: FoundDefinition): CompiledWorkflow {
-    if (pluginId === undefined || !isCodeWorkflow(definition as Record<string, unknown>))
-      return this.compile(definition);
+    if (pluginId === undefined) return this.compile(definition);
+    if (!isCodeWorkflow(definition as Record<string, unknown>)) {
+      const workflow = this.compile(definition);
+      refusePluginScripts(workflow, definition);
+      return workflow;
+    }
     return this.#remember(compileCode(definition as object, pluginId, this.#deps.kindOf));
   }
 

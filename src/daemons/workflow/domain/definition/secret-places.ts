@@ -46,7 +46,7 @@ function problemOf(name: string, allowed: readonly string[], kind: StepKind | un
   if (!allowed.includes(name))
     return `the secret ${name} is not listed: add permissions: {"secrets": ["${name}"]} to the definition`;
   if (kind && kind.takesSecrets !== true)
-    return `a step of the kind "${kind.name}" would store the secret; only http, commands and jobs of plugins take secrets`;
+    return `a step of the kind "${kind.name}" would store the secret; only http, scripts, commands and jobs of plugins take secrets`;
   return undefined;
 }
 

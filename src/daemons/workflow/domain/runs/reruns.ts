@@ -3,6 +3,7 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue, RunRecord, RunStore, StartOptions } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Definitions } from '../definition/definitions.ts';
+import { requireScriptStarter } from '../definition/scripts.ts';
 import { partsOf, type RunParts, stepIdOf, stepsOf } from '../run/parts.ts';
 import { viewRun } from '../run/views.ts';
 import type { Starter } from '../starts/run-admission.ts';
@@ -46,6 +47,8 @@ export interface RerunsDeps {
   store: Pick<RunStore, 'find' | 'load' | 'attempts' | 'children'>;
   starter: Pick<RunStarter, 'start' | 'startOnce' | 'checkInput'>;
   definitions: Pick<Definitions, 'byHash' | 'registered'>;
+  /** Host ids of the platform's administrators. */
+  admins: readonly string[];
 }
 
 /**
@@ -68,7 +71,7 @@ export class Reruns {
     { key, ...request }: RerunRequest,
     who: Starter,
   ): Promise<WorkflowRun> {
-    const { run, workflow, parts, input } = await this.#prepare(tenantId, id, request);
+    const { run, workflow, parts, input } = await this.#prepare(tenantId, id, request, who);
     const { kind, priority, handlerDepth } = run;
     const labels = run.labels === null ? undefined : JSON.parse(run.labels);
     const start = {
@@ -88,7 +91,7 @@ export class Reruns {
 
   /** Returns what `rerun` would do. Starts nothing. */
   async preview(tenantId: string, id: string, request: RerunRequest, who: Starter): Promise<RerunPreview> {
-    const prepared = await this.#prepare(tenantId, id, request);
+    const prepared = await this.#prepare(tenantId, id, request, who);
     const { workflow, groups, parts } = prepared;
     const input = await this.#deps.starter.checkInput({ workflow, input: prepared.input }, who);
     const kept = new Set(parts?.steps.map(({ jobKey, index }) => `${jobKey} ${index}`));
@@ -106,14 +109,21 @@ export class Reruns {
     return { reused, repeated, input, notes: this.#notes(prepared) };
   }
 
-  async #prepare(tenantId: string, id: string, { fromStep, input }: RerunRequest): Promise<Prepared> {
-    const { store, definitions } = this.#deps;
+  async #prepare(
+    tenantId: string,
+    id: string,
+    { fromStep, input }: RerunRequest,
+    who: Starter,
+  ): Promise<Prepared> {
+    const { store, definitions, admins } = this.#deps;
     const run = await requireRun(store, tenantId, id);
     if (!isFinal(run.status)) {
       const message = `Run ${id} is ${run.status}; it can be run again once it has ended.`;
       throw new PlatformError('CONFLICT', message);
     }
     const workflow = await definitions.byHash(run.definitionHash);
+    const registered = definitions.registered.get(run.workflowId)?.workflow.hash;
+    if (registered !== workflow.hash) requireScriptStarter(workflow, who, admins);
     const loaded = await store.load(run.seq);
     // Retention deletes a run with all its results at once.
     if (!loaded) throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `The run ${id} was deleted by retention.`);

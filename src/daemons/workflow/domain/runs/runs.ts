@@ -16,6 +16,7 @@ import type { InboxRecord, JsonValue, RunRecord, RunStore } from '../../../../st
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';
 import type { Definitions } from '../definition/definitions.ts';
+import { requireScriptStarter } from '../definition/scripts.ts';
 import { requireNoSecrets } from '../definition/secret-approvals.ts';
 import type { CancelResult, Engine } from '../engine/ports.ts';
 import { type Outline, partsOf, stepIdOf, stepsOf } from '../run/parts.ts';
@@ -47,6 +48,8 @@ export interface RunsDeps {
   clock: Clock;
   signalCheck: SignalCheck;
   checkApproval: CheckApproval;
+  /** Host ids of the platform's administrators. */
+  admins: readonly string[];
 }
 
 /**
@@ -77,7 +80,10 @@ export class Runs {
     const build = (): StartRequest => {
       const workflow =
         definition === undefined ? definitions.require(workflowId ?? '') : definitions.compile(definition);
-      if (definition !== undefined) requireNoSecrets(workflow);
+      if (definition !== undefined) {
+        requireNoSecrets(workflow);
+        requireScriptStarter(workflow, who, this.#deps.admins);
+      }
       requireManual(workflow);
       return { ...request, kind: 'workflow', workflow, trigger: 'manual' };
     };

@@ -1,4 +1,11 @@
-import { LIMITS, type PlatformConfig, type RunLabels, type RunTrigger } from '../../../../contracts/index.ts';
+import {
+  type CallVia,
+  LIMITS,
+  type PlatformConfig,
+  type Role,
+  type RunLabels,
+  type RunTrigger,
+} from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { Random } from '../../../../kit/security/random.ts';
 import type { Clock } from '../../../../kit/time/clock.ts';
@@ -10,6 +17,7 @@ import { expressionFault } from '../definition/definition-faults.ts';
 import type { Evaluator } from '../definition/evaluator.ts';
 import type { Scope } from '../definition/expressions.ts';
 import { MAX_INPUT_CHARS } from '../definition/input-schema.ts';
+import { hasScripts } from '../definition/scripts.ts';
 import { digestOf, type Idempotency, isEarlierForm, keyTaken } from './idempotency.ts';
 import { overLimit } from './over-limit.ts';
 
@@ -21,6 +29,9 @@ export interface Starter {
   traceId: string;
   /** Id of the delivery that starts the run or whose handler does. */
   deliveryId?: string | null | undefined;
+  /** Role of the caller, and how it reached the gateway. Undefined for calls without a gateway, and for triggers. */
+  role?: Role | null | undefined;
+  via?: CallVia | undefined;
   /** Span id of the request that starts the run. */
   parentSpanId?: string | undefined;
 }
@@ -74,6 +85,8 @@ export interface RunAdmissionDeps {
   tenants: PlatformConfig['tenants'];
   evaluator: Evaluator;
   checkCodeInput: CheckCodeInput;
+  /** Throws SANDBOX_ERROR if this machine cannot confine scripts. */
+  requireScripts(): Promise<void>;
 }
 
 /** Validates and stores new runs within the limits of their tenant. */
@@ -96,6 +109,7 @@ export class RunAdmission {
         'VALIDATION_ERROR',
         `Workflows start each other ${MAX_RUN_DEPTH} levels deep; this one would go deeper.`,
       );
+    if (hasScripts(workflow)) await this.#deps.requireScripts();
     const { input, inputJson } = await this.checkInput(request, starter);
     const run = await this.#newRun(request, starter, input, inputJson);
     const started = await store.start(run, {

@@ -1,0 +1,199 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, realpathSync } from 'node:fs';
+import { type FileHandle, open, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import { locate } from '../../kit/process/locate-program.ts';
+import { createMemoryWatch } from '../backends/worker/memory.ts';
+import { type SpawnedRunner, spawnRunner } from '../backends/worker/spawn-runner.ts';
+import { SCRIPT_PATHS, scriptArgs, type WorkingBwrap } from '../sandbox/bwrap.ts';
+import { chooseSandbox, type SandboxPreference } from '../sandbox/launch.ts';
+import { watchDisk } from './disk-watch.ts';
+import { createScriptLog, type ScriptLog } from './script-log.ts';
+import { MAX_OUTPUT_FILE_BYTES, parseOutputs } from './script-outputs.ts';
+import type { Workspaces } from './workspaces.ts';
+
+export const SHELLS = {
+  bash: ['bash', '--noprofile', '--norc', '-eo', 'pipefail'],
+  sh: ['sh', '-e'],
+  python: ['python3', '-u'],
+  node: [realpathSync(process.execPath)],
+} as const;
+export type Shell = keyof typeof SHELLS;
+
+export interface Script {
+  runId: string;
+  tenantId: string;
+  shell: Shell;
+  text: string;
+  /** Values without NUL characters, which would end bwrap's options. */
+  env: Record<string, string>;
+  network: boolean;
+  memoryMb: number;
+  /** Kills all processes of the script. `runScript` then throws the reason. */
+  signal: AbortSignal;
+  log(level: 'info' | 'warn', line: string): void;
+}
+
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+/**
+ * Sets limits that the script inherits: no core dumps, files of at most 1 GiB (in blocks of 512 bytes), and processes.
+ * The option for processes differs between shells. The kernel ignores it for root, so the service also counts them.
+ */
+const LIMITS =
+  'ulimit -c 0; ulimit -f 2097152; { ulimit -u 4096 || ulimit -p 4096 || true; } 2>/dev/null; exec "$@"';
+
+/**
+ * Returns the working bubblewrap. Throws SANDBOX_ERROR if bubblewrap is not in use, because Node's permission model
+ * does not confine programs. @spec docs/workflows.md "Scripts"
+ */
+export async function requireScriptSandbox(preference: SandboxPreference): Promise<WorkingBwrap> {
+  const chosen = await chooseSandbox(preference);
+  // Without this file, the memory and the number of a script's processes are unknown.
+  const canCount = existsSync('/proc/thread-self/children');
+  if (chosen.mode === 'bwrap' && canCount) return chosen.bwrap;
+  const reason = chosen.mode === 'bwrap' ? 'this kernel does not list child processes' : chosen.reason;
+  throw new PlatformError(
+    'SANDBOX_ERROR',
+    `Scripts (run:) run only inside bubblewrap, which is not in use: ${reason}. Install bubblewrap, and set execution.worker.sandbox to "auto" or "bwrap".`,
+    { details: { reason } },
+  );
+}
+
+/**
+ * Runs a script of a workflow step in a sandbox of its own, and returns its outputs. Throws STEP_FAILED if the script
+ * fails or exceeds a limit, PAYLOAD_TOO_LARGE for too many outputs, and SANDBOX_ERROR without bubblewrap.
+ */
+export async function runScript(
+  script: Script,
+  { workspaces, preference }: { workspaces: Workspaces; preference: SandboxPreference },
+): Promise<Record<string, string>> {
+  const bwrap = await requireScriptSandbox(preference);
+  const { folder, files } = await workspaces.open(script.runId);
+  const own = join(folder, randomUUID());
+  const paths = { folder: files, script: `${own}.script`, output: `${own}.output` };
+  await writeFile(paths.script, script.text, { mode: 0o600, flag: 'wx' });
+  // The outputs are read from this handle, so the script cannot replace the file by a link.
+  const output = await open(paths.output, 'wx+', 0o600);
+  try {
+    script.signal.throwIfAborted();
+    await runIn(bwrap, paths, script, output);
+    return await outputsOf(output);
+  } finally {
+    await output.close();
+    await Promise.all([paths.script, paths.output].map((path) => rm(path, { force: true })));
+  }
+}
+
+type Paths = Parameters<typeof scriptArgs>[1]['paths'];
+
+function runIn(bwrap: WorkingBwrap, paths: Paths, script: Script, output: FileHandle): Promise<void> {
+  const { signal, network, memoryMb } = script;
+  const log = createScriptLog(script, () => end(`wrote more than ${log.maxMb} MB of output`));
+  const done = Promise.withResolvers<void>();
+  let limit: string | undefined;
+  const runner = spawnRunner(launchOf(script.shell), {
+    onLine: log.take,
+    onExit(code, killedBy, error) {
+      for (const stop of stops) stop();
+      const exit = { code, killedBy, limit, wasStarted: runner.pid !== undefined, error };
+      if (signal.aborted) done.reject(signal.reason);
+      else if (code === 0 && limit === undefined) done.resolve();
+      else done.reject(failureOf(exit, log));
+    },
+  });
+  function end(what: string): void {
+    limit ??= what;
+    runner.kill();
+  }
+  sendOptions(runner, scriptArgs(bwrap, { paths, network, env: environmentOf(script) }));
+  const memory = createMemoryWatch({
+    ...{ limitMb: memoryMb, folders: runner.memoryFolders, pid: () => runner.pid },
+    ...{ isBusy: () => true, hasChildren: true, onFull() {} },
+    onOver: () => end(`used more than ${memoryMb} MB of memory`),
+    onManyChildren: (max) => end(`started too many processes, more than ${max}`),
+  });
+  memory.start();
+  const kill = (): void => runner.kill();
+  signal.addEventListener('abort', kill, { once: true });
+  const stops = [
+    memory.stop,
+    () => signal.removeEventListener('abort', kill),
+    watchDisk({ folder: paths.folder, onOver: end, check: () => outputFault(output) }),
+  ];
+  if (signal.aborted) kill();
+  return done.promise;
+}
+
+function launchOf(shell: Shell): Parameters<typeof spawnRunner>[0] {
+  return {
+    mode: 'bwrap',
+    command: locate('bwrap', process.env.PATH) ?? 'bwrap',
+    args: ['--args', '3', '--', '/bin/sh', '-c', LIMITS, 'sh', ...SHELLS[shell], SCRIPT_PATHS.script],
+    // bwrap itself runs outside of the sandbox, so it gets no variable of the script.
+    env: {},
+    cwd: '/',
+  };
+}
+
+/** Sends bwrap's options, which it reads up to the end of the stream. */
+function sendOptions({ channel }: SpawnedRunner, options: readonly string[]): void {
+  channel.on('error', () => {});
+  channel.resume();
+  channel.end(options.map((option) => `${option}\0`).join(''));
+}
+
+function environmentOf({ env }: Script): Record<string, string> {
+  return {
+    LANG: 'C.UTF-8',
+    HOME: '/tmp',
+    TMPDIR: '/tmp',
+    PATH: `${PATH}:${dirname(SHELLS.node[0])}`,
+    ...env,
+    SVC_OUTPUT: SCRIPT_PATHS.output,
+    SVC_WORKSPACE: SCRIPT_PATHS.folder,
+  };
+}
+
+interface Exit {
+  code: number | null;
+  killedBy: string | null;
+  limit: string | undefined;
+  wasStarted: boolean;
+  error: Error | undefined;
+}
+
+function failureOf({ code, killedBy, limit, wasStarted, error }: Exit, log: ScriptLog): PlatformError {
+  const stderr = log.lastErrors();
+  const said = stderr.length === 0 ? '' : ` Its last lines of stderr: ${stderr.join('\n')}`;
+  if (limit !== undefined)
+    return new PlatformError('STEP_FAILED', `The script ${limit}, so it was ended.${said}`, {
+      details: { reason: 'limit', stderr },
+    });
+  if (!wasStarted)
+    return new PlatformError('SANDBOX_ERROR', `The sandbox of the script did not start.${said}`, {
+      details: { stderr },
+      cause: error,
+    });
+  const how = killedBy === null ? `ended with exit code ${code}` : `was ended by ${killedBy}`;
+  return new PlatformError('STEP_FAILED', `The script ${how}.${said}`, {
+    details: { exitCode: code, signal: killedBy, stderr },
+  });
+}
+
+async function outputFault(output: FileHandle): Promise<string | undefined> {
+  const { size } = await output.stat().catch(() => ({ size: 0 }));
+  return size > MAX_OUTPUT_FILE_BYTES ? 'wrote more than 1 MiB to $SVC_OUTPUT' : undefined;
+}
+
+async function outputsOf(output: FileHandle): Promise<Record<string, string>> {
+  const { size } = await output.stat();
+  if (size > MAX_OUTPUT_FILE_BYTES)
+    throw new PlatformError(
+      'PAYLOAD_TOO_LARGE',
+      `$SVC_OUTPUT has ${size} bytes; the limit is ${MAX_OUTPUT_FILE_BYTES}. Keep large results in files, or store them elsewhere.`,
+    );
+  const { buffer, bytesRead } = await output.read(Buffer.alloc(size), 0, size, 0);
+  return parseOutputs(buffer.toString('utf8', 0, bytesRead));
+}

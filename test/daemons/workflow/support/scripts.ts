@@ -1,0 +1,41 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startRun } from '../../../../src/contracts/index.ts';
+import { createClient, serviceHeaders } from '../../../../src/http/index.ts';
+import { TEST_KEYS, tempDir } from '../../../support/daemon.ts';
+import { asDefinition, startWorkflow, type TestWorkflow } from './workflow.ts';
+
+export type Asked = {
+  role?: 'viewer' | 'editor' | 'admin' | null | 'absent';
+  hostId?: string;
+  via?: 'agent';
+};
+
+/** Calls as a gateway that passes the role of a caller on. `absent`: a call without a gateway. */
+export function headersOf({ role = 'admin', hostId = 'ada', via }: Asked) {
+  const known = role === 'absent' ? {} : { role };
+  return serviceHeaders(TEST_KEYS.internalSecret, {
+    ...{ namespaceId: 'default', hostId, ...known },
+    ...(via ? { via } : {}),
+  });
+}
+
+/** Starts scripts in a definition of its own, as an administrator unless told. */
+export async function startScript(
+  it: TestWorkflow,
+  steps: object[],
+  { input = {}, more = {}, ...as }: { input?: object; more?: object } & Asked = {},
+): Promise<string> {
+  const client = createClient({ url: it.url, peer: 'workflow' });
+  const body = { definition: asDefinition({ steps, ...more }), input };
+  return (await client.call(startRun, { body } as never, { headers: headersOf(as) })).run.id;
+}
+
+/** A service with workflow files in its project. */
+export async function projectWith(files: Record<string, object>, config: object = {}) {
+  const projectDir = await tempDir();
+  await mkdir(join(projectDir, 'workflows'));
+  for (const [name, definition] of Object.entries(files))
+    await writeFile(join(projectDir, 'workflows', `${name}.yaml`), JSON.stringify(definition));
+  return startWorkflow({ projectDir, dataDir: join(projectDir, '.svc'), config: { ...config } });
+}
