@@ -32,6 +32,24 @@ test('a process with too many child processes is ended, even while one of its th
   expect(await over.promise).toEqual({ max: 64 });
 });
 
+test('a folder of the machine does not count as memory while bwrap still makes the sandbox', async () => {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const watch = createMemoryWatch({
+    ...{ limitMb: 1000, folders: ['/'], hasChildren: false },
+    pid: () => process.ppid,
+    isBusy() {
+      resolve('within its limit');
+      return false;
+    },
+    onOver: (usedMb) => resolve(`${usedMb} MB`),
+    onManyChildren: () => {},
+    onFull: () => {},
+  });
+  onTestFinished(() => watch.stop());
+  watch.start();
+  expect(await promise).toBe('within its limit');
+});
+
 test('the error of too many child processes names their number', () => {
   const exit = {
     code: null,

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statfsSync } from 'node:fs';
+import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { systemClock } from '../../../kit/time/clock.ts';
 
 const WATCH_MS = 50;
@@ -132,11 +132,18 @@ function filesMb(pid: number, folders: readonly string[]): number {
   let bytes = 0;
   for (const folder of folders) {
     try {
-      const { blocks, bfree, bsize } = statfsSync(`/proc/${pid}/root${folder}`);
+      const path = `/proc/${pid}/root${folder}`;
+      // Until bwrap has made the sandbox, this is the folder of the machine.
+      if (statSync(path).dev === deviceOf(folder)) continue;
+      const { blocks, bfree, bsize } = statfsSync(path);
       bytes += (blocks - bfree) * bsize;
     } catch {
       // The process has ended, or its root is unreadable. In both cases, the folder's own size limit still applies.
     }
   }
   return bytes / (1024 * 1024);
+}
+
+function deviceOf(folder: string): number | undefined {
+  return statSync(folder, { throwIfNoEntry: false })?.dev;
 }
