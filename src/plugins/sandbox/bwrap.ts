@@ -7,7 +7,7 @@ import type { Grants } from './grants.ts';
 import { hasRawNetwork } from './node-flags.ts';
 
 /** File descriptor on which bwrap reports the pid of its child process. */
-const STATUS_FD = 4;
+export const STATUS_FD = 4;
 const PROBE_MS = 10_000;
 const PROBE_TRIES = 2;
 const TMP_BYTES = 64 * 1024 * 1024;
@@ -20,7 +20,7 @@ const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
 export const MEMORY_FOLDERS = ['/tmp', '/dev/shm'];
 
 /** bwrap options that depend on whether this system allows user namespaces and a new mount of `/proc`. */
-interface Variant {
+export interface Variant {
   user: string[];
   proc: string[];
 }
@@ -97,7 +97,7 @@ interface StartFailure {
   message: string;
 }
 
-function tryStart(args: string[], options: BwrapProbeOptions): Promise<StartFailure | undefined> {
+export function tryStart(args: string[], options: BwrapProbeOptions): Promise<StartFailure | undefined> {
   const { timeoutMs = PROBE_MS, path = process.env.PATH } = options;
   return new Promise((resolve) => {
     execFile(
@@ -151,44 +151,10 @@ export function bwrapArgs(
   ];
 }
 
-/** Paths of a script's files in its sandbox. */
-export const SCRIPT_PATHS = {
-  folder: '/workspace',
-  script: '/svc/script',
-  output: '/svc/output',
-} as const;
-
-export interface ScriptMounts {
-  /** Paths on this machine that the script gets at `SCRIPT_PATHS`. */
-  paths: Record<keyof typeof SCRIPT_PATHS, string>;
-  env: Record<string, string>;
-  network: boolean;
-}
-
-/**
- * Returns bwrap's options for a script of a workflow step. They contain secrets, so bwrap must read them from a file
- * descriptor: other users of the machine can read a command line.
- */
-export function scriptArgs({ variant }: WorkingBwrap, { paths, env, network }: ScriptMounts): string[] {
-  return [
-    ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
-    // Without `--as-pid-1`, bwrap is process 1. It reaps orphans, and its end kills all processes of the script.
-    ...isolation(variant, network).filter((option) => option !== '--as-pid-1'),
-    ...(network ? NETWORK_FILES.flatMap((path) => readOnly(path)) : []),
-    ...PROGRAM_FOLDERS.flatMap(systemFolder),
-    ...readOnly('/etc/alternatives'),
-    ...['--bind', paths.folder, SCRIPT_PATHS.folder],
-    ...['--ro-bind', paths.script, SCRIPT_PATHS.script],
-    ...['--bind', paths.output, SCRIPT_PATHS.output],
-    ...sealed(),
-    ...['--chdir', SCRIPT_PATHS.folder, '--json-status-fd', String(STATUS_FD)],
-  ];
-}
-
 /** Folders from which a dynamically linked Node loads its libraries. */
 const LIBRARY_FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/lib32', '/lib', '/lib64', '/lib32', '/nix/store'];
-const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin'];
-const NETWORK_FILES = [
+export const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin'];
+export const NETWORK_FILES = [
   '/etc/resolv.conf',
   '/etc/hosts',
   '/etc/nsswitch.conf',
@@ -197,7 +163,7 @@ const NETWORK_FILES = [
   '/etc/pki',
 ];
 
-function isolation(variant: Variant, sharesNetwork: boolean): string[] {
+export function isolation(variant: Variant, sharesNetwork: boolean): string[] {
   const node = realpathSync(process.execPath);
   return [
     ...variant.user,
@@ -231,7 +197,7 @@ function inMemory(path: string, bytes: number): string[] {
 }
 
 /** Remounts `/` and `/dev` read-only after all other mounts. Both are in-memory file systems without a size limit. */
-function sealed(): string[] {
+export function sealed(): string[] {
   return ['--remount-ro', '/dev', '--remount-ro', '/'];
 }
 
@@ -239,12 +205,12 @@ function sealed(): string[] {
  * Mounts a system folder. Recreates symbolic links in the sandbox, such as the link from `/lib` to `/usr/lib` on many
  * systems.
  */
-function systemFolder(path: string): string[] {
+export function systemFolder(path: string): string[] {
   if (!existsSync(path)) return [];
   if (lstatSync(path).isSymbolicLink()) return ['--symlink', readlinkSync(path), path];
   return ['--ro-bind', path, path];
 }
 
-function readOnly(path: string): string[] {
+export function readOnly(path: string): string[] {
   return ['--ro-bind-try', path, path];
 }

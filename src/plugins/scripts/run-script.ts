@@ -1,17 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, realpathSync } from 'node:fs';
-import { type FileHandle, open, rm, writeFile } from 'node:fs/promises';
+import { realpathSync } from 'node:fs';
+import { type FileHandle, lchown, open, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { locate } from '../../kit/process/locate-program.ts';
 import { createMemoryWatch } from '../backends/worker/memory.ts';
 import { type SpawnedRunner, spawnRunner } from '../backends/worker/spawn-runner.ts';
-import { SCRIPT_PATHS, scriptArgs, type WorkingBwrap } from '../sandbox/bwrap.ts';
-import { chooseSandbox, type SandboxPreference } from '../sandbox/launch.ts';
+import type { SandboxPreference } from '../sandbox/launch.ts';
+import { asUser, SCRIPT_PATHS, type ScriptMounts, scriptArgs, userOf } from '../sandbox/script-args.ts';
 import { watchDisk } from './disk-watch.ts';
+import { launchText, sandboxVariables } from './launch-text.ts';
 import { createScriptLog, type ScriptLog } from './script-log.ts';
 import { MAX_OUTPUT_FILE_BYTES, parseOutputs } from './script-outputs.ts';
+import { requireScriptSandbox, type ScriptSandbox } from './script-sandbox.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export const SHELLS = {
@@ -37,29 +39,6 @@ export interface Script {
 }
 
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-/**
- * Sets limits that the script inherits: no core dumps, files of at most 1 GiB (in blocks of 512 bytes), and processes.
- * The option for processes differs between shells. The kernel ignores it for root, so the service also counts them.
- */
-const LIMITS =
-  'ulimit -c 0; ulimit -f 2097152; { ulimit -u 4096 || ulimit -p 4096 || true; } 2>/dev/null; exec "$@"';
-
-/**
- * Returns the working bubblewrap. Throws SANDBOX_ERROR if bubblewrap is not in use, because Node's permission model
- * does not confine programs. @spec docs/workflows.md "Scripts"
- */
-export async function requireScriptSandbox(preference: SandboxPreference): Promise<WorkingBwrap> {
-  const chosen = await chooseSandbox(preference);
-  // Without this file, the memory and the number of a script's processes are unknown.
-  const canCount = existsSync('/proc/thread-self/children');
-  if (chosen.mode === 'bwrap' && canCount) return chosen.bwrap;
-  const reason = chosen.mode === 'bwrap' ? 'this kernel does not list child processes' : chosen.reason;
-  throw new PlatformError(
-    'SANDBOX_ERROR',
-    `Scripts (run:) run only inside bubblewrap, which is not in use: ${reason}. Install bubblewrap, and set execution.worker.sandbox to "auto" or "bwrap".`,
-    { details: { reason } },
-  );
-}
 
 /**
  * Runs a script of a workflow step in a sandbox of its own, and returns its outputs. Throws STEP_FAILED if the script
@@ -69,7 +48,7 @@ export async function runScript(
   script: Script,
   { workspaces, preference }: { workspaces: Workspaces; preference: SandboxPreference },
 ): Promise<Record<string, string>> {
-  const bwrap = await requireScriptSandbox(preference);
+  const sandbox = await requireScriptSandbox(preference);
   const { folder, files } = await workspaces.open(script.runId);
   const own = join(folder, randomUUID());
   const paths = { folder: files, script: `${own}.script`, output: `${own}.output` };
@@ -77,8 +56,9 @@ export async function runScript(
   // The outputs are read from this handle, so the script cannot replace the file by a link.
   const output = await open(paths.output, 'wx+', 0o600);
   try {
+    if (sandbox.switchesUser) await giveTo(userOf(script.runId), paths);
     script.signal.throwIfAborted();
-    await runIn(bwrap, paths, script, output);
+    await runIn(sandbox, paths, script, output);
     return await outputsOf(output);
   } finally {
     await output.close();
@@ -86,14 +66,20 @@ export async function runScript(
   }
 }
 
-type Paths = Parameters<typeof scriptArgs>[1]['paths'];
+type Paths = ScriptMounts['paths'];
 
-function runIn(bwrap: WorkingBwrap, paths: Paths, script: Script, output: FileHandle): Promise<void> {
+async function giveTo(user: number, paths: Paths): Promise<void> {
+  await Promise.all(Object.values(paths).map((path) => lchown(path, user, user)));
+}
+
+function runIn(sandbox: ScriptSandbox, paths: Paths, script: Script, output: FileHandle): Promise<void> {
   const { signal, network, memoryMb } = script;
+  const { bwrap, switchesUser } = sandbox;
+  const env = environmentOf(script);
   const log = createScriptLog(script, () => end(`wrote more than ${log.maxMb} MB of output`));
   const done = Promise.withResolvers<void>();
   let limit: string | undefined;
-  const runner = spawnRunner(launchOf(script.shell), {
+  const runner = spawnRunner(launchOf(script, env, sandbox), {
     onLine: log.take,
     onExit(code, killedBy, error) {
       for (const stop of stops) stop();
@@ -107,7 +93,8 @@ function runIn(bwrap: WorkingBwrap, paths: Paths, script: Script, output: FileHa
     limit ??= what;
     runner.kill();
   }
-  sendOptions(runner, scriptArgs(bwrap, { paths, network, env: environmentOf(script) }));
+  const mounts = { paths, network, switchesUser, env: sandboxVariables(env, sandbox) };
+  sendOptions(runner, scriptArgs(bwrap, mounts));
   const memory = createMemoryWatch({
     ...{ limitMb: memoryMb, folders: runner.memoryFolders, pid: () => runner.pid },
     ...{ isBusy: () => true, hasChildren: true, onFull() {} },
@@ -126,11 +113,16 @@ function runIn(bwrap: WorkingBwrap, paths: Paths, script: Script, output: FileHa
   return done.promise;
 }
 
-function launchOf(shell: Shell): Parameters<typeof spawnRunner>[0] {
+function launchOf(
+  { runId, shell }: Script,
+  env: Record<string, string>,
+  sandbox: ScriptSandbox,
+): Parameters<typeof spawnRunner>[0] {
+  const start = ['/bin/sh', '-c', launchText(env, sandbox), 'sh', ...SHELLS[shell], SCRIPT_PATHS.script];
   return {
     mode: 'bwrap',
     command: locate('bwrap', process.env.PATH) ?? 'bwrap',
-    args: ['--args', '3', '--', '/bin/sh', '-c', LIMITS, 'sh', ...SHELLS[shell], SCRIPT_PATHS.script],
+    args: ['--args', '3', '--', ...(sandbox.switchesUser ? asUser(userOf(runId)) : []), ...start],
     // bwrap itself runs outside of the sandbox, so it gets no variable of the script.
     env: {},
     cwd: '/',

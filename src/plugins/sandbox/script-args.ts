@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
+import process from 'node:process';
+import { locate } from '../../kit/process/locate-program.ts';
+import {
+  isolation,
+  NETWORK_FILES,
+  PROGRAM_FOLDERS,
+  readOnly,
+  STATUS_FD,
+  sealed,
+  systemFolder,
+  tryStart,
+  type Variant,
+  type WorkingBwrap,
+} from './bwrap.ts';
+
+/** Paths of a script's files in its sandbox. */
+export const SCRIPT_PATHS = {
+  folder: '/workspace',
+  script: '/svc/script',
+  output: '/svc/output',
+} as const;
+
+export interface ScriptMounts {
+  /** Paths on this machine that the script gets at `SCRIPT_PATHS`. */
+  paths: Record<keyof typeof SCRIPT_PATHS, string>;
+  env: Record<string, string>;
+  network: boolean;
+  /** Whether the sandbox starts as root, and `asUser` then switches to another user. */
+  switchesUser: boolean;
+}
+
+/**
+ * Returns bwrap's options for a script of a workflow step. They contain secrets, so bwrap must read them from a file
+ * descriptor: other users of the machine can read a command line.
+ */
+export function scriptArgs({ variant }: WorkingBwrap, mounts: ScriptMounts): string[] {
+  const { paths, env, network, switchesUser } = mounts;
+  return [
+    ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
+    ...systemOf(variant, network, switchesUser),
+    ...['--bind', paths.folder, SCRIPT_PATHS.folder],
+    ...['--ro-bind', paths.script, SCRIPT_PATHS.script],
+    ...['--bind', paths.output, SCRIPT_PATHS.output],
+    ...sealed(),
+    ...['--json-status-fd', String(STATUS_FD)],
+  ];
+}
+
+function systemOf(variant: Variant, network: boolean, switchesUser: boolean): string[] {
+  // Without `--as-pid-1`, bwrap is process 1. It reaps orphans, and its end kills all processes of the script.
+  const options = isolation(switchesUser ? { ...variant, user: [] } : variant, network).filter(
+    (option) => option !== '--as-pid-1',
+  );
+  return [
+    ...(switchesUser ? forOtherUser(options) : options),
+    ...(network ? NETWORK_FILES.flatMap((path) => readOnly(path)) : []),
+    ...PROGRAM_FOLDERS.flatMap(systemFolder),
+    ...readOnly('/etc/alternatives'),
+  ];
+}
+
+/** Lets root switch to another user, who may read all mounts and write to the folders in memory. */
+function forOtherUser(options: readonly string[]): string[] {
+  const folders = ['/etc', dirname(SCRIPT_PATHS.script), ...parentsOf(realpathSync(process.execPath))];
+  return [
+    // bwrap would create these folders for root alone.
+    ...folders.flatMap((folder) => ['--perms', '0755', '--dir', folder]),
+    ...options.flatMap((option) => (option === '--size' ? ['--perms', '1777', option] : [option])),
+    ...['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID'],
+  ];
+}
+
+/** Returns the folders above a path, the outermost first, without the root. */
+function parentsOf(path: string): string[] {
+  const folder = dirname(path);
+  return folder === dirname(folder) ? [] : [...parentsOf(folder), folder];
+}
+
+/** Start and number of user ids that systemd's page "Users, Groups, UIDs and GIDs" lists as unused. */
+const FIRST_USER = 0x7000_0000;
+const USERS = 0x1000_0000;
+
+/** Returns the user id of a run's scripts. It is the same after a restart, because the working folder belongs to it. */
+export function userOf(runId: string): number {
+  return FIRST_USER + (createHash('sha256').update(runId).digest().readUInt32BE() % USERS);
+}
+
+/** Returns the start of a command line that switches from root to another user. */
+export function asUser(user: number): string[] {
+  const setpriv = locate('setpriv', process.env.PATH) ?? 'setpriv';
+  const id = String(user);
+  return [setpriv, '--reuid', id, '--regid', id, '--clear-groups', '--inh-caps=-all', '--'];
+}
+
+/**
+ * Returns whether this process is the root of the machine, whose processes the kernel does not limit. The root of a
+ * user namespace, as in a rootless container, is another user of the machine.
+ */
+export function isMachineRoot(): boolean {
+  if (process.getuid?.() !== 0) return false;
+  try {
+    return /^\s*0\s+0\s/.test(readFileSync('/proc/self/uid_map', 'utf8'));
+  } catch {
+    return true;
+  }
+}
+
+/** Returns why the root of this machine cannot switch to another user in the sandbox, or undefined if it can. */
+export async function userSwitchFault({ variant }: WorkingBwrap): Promise<string | undefined> {
+  if (locate('setpriv', process.env.PATH) === undefined) return 'setpriv (util-linux) is not installed';
+  const args = [
+    ...systemOf(variant, false, true),
+    ...sealed(),
+    '--',
+    ...asUser(FIRST_USER),
+    '/bin/sh',
+    '-c',
+    ':',
+  ];
+  return (await tryStart(args, {}))?.message;
+}

@@ -1,0 +1,48 @@
+import { existsSync } from 'node:fs';
+import { PlatformError } from '../../kit/errors/errors.ts';
+import type { WorkingBwrap } from '../sandbox/bwrap.ts';
+import { chooseSandbox, type SandboxPreference } from '../sandbox/launch.ts';
+import { isMachineRoot, userSwitchFault } from '../sandbox/script-args.ts';
+
+export interface ScriptSandbox {
+  bwrap: WorkingBwrap;
+  /** Whether scripts run as a user of their own, because the service runs as root. */
+  switchesUser: boolean;
+}
+
+/**
+ * Returns the sandbox of scripts. Throws SANDBOX_ERROR if bubblewrap is not in use, because Node's permission model
+ * does not confine programs. @spec docs/workflows.md "Scripts"
+ */
+export async function requireScriptSandbox(preference: SandboxPreference): Promise<ScriptSandbox> {
+  const chosen = await chooseSandbox(preference);
+  // Without this file, the memory and the number of a script's processes are unknown.
+  const canCount = existsSync('/proc/thread-self/children');
+  if (chosen.mode === 'bwrap' && canCount)
+    return { bwrap: chosen.bwrap, switchesUser: await requireUserSwitch(chosen.bwrap) };
+  const reason = chosen.mode === 'bwrap' ? 'this kernel does not list child processes' : chosen.reason;
+  throw new PlatformError(
+    'SANDBOX_ERROR',
+    `Scripts (run:) run only inside bubblewrap, which is not in use: ${reason}. Install bubblewrap, and set execution.worker.sandbox to "auto" or "bwrap".`,
+    { details: { reason } },
+  );
+}
+
+let canSwitch = false;
+
+/**
+ * Returns whether scripts need a user of their own. The kernel does not limit the number of root's processes, so a
+ * script as root could slow down the whole machine.
+ */
+async function requireUserSwitch(bwrap: WorkingBwrap): Promise<boolean> {
+  if (!isMachineRoot()) return false;
+  const reason = canSwitch ? undefined : await userSwitchFault(bwrap);
+  if (reason !== undefined)
+    throw new PlatformError(
+      'SANDBOX_ERROR',
+      `Scripts (run:) are not started as root, and switching to another user failed: ${reason}. Run svc as another user, or install setpriv (util-linux).`,
+      { details: { reason } },
+    );
+  canSwitch = true;
+  return true;
+}
