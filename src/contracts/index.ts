@@ -72,7 +72,6 @@ export * from './run-decisions.ts';
 export * from './run-exports.ts';
 export * from './run-labels.ts';
 export * from './schedules.ts';
-export * from './script-step.ts';
 export * from './secrets.ts';
 export * from './signature-template.ts';
 export * from './sources.ts';

@@ -53,8 +53,7 @@ const Step = z
     when: isObject,
   })
   .meta({ oneOf: ['uses', 'run', 'sleep'].map((key) => ({ required: [key] })) })
-  .transform(foldDurations('timeoutMs'))
-  .transform(actionOf);
+  .transform((step, payload) => actionOf(foldDurations('timeoutMs')(step, payload), payload));
 export interface StepDefinition extends z.infer<typeof Step> {}
 export interface StepInput extends z.input<typeof Step> {}
 export const StepDefinition: z.ZodType<StepDefinition, StepInput> = Step;

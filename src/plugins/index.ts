@@ -63,9 +63,6 @@ export {
   sandboxStatus,
   userSecrets,
 } from './sandbox/index.ts';
-export { runScript } from './scripts/run-script.ts';
-export { requireScriptSandbox } from './scripts/script-sandbox.ts';
-export { Workspaces } from './scripts/workspaces.ts';
 export { selfStarting, workflowBriefs } from './self-starting.ts';
 export type { StubFetch } from './services/fetch.ts';
 export {

@@ -1,7 +1,9 @@
 import { messageOf } from '../../kit/errors/errors.ts';
 import { every, systemClock } from '../../kit/time/clock.ts';
 import { hours } from '../../kit/time/duration.ts';
-import { requireScriptSandbox, runScript, Workspaces } from '../../plugins/index.ts';
+import { runScript } from '../../plugins/scripts/run-script.ts';
+import { requireScriptSandbox } from '../../plugins/scripts/script-sandbox.ts';
+import { Workspaces } from '../../plugins/scripts/workspaces.ts';
 import type { WorkflowStore } from '../../store/ports/index.ts';
 import type { Resources } from '../define-daemon.ts';
 import { createFairSlots, type FairSlots } from './domain/effects/fair-slots.ts';

@@ -7,7 +7,7 @@ import { invalidDefinition } from '../../../daemons/workflow/domain/definition/d
 import { hasScripts, scriptIssues } from '../../../daemons/workflow/domain/definition/scripts.ts';
 import { checkingKinds } from '../../../daemons/workflow/step-kinds.ts';
 import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
-import { requireScriptSandbox } from '../../../plugins/index.ts';
+import { requireScriptSandbox } from '../../../plugins/scripts/script-sandbox.ts';
 import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { readDefinitionFile } from '../../definition-file.ts';

@@ -1,4 +1,5 @@
-import { EXPRESSION_OPENING, ScriptInput } from '../../../../../contracts/index.ts';
+import { EXPRESSION_OPENING } from '../../../../../contracts/index.ts';
+import { ScriptInput } from '../../../../../contracts/script-step.ts';
 import { problemsOf } from '../../../../../kit/data/schema-problems.ts';
 import { hours } from '../../../../../kit/time/duration.ts';
 import type { JsonValue } from '../../../../../store/ports/index.ts';
