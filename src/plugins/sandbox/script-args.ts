@@ -108,9 +108,12 @@ export function isMachineRoot(): boolean {
   }
 }
 
+let hasSwitched = false;
+
 /** Returns why the root of this machine cannot switch to another user in the sandbox, or undefined if it can. */
 export async function userSwitchFault({ variant }: WorkingBwrap): Promise<string | undefined> {
   if (locate('setpriv', process.env.PATH) === undefined) return 'setpriv (util-linux) is not installed';
+  if (hasSwitched) return undefined;
   const args = [
     ...systemOf(variant, false, true),
     ...sealed(),
@@ -120,5 +123,7 @@ export async function userSwitchFault({ variant }: WorkingBwrap): Promise<string
     '-c',
     ':',
   ];
-  return (await tryStart(args, {}))?.message;
+  const failure = await tryStart(args, {});
+  hasSwitched = failure === undefined;
+  return failure?.message;
 }

@@ -28,21 +28,18 @@ export async function requireScriptSandbox(preference: SandboxPreference): Promi
   );
 }
 
-let canSwitch = false;
-
 /**
  * Returns whether scripts need a user of their own. The kernel does not limit the number of root's processes, so a
  * script as root could slow down the whole machine.
  */
 async function requireUserSwitch(bwrap: WorkingBwrap): Promise<boolean> {
   if (!isMachineRoot()) return false;
-  const reason = canSwitch ? undefined : await userSwitchFault(bwrap);
+  const reason = await userSwitchFault(bwrap);
   if (reason !== undefined)
     throw new PlatformError(
       'SANDBOX_ERROR',
       `Scripts (run:) are not started as root, and switching to another user failed: ${reason}. Run svc as another user, or install setpriv (util-linux).`,
       { details: { reason } },
     );
-  canSwitch = true;
   return true;
 }

@@ -3,11 +3,12 @@ import process from 'node:process';
 import { describe, expect, test, vi } from 'vitest';
 import { cancelRun, listRunLogs } from '../../../src/contracts/index.ts';
 import { keepTenantSecret } from '../../../src/kit/telemetry/redact.ts';
+import { isMachineRoot } from '../../../src/plugins/sandbox/script-args.ts';
 import { processesOf } from './support/processes-of.ts';
 import { startScript } from './support/scripts.ts';
 import { startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
-const isRoot = process.getuid?.() === 0;
+const isRoot = isMachineRoot();
 /** Tasks that the kernel allows a script: without root, the limit also covers the user's other processes. */
 const maxTasks = isRoot ? 1024 : 4096;
 
