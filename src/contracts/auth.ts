@@ -17,6 +17,11 @@ export interface Caller {
   access?: CallerAccess | undefined;
   /** Role in the namespace by which a gateway vouches for the caller. Undefined for calls without a gateway. */
   role?: Role | null | undefined;
+  /**
+   * Whether a gateway vouches that the caller administers the platform. The role does not tell: callers without any role
+   * are shown as `admin`.
+   */
+  isAdministrator?: boolean | undefined;
   /** How the caller reached the gateway, if by its MCP endpoint. Undefined for other calls. */
   via?: CallVia | undefined;
   /** The only application whose endpoints and messages the caller may use. Set for calls with a portal link. */

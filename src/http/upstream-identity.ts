@@ -57,7 +57,9 @@ export function upstreamIdentity(options: UpstreamIdentityOptions): Authenticate
       delete request.headers[HEADERS.deliveryId];
     }
     const caller = { hostId: hostOf(request, trusted), namespaceId: tenantOf(request) };
-    return trusted ? { ...caller, role: roleOf(request), via: viaOf(request) } : caller;
+    if (!trusted) return caller;
+    const isAdministrator = request.headers[HEADERS.administrator] === 'true';
+    return { ...caller, role: roleOf(request), isAdministrator, via: viaOf(request) };
   };
 }
 
@@ -142,13 +144,14 @@ function tenantOf(request: FastifyRequest): string {
 /** Returns the headers that authenticate a service and identify the original caller of the request. */
 export function serviceHeaders(
   internalSecret: string,
-  caller?: { namespaceId?: string; hostId?: string; role?: Caller['role']; via?: CallVia },
+  caller?: Partial<Pick<Caller, 'namespaceId' | 'hostId' | 'role' | 'isAdministrator' | 'via'>>,
 ): Record<string, string> {
   return {
     [HEADERS.serviceKey]: serviceKey(internalSecret),
     ...(caller?.namespaceId ? { [HEADERS.tenant]: caller.namespaceId } : {}),
     ...(caller?.hostId ? { [HEADERS.host]: caller.hostId } : {}),
     ...(caller?.role === undefined ? {} : { [HEADERS.role]: caller.role ?? 'none' }),
+    ...(caller?.isAdministrator ? { [HEADERS.administrator]: 'true' } : {}),
     ...(caller?.via ? { [HEADERS.via]: caller.via } : {}),
   };
 }

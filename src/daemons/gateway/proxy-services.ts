@@ -63,6 +63,7 @@ export function proxyServices(
     forward: createForwarder({
       client: upstreamClient,
       internalSecret,
+      admins: identity.admins,
       bodyLimitBytes,
       timeoutFor: createRouteTimeouts(routes, { upstreamTimeoutMs, routeTimeoutMs: config.rest.timeoutMs }),
       count,
@@ -70,6 +71,7 @@ export function proxyServices(
     proxySocket: new SocketProxy({
       ...{
         internalSecret,
+        admins: identity.admins,
         timeoutMs: upstreamTimeoutMs,
         revocations: identity.socketCutOff,
         count,

@@ -112,14 +112,13 @@ export async function workflowServices(
   const starts = await startServices(resources, { ...defined, store, node, plugins, engine }, stack);
   const { starter, endHandlers } = starts;
   onRunEnded((run) => endHandlers.ended(run));
-  const { admins } = resources.config.gateway;
   await followPlugins(shared, { runtime: plugins, fence }, stack);
   const runs = new Runs({
-    ...{ store: store.runs, engine, starter, definitions, clock, admins },
+    ...{ store: store.runs, engine, starter, definitions, clock },
     checkApproval: createApprovalCheck(evaluator),
     signalCheck: createSignalCheck({ definitions, evaluator, checkCode: checkCodeInput }),
   });
-  const reruns = new Reruns({ store: store.runs, starter, definitions, admins });
+  const reruns = new Reruns({ store: store.runs, starter, definitions });
   return {
     ...{ membership, plugins, replays, clock, engine, definitions },
     ...observed,

@@ -236,6 +236,7 @@ interface Opened {
 async function proxyOf(origin: string, maxOpen: number) {
   const proxy = new SocketProxy({
     internalSecret: 'an-internal-test-secret-of-enough-length',
+    admins: { is: () => false },
     timeoutMs: 5000,
     revocations: { isRevoked: () => false, onRevoked: () => {} },
     count: () => {},

@@ -36,30 +36,35 @@ describe('a definition with scripts', () => {
     });
   });
 
-  test('is started by administrators alone, unless it is registered, and so is its rerun', async () => {
+  test('is started by administrators of the platform alone, unless it is registered, and so is its rerun', async () => {
     const it = await projectWith({ file: FILE });
     const steps = [{ run: 'true' }];
     for (const as of [
       { role: 'editor' },
       { role: null },
       { role: 'absent' },
-      { role: 'admin', via: 'agent' },
+      { isAdministrator: false },
+      { isAdministrator: false, hostId: 'operator' },
+      { via: 'agent' },
+      { via: 'elicitation' },
     ] as const)
       await expect(startScript(it, steps, as)).rejects.toMatchObject({ code: 'FORBIDDEN' });
-    const id = await startScript(it, steps, { role: null, hostId: 'operator' });
+    const id = await startScript(it, steps);
     await it.until(id, 'succeeded');
 
     const client = createClient({ url: it.url, peer: 'workflow' });
-    const rerun = (runId: string, role: 'editor' | 'admin') =>
-      client.call(rerunRun, { params: { runId }, body: {} } as never, { headers: headersOf({ role }) });
-    await expect(rerun(id, 'editor')).rejects.toMatchObject({ code: 'FORBIDDEN' });
-    await it.until((await rerun(id, 'admin')).run.id, 'succeeded');
+    const rerun = (runId: string, isAdministrator: boolean) =>
+      client.call(rerunRun, { params: { runId }, body: {} } as never, {
+        headers: headersOf({ isAdministrator }),
+      });
+    await expect(rerun(id, false)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    await it.until((await rerun(id, true)).run.id, 'succeeded');
 
     const { run } = await client.call(startRun, { body: { workflowId: 'file' } } as never, {
-      headers: headersOf({ role: 'editor' }),
+      headers: headersOf({ role: 'editor', isAdministrator: false }),
     });
     await it.until(run.id, 'succeeded');
-    await it.until((await rerun(run.id, 'editor')).run.id, 'succeeded');
+    await it.until((await rerun(run.id, false)).run.id, 'succeeded');
   });
 
   test('is reported and not started where bubblewrap is not in use', async () => {

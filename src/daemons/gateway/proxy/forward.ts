@@ -4,6 +4,7 @@ import { continueIfExpected, endUnread, unknownTransferCoding } from '../../../h
 import { PlatformError, toPlatformError } from '../../../kit/errors/errors.ts';
 import { traceparentOf } from '../../../kit/telemetry/trace.ts';
 import { atTurnEnd } from '../../../kit/time/turn-end.ts';
+import type { Admins } from '../domain/identity/admins.ts';
 import type { TimeoutFor } from '../domain/route-timeouts.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
 import { HeldAnswer, type RecordEnd } from './held-answer.ts';
@@ -20,6 +21,7 @@ import {
 export interface ForwarderDeps {
   client: UpstreamClient;
   internalSecret: string;
+  admins: Pick<Admins, 'is'>;
   bodyLimitBytes: number;
   timeoutFor: TimeoutFor;
   count: CountUpstreamRequest;
@@ -37,8 +39,8 @@ export type Forward = (
 ) => void;
 
 export function createForwarder(deps: ForwarderDeps): Forward {
-  const { client, internalSecret, bodyLimitBytes, timeoutFor, count } = deps;
-  const headersFor = createRequestHeaders(internalSecret);
+  const { client, internalSecret, admins, bodyLimitBytes, timeoutFor, count } = deps;
+  const headersFor = createRequestHeaders(internalSecret, admins);
 
   return (call, caller, extra, record) => {
     const { request, upstream, requestId, traceId, spanId } = call;

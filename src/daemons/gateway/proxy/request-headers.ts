@@ -2,6 +2,7 @@ import { type Caller, HEADERS } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { serviceKey } from '../../../kit/security/keys.ts';
 import { roleIn } from '../domain/access/access-rights.ts';
+import type { Admins } from '../domain/identity/admins.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
 import { withoutSessionCookies } from '../domain/identity/session-cookie.ts';
 
@@ -76,7 +77,7 @@ export interface ForwardedRequest {
  * Creates the function that builds the headers of upstream requests. The headers are a flat list of names and values.
  * @spec Authentication 12
  */
-export function createRequestHeaders(internalSecret: string) {
+export function createRequestHeaders(internalSecret: string, admins: Pick<Admins, 'is'>) {
   const key = serviceKey(internalSecret);
   const verdicts = createBoundedCache<boolean>(MAX_CACHED_NAMES);
 
@@ -113,6 +114,7 @@ export function createRequestHeaders(internalSecret: string) {
       'x-forwarded-proto',
       request.forwardedProto,
     ];
+    if (hasRole(caller) && admins.is(caller)) headers.push(HEADERS.administrator, 'true');
     if (request.contentLength !== null) headers.push('content-length', String(request.contentLength));
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const name = rawHeaders[i]!;
@@ -125,9 +127,13 @@ export function createRequestHeaders(internalSecret: string) {
   };
 }
 
-/** A caller without any role keeps all rights of its token. Containers and callers without a token have no role. */
-function shownRole({ access, namespaceId, kind }: ForwardedCaller): string {
-  if (kind === 'container' || kind === 'anonymous') return 'none';
+/** Containers and callers without a token have no role. */
+const hasRole = ({ kind }: ForwardedCaller): boolean => kind !== 'container' && kind !== 'anonymous';
+
+/** A caller without any role keeps all rights of its token. */
+function shownRole(caller: ForwardedCaller): string {
+  if (!hasRole(caller)) return 'none';
+  const { access, namespaceId } = caller;
   return access?.roles ? (roleIn(access.roles, namespaceId) ?? 'none') : 'admin';
 }
 

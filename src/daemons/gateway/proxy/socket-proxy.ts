@@ -7,6 +7,7 @@ import { traceparentOf } from '../../../kit/telemetry/trace.ts';
 import { type Clock, every } from '../../../kit/time/clock.ts';
 import { minutes } from '../../../kit/time/duration.ts';
 import type { SocketCutOff } from '../domain/access/socket-access.ts';
+import type { Admins } from '../domain/identity/admins.ts';
 import type { Principal } from '../domain/identity/authenticator.ts';
 import type { CountUpstreamRequest } from '../metrics.ts';
 import type { ClientUpgrade } from './client-upgrade.ts';
@@ -18,6 +19,7 @@ import type { Upstream } from './upstreams.ts';
 
 export interface SocketProxyDeps {
   internalSecret: string;
+  admins: Pick<Admins, 'is'>;
   timeoutMs: number;
   revocations: SocketCutOff;
   count: CountUpstreamRequest;
@@ -51,9 +53,9 @@ export class SocketProxy {
   readonly #stopSweeping: () => void;
 
   constructor(deps: SocketProxyDeps) {
-    const { internalSecret, revocations, clock, maxOpen = MAX_OPEN } = deps;
+    const { internalSecret, admins, revocations, clock, maxOpen = MAX_OPEN } = deps;
     this.#deps = deps;
-    this.#headersFor = createRequestHeaders(internalSecret);
+    this.#headersFor = createRequestHeaders(internalSecret, admins);
     this.#shares = createFairShares(maxOpen);
     this.#stopSweeping = every(clock, minutes(1), createIdleSweep(this.#open));
     revocations.onRevoked(() => this.#closeRevoked());

@@ -8,6 +8,7 @@ export function starterOf(caller: Caller, request: FastifyRequest): Starter {
     tenantId: caller.namespaceId,
     hostId: caller.hostId,
     role: caller.role,
+    isAdministrator: caller.isAdministrator,
     via: caller.via,
     requestId: request.id,
     traceId: request.traceId,

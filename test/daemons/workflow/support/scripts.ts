@@ -7,20 +7,20 @@ import { asDefinition, startWorkflow, type TestWorkflow } from './workflow.ts';
 
 export type Asked = {
   role?: 'viewer' | 'editor' | 'admin' | null | 'absent';
+  isAdministrator?: boolean;
   hostId?: string;
-  via?: 'agent';
+  via?: 'agent' | 'elicitation';
 };
 
-/** Calls as a gateway that passes the role of a caller on. `absent`: a call without a gateway. */
-export function headersOf({ role = 'admin', hostId = 'ada', via }: Asked) {
+/** Calls as a gateway that passes on what it knows of a caller. `absent`: a call without a gateway. */
+export function headersOf({ role = 'admin', hostId = 'ada', isAdministrator = true, via }: Asked) {
   const known = role === 'absent' ? {} : { role };
   return serviceHeaders(TEST_KEYS.internalSecret, {
-    ...{ namespaceId: 'default', hostId, ...known },
-    ...(via ? { via } : {}),
+    ...{ namespaceId: 'default', hostId, isAdministrator, via, ...known },
   });
 }
 
-/** Starts scripts in a definition of its own, as an administrator unless told. */
+/** Starts scripts in a definition of its own, as an administrator of the platform unless told. */
 export async function startScript(
   it: TestWorkflow,
   steps: object[],

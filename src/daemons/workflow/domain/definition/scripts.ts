@@ -1,4 +1,4 @@
-import type { CallVia, Role } from '../../../../contracts/index.ts';
+import type { Caller } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { SCRIPT_KIND } from '../steps/kinds/run.ts';
 import type { CompiledWorkflow } from './compiled-workflow.ts';
@@ -31,27 +31,22 @@ export function refusePluginScripts(workflow: Jobs, written: unknown): void {
 }
 
 /** The caller that starts a run with a definition of its own. */
-export interface ScriptStarter {
-  hostId: string;
-  role?: Role | null | undefined;
-  via?: CallVia | undefined;
-}
+export type ScriptStarter = Pick<Caller, 'role' | 'isAdministrator' | 'via'>;
 
 /**
- * Throws FORBIDDEN if a caller who is no administrator starts a definition with scripts that is not registered. The
- * role is undefined for calls without a gateway.
+ * Throws FORBIDDEN if a definition with scripts that is not registered is started by a caller who does not administer
+ * the platform. Calls of agents, plugins and triggers never do, whoever they act for: their text could be injected.
  */
 export function requireScriptStarter(
   workflow: Jobs,
-  { hostId, role, via }: ScriptStarter,
-  admins: readonly string[],
+  { role, isAdministrator = false, via }: ScriptStarter,
 ): void {
   if (!hasScripts(workflow)) return;
-  const isAdmin = role === 'admin' || (role === null && admins.includes(hostId));
-  if (isAdmin && via !== 'agent') return;
+  // An administrator can have a lower role for all namespaces.
+  if (isAdministrator && role === 'admin' && via === undefined) return;
   throw new PlatformError(
     'FORBIDDEN',
-    'Only administrators may start a definition with scripts (run:) that is not registered.',
-    { details: { role: role ?? null, hint: 'Put the definition into a workflow file of the project.' } },
+    'Only administrators of the platform (gateway.admins) may start a definition with scripts (run:) that is not registered. Put the definition into a workflow file of the project.',
+    { details: { role: role ?? null, isAdministrator, via: via ?? null } },
   );
 }

@@ -47,8 +47,6 @@ export interface RerunsDeps {
   store: Pick<RunStore, 'find' | 'load' | 'attempts' | 'children'>;
   starter: Pick<RunStarter, 'start' | 'startOnce' | 'checkInput'>;
   definitions: Pick<Definitions, 'byHash' | 'registered'>;
-  /** Host ids of the platform's administrators. */
-  admins: readonly string[];
 }
 
 /**
@@ -115,7 +113,7 @@ export class Reruns {
     { fromStep, input }: RerunRequest,
     who: Starter,
   ): Promise<Prepared> {
-    const { store, definitions, admins } = this.#deps;
+    const { store, definitions } = this.#deps;
     const run = await requireRun(store, tenantId, id);
     if (!isFinal(run.status)) {
       const message = `Run ${id} is ${run.status}; it can be run again once it has ended.`;
@@ -123,7 +121,7 @@ export class Reruns {
     }
     const workflow = await definitions.byHash(run.definitionHash);
     const registered = definitions.registered.get(run.workflowId)?.workflow.hash;
-    if (registered !== workflow.hash) requireScriptStarter(workflow, who, admins);
+    if (registered !== workflow.hash) requireScriptStarter(workflow, who);
     const loaded = await store.load(run.seq);
     // Retention deletes a run with all its results at once.
     if (!loaded) throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `The run ${id} was deleted by retention.`);

@@ -48,8 +48,6 @@ export interface RunsDeps {
   clock: Clock;
   signalCheck: SignalCheck;
   checkApproval: CheckApproval;
-  /** Host ids of the platform's administrators. */
-  admins: readonly string[];
 }
 
 /**
@@ -82,7 +80,7 @@ export class Runs {
         definition === undefined ? definitions.require(workflowId ?? '') : definitions.compile(definition);
       if (definition !== undefined) {
         requireNoSecrets(workflow);
-        requireScriptStarter(workflow, who, this.#deps.admins);
+        requireScriptStarter(workflow, who);
       }
       requireManual(workflow);
       return { ...request, kind: 'workflow', workflow, trigger: 'manual' };

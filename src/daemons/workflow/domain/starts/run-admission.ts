@@ -31,6 +31,7 @@ export interface Starter {
   deliveryId?: string | null | undefined;
   /** Role of the caller, and how it reached the gateway. Undefined for calls without a gateway, and for triggers. */
   role?: Role | null | undefined;
+  isAdministrator?: boolean | undefined;
   via?: CallVia | undefined;
   /** Span id of the request that starts the run. */
   parentSpanId?: string | undefined;
