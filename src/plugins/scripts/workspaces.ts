@@ -1,6 +1,7 @@
-import { chmod, mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../../kit/telemetry/logger.ts';
+import { removeFolder } from './remove-folder.ts';
 
 const FOLDER = 'workspaces';
 /** Run ids become names of folders, so other characters are refused. */
@@ -43,7 +44,7 @@ export class Workspaces {
 
   async #remove(runId: string): Promise<void> {
     try {
-      await removeTree(this.#folderOf(runId));
+      await removeFolder(this.#folderOf(runId));
       this.#runs.delete(runId);
     } catch (error) {
       this.#logger.warn(`The working folder of run ${runId} could not be removed; a later sweep retries`, {
@@ -56,21 +57,4 @@ export class Workspaces {
     if (!RUN_ID.test(runId)) throw new Error(`"${runId}" is not the id of a run.`);
     return join(this.#root, runId);
   }
-}
-
-/** Removes a folder. A script can have taken away the rights to its own folders. */
-async function removeTree(folder: string): Promise<void> {
-  try {
-    await rm(folder, { recursive: true, force: true });
-  } catch {
-    await allowRemoval(folder);
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function allowRemoval(folder: string): Promise<void> {
-  await chmod(folder, 0o700);
-  // Links are not followed: `isDirectory` is false for them.
-  for (const entry of await readdir(folder, { withFileTypes: true }))
-    if (entry.isDirectory()) await allowRemoval(join(folder, entry.name));
 }
