@@ -14,11 +14,12 @@ const SWEEP_MS = hours(1);
 
 /** Builds the services that run scripts of steps. Their limits are those of plugin processes. */
 export function scriptServices(
-  { config, dataDir, logger }: Resources,
+  resources: Resources,
   { runs }: Pick<WorkflowStore, 'runs'>,
   stack: AsyncDisposableStack,
 ) {
-  const { sandbox: preference, maxProcesses, memoryMb } = config.execution.worker;
+  const { config, dataDir, logger } = resources;
+  const { maxProcesses, memoryMb } = config.execution.worker;
   const workspaces = new Workspaces({ dataDir, logger });
   const slots = createFairSlots(maxProcesses);
   const closing = stack.adopt(new AbortController(), (controller) => controller.abort(stopping()));
@@ -29,7 +30,7 @@ export function scriptServices(
     try {
       begun();
       const limited = { ...call, text, signal, memoryMb: Math.min(memoryMb, call.memoryMb ?? memoryMb) };
-      return await runScript(limited, { workspaces, preference });
+      return await runScript(limited, { workspaces, places: resources });
     } finally {
       leave();
     }
@@ -49,7 +50,7 @@ export function scriptServices(
   return {
     runScript: run,
     workspaces,
-    requireScripts: async (): Promise<void> => void (await requireScriptSandbox(preference)),
+    requireScripts: async (): Promise<void> => void (await requireScriptSandbox(resources)),
   };
 }
 

@@ -154,6 +154,7 @@ export function bwrapArgs(
 /** Folders from which a dynamically linked Node loads its libraries. */
 const LIBRARY_FOLDERS = ['/usr/lib', '/usr/lib64', '/usr/lib32', '/lib', '/lib64', '/lib32', '/nix/store'];
 export const PROGRAM_FOLDERS = ['/usr', '/bin', '/sbin'];
+export const SYSTEM_FOLDERS = [...PROGRAM_FOLDERS, ...LIBRARY_FOLDERS];
 export const NETWORK_FILES = [
   '/etc/resolv.conf',
   '/etc/hosts',

@@ -15,6 +15,7 @@ import {
   type Variant,
   type WorkingBwrap,
 } from './bwrap.ts';
+import { ALTERNATIVES } from './script-covers.ts';
 
 /** Paths of a script's files in its sandbox. */
 export const SCRIPT_PATHS = {
@@ -28,6 +29,8 @@ export interface ScriptMounts {
   paths: Record<keyof typeof SCRIPT_PATHS, string>;
   env: Record<string, string>;
   network: boolean;
+  /** Options that cover paths which scripts must not read. */
+  covers: readonly string[];
   /** Whether the sandbox starts as root, and `asUser` then switches to another user. */
   switchesUser: boolean;
 }
@@ -37,10 +40,11 @@ export interface ScriptMounts {
  * descriptor: other users of the machine can read a command line.
  */
 export function scriptArgs({ variant }: WorkingBwrap, mounts: ScriptMounts): string[] {
-  const { paths, env, network, switchesUser } = mounts;
+  const { paths, env, network, covers, switchesUser } = mounts;
   return [
     ...Object.entries(env).flatMap(([name, value]) => ['--setenv', name, value]),
     ...systemOf(variant, network, switchesUser),
+    ...covers,
     ...['--bind', paths.folder, SCRIPT_PATHS.folder],
     ...['--ro-bind', paths.script, SCRIPT_PATHS.script],
     ...['--bind', paths.output, SCRIPT_PATHS.output],
@@ -58,7 +62,7 @@ function systemOf(variant: Variant, network: boolean, switchesUser: boolean): st
     ...(switchesUser ? forOtherUser(options) : options),
     ...(network ? NETWORK_FILES.flatMap((path) => readOnly(path)) : []),
     ...PROGRAM_FOLDERS.flatMap(systemFolder),
-    ...readOnly('/etc/alternatives'),
+    ...readOnly(ALTERNATIVES),
   ];
 }
 

@@ -7,8 +7,8 @@ import { PlatformError } from '../../kit/errors/errors.ts';
 import { locate } from '../../kit/process/locate-program.ts';
 import { createMemoryWatch } from '../backends/worker/memory.ts';
 import { type SpawnedRunner, spawnRunner } from '../backends/worker/spawn-runner.ts';
-import type { SandboxPreference } from '../sandbox/launch.ts';
 import { asUser, SCRIPT_PATHS, type ScriptMounts, scriptArgs, userOf } from '../sandbox/script-args.ts';
+import type { HiddenPlaces } from '../sandbox/script-covers.ts';
 import { watchDisk } from './disk-watch.ts';
 import { launchText, sandboxVariables } from './launch-text.ts';
 import { createScriptLog, type ScriptLog } from './script-log.ts';
@@ -46,9 +46,9 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
  */
 export async function runScript(
   script: Script,
-  { workspaces, preference }: { workspaces: Workspaces; preference: SandboxPreference },
+  { workspaces, places }: { workspaces: Workspaces; places: HiddenPlaces },
 ): Promise<Record<string, string>> {
-  const sandbox = await requireScriptSandbox(preference);
+  const sandbox = await requireScriptSandbox(places);
   const { folder, files } = await workspaces.open(script.runId);
   const own = join(folder, randomUUID());
   const paths = { folder: files, script: `${own}.script`, output: `${own}.output` };
@@ -74,7 +74,7 @@ async function giveTo(user: number, paths: Paths): Promise<void> {
 
 function runIn(sandbox: ScriptSandbox, paths: Paths, script: Script, output: FileHandle): Promise<void> {
   const { signal, network, memoryMb } = script;
-  const { bwrap, switchesUser } = sandbox;
+  const { bwrap, switchesUser, covers } = sandbox;
   const env = environmentOf(script);
   const log = createScriptLog(script, () => end(`wrote more than ${log.maxMb} MB of output`));
   const done = Promise.withResolvers<void>();
@@ -93,7 +93,7 @@ function runIn(sandbox: ScriptSandbox, paths: Paths, script: Script, output: Fil
     limit ??= what;
     runner.kill();
   }
-  const mounts = { paths, network, switchesUser, env: sandboxVariables(env, sandbox) };
+  const mounts = { paths, network, covers, switchesUser, env: sandboxVariables(env, sandbox) };
   sendOptions(runner, scriptArgs(bwrap, mounts));
   const memory = createMemoryWatch({
     ...{ limitMb: memoryMb, folders: runner.memoryFolders, pid: () => runner.pid },

@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import process from 'node:process';
 import { describe, expect, test, vi } from 'vitest';
 import { cancelRun, listRunLogs } from '../../../src/contracts/index.ts';
 import { keepTenantSecret } from '../../../src/kit/telemetry/redact.ts';
 import { isMachineRoot } from '../../../src/plugins/sandbox/script-args.ts';
+import { atEnd } from '../../support/at-end.ts';
 import { processesOf } from './support/processes-of.ts';
 import { startScript } from './support/scripts.ts';
 import { startWorkflow, type TestWorkflow } from './support/workflow.ts';
@@ -77,6 +80,17 @@ describe('a script of a service that runs as root', () => {
     });
     expect(JSON.parse(read.lines[0]!)).toEqual([value, []]);
   });
+});
+
+test.skipIf(!isRoot)('a script cannot read a project below /usr (only root can make one there)', async () => {
+  const projectDir = await mkdtemp('/usr/local/share/svc-test-');
+  atEnd(() => rm(projectDir, { recursive: true }));
+  await chmod(projectDir, 0o755);
+  await writeFile(join(projectDir, 'note'), 'not-for-scripts');
+  const it = await startWorkflow({ projectDir, dataDir: join(projectDir, '.svc') });
+  const run = 'ls -A "$AT"; cat "$AT/note" || echo hidden; touch "$AT/x" || echo read-only; echo kept > file; cat file';
+  const { lines } = await ended(it, { run, env: { AT: projectDir } });
+  expect(lines.filter((line) => !/^(cat|touch):/.test(line))).toEqual(['hidden', 'read-only', 'kept']);
 });
 
 test('processes that a script leaves in the background end with its step', async () => {

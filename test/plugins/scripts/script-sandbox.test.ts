@@ -1,19 +1,29 @@
-import { symlink } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { expect, test, vi } from 'vitest';
+import { loadConfig } from '../../../src/kit/config/config.ts';
 import { locate } from '../../../src/kit/process/locate-program.ts';
 import { isMachineRoot, userOf } from '../../../src/plugins/sandbox/script-args.ts';
+import { coversOf } from '../../../src/plugins/sandbox/script-covers.ts';
 import { requireScriptSandbox } from '../../../src/plugins/scripts/script-sandbox.ts';
 import { atEnd } from '../../support/at-end.ts';
 import { tempDir } from '../../support/daemon.ts';
+
+/** The settings of a project whose data folder is in it. */
+function placesOf(projectDir: string): Parameters<typeof requireScriptSandbox>[0] {
+  const dataDir = join(projectDir, '.svc');
+  const { config } = loadConfig({ cwd: projectDir, env: {} });
+  config.execution.worker.sandbox = 'bwrap';
+  return { projectDir, dataDir, configFile: null, config, env: { HOME: '/home/svc' } };
+}
 
 test('scripts are refused as root if the service cannot switch to another user', async () => {
   const folder = await tempDir();
   await symlink(locate('bwrap', process.env.PATH)!, join(folder, 'bwrap'));
   vi.stubEnv('PATH', folder);
   atEnd(() => vi.unstubAllEnvs());
-  const sandbox = requireScriptSandbox('bwrap');
+  const sandbox = requireScriptSandbox(placesOf(folder));
   if (!isMachineRoot()) return expect(await sandbox).toMatchObject({ switchesUser: false });
   await expect(sandbox).rejects.toMatchObject({
     code: 'SANDBOX_ERROR',
@@ -21,7 +31,7 @@ test('scripts are refused as root if the service cannot switch to another user',
       'Scripts (run:) are not started as root, and switching to another user failed: setpriv (util-linux) is not installed. Run svc as another user, or install setpriv (util-linux).',
   });
   vi.unstubAllEnvs();
-  expect(await requireScriptSandbox('bwrap')).toMatchObject({ switchesUser: true });
+  expect(await requireScriptSandbox(placesOf(folder))).toMatchObject({ switchesUser: true });
 });
 
 test('the user of a run is the same in all processes and owns no file of a system', () => {
@@ -31,4 +41,25 @@ test('the user of a run is the same in all processes and owns no file of a syste
     expect(userOf(id)).toBeGreaterThanOrEqual(1_879_048_192);
     expect(userOf(id)).toBeLessThan(2 ** 31);
   }
+});
+
+test('a project inside of a system folder is covered, unless that would hide programs', async () => {
+  const system = await tempDir();
+  const [project, elsewhere] = [join(system, 'src/app'), join(system, 'app.json')];
+  await mkdir(join(project, '.svc'), { recursive: true });
+  await writeFile(elsewhere, '{}');
+  await symlink(project, join(system, 'link'));
+  const places = placesOf(project);
+  expect(await coversOf(places, [system])).toEqual(['--tmpfs', project, '--remount-ro', project]);
+  expect(await coversOf({ ...places, projectDir: join(system, 'link') }, [system])).toContain(project);
+  expect(await coversOf({ ...places, configFile: elsewhere }, [system])).toEqual([
+    ...['--tmpfs', project, '--remount-ro', project],
+    ...['--ro-bind', '/dev/null', elsewhere],
+  ]);
+  expect(await coversOf(places, [join(system, 'src/app-other'), '/usr'])).toEqual([]);
+  for (const path of ['/usr', '/usr/bin', '/usr/lib'])
+    await expect(requireScriptSandbox({ ...places, projectDir: path })).rejects.toMatchObject({
+      code: 'SANDBOX_ERROR',
+      message: expect.stringContaining(`Scripts (run:) could read ${path}, which belongs to the platform`),
+    });
 });

@@ -52,7 +52,7 @@ async function requireSandbox(
   platform: CommandContext['platform'],
 ): Promise<void> {
   try {
-    await requireScriptSandbox(platform().config.execution.worker.sandbox);
+    await requireScriptSandbox(platform());
   } catch (error) {
     throw invalidDefinition(scriptIssues(workflow, messageOf(error)), written);
   }
