@@ -5,12 +5,17 @@ import { createMemoryWatch } from '../../src/plugins/backends/worker/memory.ts';
 
 /** Thread that ends after it is listed. */
 const ENDED_THREAD = '0';
+/** Makes each look at the threads of a process take this long. */
+const look = vi.hoisted(() => ({ ms: 0 }));
 
 vi.mock('node:fs', async (load) => {
   const fs = await load<typeof import('node:fs')>();
   return {
     ...fs,
-    readdirSync: (path: string) => [...fs.readdirSync(path), ENDED_THREAD],
+    readdirSync(path: string) {
+      for (const until = performance.now() + look.ms; performance.now() < until; );
+      return [...fs.readdirSync(path), ENDED_THREAD];
+    },
   };
 });
 
@@ -30,6 +35,29 @@ test('a process with too many child processes is ended, even while one of its th
   onTestFinished(() => watch.stop());
   watch.start();
   expect(await over.promise).toEqual({ max: 64 });
+});
+
+test('a process with many threads is looked at less often, so that it does not slow down the service', async () => {
+  look.ms = 40;
+  onTestFinished(() => void (look.ms = 0));
+  const looks: number[] = [];
+  const third = Promise.withResolvers<void>();
+  const watch = createMemoryWatch({
+    ...{ limitMb: 100_000, folders: [], hasChildren: true },
+    pid() {
+      looks.push(performance.now());
+      if (looks.length === 3) third.resolve();
+      return process.pid;
+    },
+    isBusy: () => true,
+    onOver: () => {},
+    onManyChildren: () => {},
+    onFull: () => {},
+  });
+  onTestFinished(() => watch.stop());
+  watch.start();
+  await third.promise;
+  expect(looks[2]! - looks[1]!).toBeGreaterThan(40 * 5 - 5);
 });
 
 test('a folder of the machine does not count as memory while bwrap still makes the sandbox', async () => {

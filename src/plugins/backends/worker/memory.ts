@@ -4,6 +4,8 @@ import { systemClock } from '../../../kit/time/clock.ts';
 const WATCH_MS = 50;
 /** Poll interval while no call runs. Code that a handler left running can still allocate memory. */
 const IDLE_WATCH_MS = 200;
+/** A look is followed by a pause of this many times its duration, which grows with the number of threads. */
+const PAUSE_FACTOR = 4;
 /** Idle processes that use more than this fraction of their memory limit are replaced. */
 const RETIRE_SHARE = 0.8;
 
@@ -51,25 +53,26 @@ export function createMemoryWatch({
 
   function check(): void {
     stop = undefined;
+    const startedAt = systemClock.monotonic();
     const id = pid();
     const residentOf = hasChildren ? residentWithChildrenMb : residentMb;
     const resident = id === undefined ? undefined : residentOf(id);
     const used = resident === undefined ? undefined : resident + filesMb(id!, folders);
     if (used === Number.POSITIVE_INFINITY) onManyChildren(MAX_CHILDREN);
     else if (used !== undefined && used > limitMb) onOver(used);
-    else if (isBusy()) next(WATCH_MS);
+    else if (isBusy()) next(WATCH_MS, startedAt);
     else if (used !== undefined && used > limitMb * RETIRE_SHARE) onFull();
-    else if (used !== undefined) next(IDLE_WATCH_MS);
+    else if (used !== undefined) next(IDLE_WATCH_MS, startedAt);
   }
-  function next(ms: number): void {
+  function next(ms: number, startedAt: number): void {
     isFrequent = ms === WATCH_MS;
-    stop = systemClock.after(ms, check);
+    stop = systemClock.after(Math.max(ms, (systemClock.monotonic() - startedAt) * PAUSE_FACTOR), check);
   }
   return {
     start() {
       if (stop && isFrequent) return;
       stop?.();
-      next(WATCH_MS);
+      next(WATCH_MS, systemClock.monotonic());
     },
     stop: () => stop?.(),
   };
