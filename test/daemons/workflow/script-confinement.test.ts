@@ -23,25 +23,33 @@ async function ended(it: TestWorkflow, step: object) {
   return { ...(await it.step(id, 'main.script')), lines: items.map(({ message }) => message) };
 }
 
-describe('a script of a service that runs as root', () => {
-  test('has a user of its own that is the same for all steps of its run', async () => {
-    const it = await startWorkflow();
-    const mark = 'sleep 31536002';
-    const id = await startScript(it, [
-      { id: 'one', run: 'echo kept > note; chmod 600 note; mkdir own; chmod 700 own' },
-      { id: 'two', run: `cat note; touch own/x /tmp/x /dev/shm/x; ${mark}` },
-    ]);
-    await vi.waitFor(() => expect(processesOf(mark).length).toBe(1), { timeout: 20_000, interval: 50 });
-    const ids = /^Uid:\s+(.*)$/m.exec(readFileSync(`/proc/${processesOf(mark)[0]}/status`, 'utf8'))![1]!;
-    const own = Number(ids.split('\t')[0]);
-    expect(new Set(ids.split('\t')).size).toBe(1);
-    if (isRoot) expect(own).toBeGreaterThanOrEqual(0x7000_0000);
-    else expect(own).toBe(process.getuid?.());
-    await it.call(cancelRun, { params: { runId: id } });
-    await it.until(id, 'cancelled');
-    await expect.poll(() => processesOf(mark)).toEqual([]);
-  });
+/** Runs two scripts that share files, and returns the user ids of the second one. */
+async function usersOf(mark: string): Promise<number[]> {
+  const it = await startWorkflow();
+  const id = await startScript(it, [
+    { id: 'one', run: 'echo kept > note; chmod 600 note; mkdir own; chmod 700 own' },
+    { id: 'two', run: `cat note; touch own/x /tmp/x /dev/shm/x; ${mark}` },
+  ]);
+  await vi.waitFor(() => expect(processesOf(mark).length).toBe(1), { timeout: 20_000, interval: 50 });
+  const status = readFileSync(`/proc/${processesOf(mark)[0]}/status`, 'utf8');
+  await it.call(cancelRun, { params: { runId: id } });
+  await it.until(id, 'cancelled');
+  await expect.poll(() => processesOf(mark)).toEqual([]);
+  return /^Uid:\s+(.*)$/m.exec(status)![1]!.split('\t').map(Number);
+}
 
+test.skipIf(!isRoot)('a script has a user of its own (the tests must run as root)', async () => {
+  const users = await usersOf('sleep 31536002');
+  expect(new Set(users).size).toBe(1);
+  expect(users[0]).toBeGreaterThanOrEqual(0x7000_0000);
+});
+
+test.skipIf(isRoot)('a script has the user of the service (the tests must not run as root)', async () => {
+  const own = process.getuid!();
+  expect(await usersOf('sleep 31536004')).toEqual([own, own, own, own]);
+});
+
+describe('a script', () => {
   test('cannot start more tasks than the kernel allows its user', { timeout: 60_000 }, async () => {
     const it = await startWorkflow();
     const run = [
