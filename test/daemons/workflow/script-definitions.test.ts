@@ -114,12 +114,15 @@ describe('a definition with scripts', () => {
     await writeFile(join(cwd, 'workflows/file.yaml'), text);
     const validate = () => runCli(['workflows', 'validate', 'workflows/file.yaml', '--json'], { cwd });
     expect((await validate()).code).toBe(0);
-    await writeFile(
-      join(cwd, 'svc.config.json'),
-      JSON.stringify({ execution: { worker: { sandbox: 'permission' } } }),
-    );
-    const { code, stdout } = await validate();
-    expect(code).toBe(1);
-    expect(JSON.parse(stdout).error.message).toContain('run only inside bubblewrap');
+    const faultWith = async (sandbox: string): Promise<string> => {
+      const config = { execution: { worker: { sandbox } } };
+      await writeFile(join(cwd, 'svc.config.json'), JSON.stringify(config));
+      const { code, stdout } = await validate();
+      expect(code).toBe(1);
+      return JSON.stringify(JSON.parse(stdout).error);
+    };
+    expect(await faultWith('permission')).toContain('run only inside bubblewrap');
+    // A fault of the config is none of the workflow.
+    expect(await faultWith('unknown')).not.toContain('jobs.main');
   });
 });

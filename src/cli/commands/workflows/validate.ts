@@ -6,9 +6,9 @@ import type { CompiledWorkflow } from '../../../daemons/workflow/domain/definiti
 import { invalidDefinition } from '../../../daemons/workflow/domain/definition/definition-faults.ts';
 import { hasScripts, scriptIssues } from '../../../daemons/workflow/domain/definition/scripts.ts';
 import { checkingKinds } from '../../../daemons/workflow/step-kinds.ts';
+import type { LoadedConfig } from '../../../kit/config/config.ts';
 import { messageOf, PlatformError } from '../../../kit/errors/errors.ts';
 import { requireScriptSandbox } from '../../../plugins/scripts/script-sandbox.ts';
-import type { CommandContext } from '../../context.ts';
 import { defineCommand, ok } from '../../define-command.ts';
 import { readDefinitionFile } from '../../definition-file.ts';
 
@@ -34,7 +34,7 @@ export const validate = defineCommand({
     const { definition, withPositions } = await readDefinitionFile(path, file);
     try {
       const workflow = compileDefinition(definition, checkingKinds());
-      if (hasScripts(workflow)) await requireSandbox(workflow, definition, platform);
+      if (hasScripts(workflow)) await requireSandbox(workflow, definition, platform());
       const { id, version, jobs } = workflow.definition;
       return ok<ValidWorkflow>({ file: path, id, version, jobs: Object.keys(jobs) });
     } catch (error) {
@@ -49,10 +49,10 @@ export const validate = defineCommand({
 async function requireSandbox(
   workflow: CompiledWorkflow,
   written: unknown,
-  platform: CommandContext['platform'],
+  project: LoadedConfig,
 ): Promise<void> {
   try {
-    await requireScriptSandbox(platform());
+    await requireScriptSandbox(project);
   } catch (error) {
     throw invalidDefinition(scriptIssues(workflow, messageOf(error)), written);
   }
