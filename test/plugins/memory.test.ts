@@ -39,7 +39,9 @@ test('a process with too many child processes is ended, even while one of its th
 
 test('a process with many threads is looked at less often, so that it does not slow down the service', async () => {
   look.ms = 40;
-  onTestFinished(() => void (look.ms = 0));
+  onTestFinished(() => {
+    look.ms = 0;
+  });
   const looks: number[] = [];
   const third = Promise.withResolvers<void>();
   const watch = createMemoryWatch({

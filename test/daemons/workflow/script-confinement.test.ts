@@ -96,7 +96,8 @@ test.skipIf(!isRoot)('a script cannot read a project below /usr (only root can m
   await chmod(projectDir, 0o755);
   await writeFile(join(projectDir, 'note'), 'not-for-scripts');
   const it = await startWorkflow({ projectDir, dataDir: join(projectDir, '.svc') });
-  const run = 'ls -A "$AT"; cat "$AT/note" || echo hidden; touch "$AT/x" || echo read-only; echo kept > file; cat file';
+  const run =
+    'ls -A "$AT"; cat "$AT/note" || echo hidden; touch "$AT/x" || echo read-only; echo kept > file; cat file';
   const { lines } = await ended(it, { run, env: { AT: projectDir } });
   expect(lines.filter((line) => !/^(cat|touch):/.test(line))).toEqual(['hidden', 'read-only', 'kept']);
 });

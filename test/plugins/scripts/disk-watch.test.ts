@@ -44,7 +44,9 @@ test('files are counted whose names are not UTF-8', async () => {
   const folder = await tempDir();
   await mkdir(nameOfBytes(folder));
   await writeFile(nameOfBytes(nameOfBytes(folder)), Buffer.alloc(MEGABYTE, 1));
-  expect(await ended(folder, { bytes: MEGABYTE / 2, files: 9 }, noFault)).toBe('wrote more than 0.5 MB of files');
+  expect(await ended(folder, { bytes: MEGABYTE / 2, files: 9 }, noFault)).toBe(
+    'wrote more than 0.5 MB of files',
+  );
 });
 
 test('folders are refused that are too deep to be counted', async () => {
@@ -59,17 +61,20 @@ test('folders are refused that are too deep to be counted', async () => {
   );
 });
 
-test.skipIf(process.getuid?.() === 0)('folders are refused that cannot be read (root can read all)', async () => {
-  const limits = { bytes: MEGABYTE, files: 1000 };
-  for (const mode of [0o000, 0o400]) {
-    const folder = await tempDir();
-    const closed = join(folder, 'closed');
-    await mkdir(closed);
-    await writeFile(join(closed, 'large'), Buffer.alloc(2 * MEGABYTE, 1));
-    await chmod(closed, mode);
-    atEnd(() => chmod(closed, 0o700));
-    expect(await ended(folder, limits, noFault)).toBe(
-      'has files whose size cannot be read (EACCES in /workspace/closed)',
-    );
-  }
-});
+test.skipIf(process.getuid?.() === 0)(
+  'folders are refused that cannot be read (root can read all)',
+  async () => {
+    const limits = { bytes: MEGABYTE, files: 1000 };
+    for (const mode of [0o000, 0o400]) {
+      const folder = await tempDir();
+      const closed = join(folder, 'closed');
+      await mkdir(closed);
+      await writeFile(join(closed, 'large'), Buffer.alloc(2 * MEGABYTE, 1));
+      await chmod(closed, mode);
+      atEnd(() => chmod(closed, 0o700));
+      expect(await ended(folder, limits, noFault)).toBe(
+        'has files whose size cannot be read (EACCES in /workspace/closed)',
+      );
+    }
+  },
+);

@@ -29,16 +29,19 @@ async function withoutPrograms(): Promise<string> {
   return folder;
 }
 
-test.skipIf(!isRoot)('scripts are refused if root cannot switch to a user (the tests must run as root)', async () => {
-  const folder = await withoutPrograms();
-  await expect(requireScriptSandbox(placesOf(folder))).rejects.toMatchObject({
-    code: 'SANDBOX_ERROR',
-    message:
-      'Scripts (run:) are not started as root, and switching to another user failed: setpriv (util-linux) is not installed. Run svc as another user, or install setpriv (util-linux).',
-  });
-  vi.unstubAllEnvs();
-  expect(await requireScriptSandbox(placesOf(folder))).toMatchObject({ switchesUser: true });
-});
+test.skipIf(!isRoot)(
+  'scripts are refused if root cannot switch to a user (the tests must run as root)',
+  async () => {
+    const folder = await withoutPrograms();
+    await expect(requireScriptSandbox(placesOf(folder))).rejects.toMatchObject({
+      code: 'SANDBOX_ERROR',
+      message:
+        'Scripts (run:) are not started as root, and switching to another user failed: setpriv (util-linux) is not installed. Run svc as another user, or install setpriv (util-linux).',
+    });
+    vi.unstubAllEnvs();
+    expect(await requireScriptSandbox(placesOf(folder))).toMatchObject({ switchesUser: true });
+  },
+);
 
 test.skipIf(isRoot)('another user than root needs no setpriv (the tests must not run as root)', async () => {
   const folder = await withoutPrograms();
