@@ -68,13 +68,22 @@ function systemOf(variant: Variant, network: boolean, switchesUser: boolean): st
 
 /** Lets root switch to another user, who may read all mounts and write to the folders in memory. */
 function forOtherUser(options: readonly string[]): string[] {
-  const folders = ['/etc', dirname(SCRIPT_PATHS.script), ...parentsOf(realpathSync(process.execPath))];
+  const node = realpathSync(process.execPath);
+  const beforeNode = options.indexOf(node) - 1;
+  const mounts = options.slice(0, beforeNode);
   return [
-    // bwrap would create these folders for root alone.
-    ...folders.flatMap((folder) => ['--perms', '0755', '--dir', folder]),
-    ...options.flatMap((option) => (option === '--size' ? ['--perms', '1777', option] : [option])),
+    ...forAll(['/etc', dirname(SCRIPT_PATHS.script)]),
+    ...mounts.flatMap((option) => (option === '--size' ? ['--perms', '1777', option] : [option])),
+    // Node can be below /tmp, and the folder in memory there hides what was made before it.
+    ...forAll(parentsOf(node)),
+    ...options.slice(beforeNode),
     ...['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID'],
   ];
+}
+
+/** Makes folders that all users can enter. bwrap would make the parents of a mount for root alone. */
+function forAll(folders: readonly string[]): string[] {
+  return folders.flatMap((folder) => ['--perms', '0755', '--dir', folder]);
 }
 
 /** Returns the folders above a path, the outermost first, without the root. */

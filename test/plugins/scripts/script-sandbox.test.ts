@@ -1,10 +1,11 @@
-import { mkdir, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { expect, test, vi } from 'vitest';
 import { loadConfig } from '../../../src/kit/config/config.ts';
 import { locate } from '../../../src/kit/process/locate-program.ts';
-import { isMachineRoot, userOf } from '../../../src/plugins/sandbox/script-args.ts';
+import { tryStart } from '../../../src/plugins/sandbox/bwrap.ts';
+import { asUser, isMachineRoot, scriptArgs, userOf } from '../../../src/plugins/sandbox/script-args.ts';
 import { coversOf } from '../../../src/plugins/sandbox/script-covers.ts';
 import { requireScriptSandbox } from '../../../src/plugins/scripts/script-sandbox.ts';
 import { atEnd } from '../../support/at-end.ts';
@@ -46,6 +47,23 @@ test.skipIf(!isRoot)(
 test.skipIf(isRoot)('another user than root needs no setpriv (the tests must not run as root)', async () => {
   const folder = await withoutPrograms();
   expect(await requireScriptSandbox(placesOf(folder))).toMatchObject({ switchesUser: false });
+});
+
+test('scripts run a Node below /tmp', async () => {
+  const folder = await tempDir();
+  const node = join(folder, 'bin/node');
+  await mkdir(join(folder, 'bin'));
+  await copyFile(process.execPath, node);
+  const paths = { folder, script: join(folder, 'script'), output: join(folder, 'output') };
+  for (const path of [paths.script, paths.output]) await writeFile(path, '');
+  const { bwrap, switchesUser } = await requireScriptSandbox(placesOf(folder));
+  const original = process.execPath;
+  process.execPath = node;
+  atEnd(() => (process.execPath = original));
+  const args = scriptArgs(bwrap, { paths, env: {}, network: false, covers: [], switchesUser });
+  const own = args.filter((option, index) => ![option, args[index - 1]].includes('--json-status-fd'));
+  const user = switchesUser ? asUser(userOf('run_1')) : [];
+  expect(await tryStart([...own, '--', ...user, node, '-e', '0'], {})).toBeUndefined();
 });
 
 test('the user of a run is the same in all processes and owns no file of a system', () => {
