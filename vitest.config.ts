@@ -13,6 +13,7 @@ const ALONE = [
   'test/daemons/redaction.test.ts',
   'test/daemons/rest/analytics.test.ts',
   'test/kit/telemetry/logger.test.ts',
+  'test/plugins/memory.test.ts',
   'test/plugins/sandbox.test.ts',
 ];
 
