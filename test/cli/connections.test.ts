@@ -38,7 +38,7 @@ async function start({ gateway }: Place, args: string[], stdin = '') {
   const stdout = text(child.stdout);
   const code = new Promise<number | null>((resolve) => child.once('close', resolve));
   const link = async (): Promise<string> => {
-    await expect.poll(() => printed, { timeout: 20_000 }).toMatch(/\/oauth\/start\/\S+\s/);
+    await expect.poll(() => printed, { timeout: 20_000 }).toMatch(/\/oauth\/start\/\S+\s+Waiting for .+\n/);
     return /http\S+\/oauth\/start\/\S+/.exec(printed)![0];
   };
   return { link, printed: () => printed, code, stdout };
@@ -54,7 +54,7 @@ test('create prints a link and waits until a person has authorized the connectio
   const place = await startPlace();
   const creating = await start(place, createArgs(place), `${OAUTH_CLIENT_SECRET}\n`);
   const link = await creating.link();
-  expect(creating.printed()).toContain('Waiting for the authorization.');
+  expect(creating.printed()).toContain('Ctrl-C stops waiting');
   expect((await show(place)).status).toBe('pending');
   expect((await finish(link)).status).toBe(200);
   expect(await creating.code).toBe(0);
