@@ -1,28 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import type { Dirent } from 'node:fs';
-import { chmod, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
+import { type Dirent, existsSync } from 'node:fs';
+import { chmod, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 
-/** Removes a folder of scripts. They can have taken away its rights, or nested it deeper than a path can be. */
+/**
+ * Removes a folder of scripts, if it exists. Scripts can have taken away its rights, or nested it deeper than a path can
+ * be. Node's `rm` fails then, and goes on to remove files after it has failed. So each level is moved to the top before
+ * it is removed, which keeps all paths short.
+ */
 export async function removeFolder(folder: string): Promise<void> {
-  try {
-    await rm(folder, { recursive: true, force: true });
-  } catch {
-    await removeByLevels(Buffer.from(folder));
-  }
-}
-
-/** Removes a folder level by level. Each level is moved to the top first, so all paths stay short. */
-async function removeByLevels(root: Buffer): Promise<void> {
+  if (!existsSync(folder)) return;
+  const root = Buffer.from(folder);
   await chmod(root, 0o700);
   for (let folders = await removeFiles(root); folders.length > 0; folders = await removeFiles(root)) {
-    for (const folder of folders) {
-      await chmod(folder, 0o700);
-      for (const inner of await removeFiles(folder)) {
+    for (const level of folders) {
+      await chmod(level, 0o700);
+      for (const inner of await removeFiles(level)) {
         // A folder can be moved only with the right to write to it.
         await chmod(inner, 0o700);
         await rename(inner, pathIn(root, Buffer.from(randomUUID())));
       }
-      await rmdir(folder);
+      await rmdir(level);
     }
   }
   await rmdir(root);
