@@ -24,13 +24,14 @@ export function sandboxVariables(
 }
 
 /**
- * Returns the text for `sh` that sets limits and then starts its arguments: no core dumps, files of at most 1 GiB (in
- * blocks of 512 bytes), and tasks, whose option differs between shells.
+ * Returns the text for `sh` that waits for a line on stdin, sets limits and then starts its arguments. The limits: no
+ * core dumps, files of at most 1 GiB (in blocks of 512 bytes), and tasks, whose option differs between shells.
  */
 export function launchText(env: Readonly<Record<string, string>>, { switchesUser }: Switch): string {
   const tasks = switchesUser ? MAX_OWN_TASKS : MAX_SHARED_TASKS;
   const names = switchesUser ? Object.keys(env) : [];
   return [
+    'read -r _ || exit 1; exec </dev/null',
     'ulimit -c 0; ulimit -f 2097152',
     `{ ulimit -u ${tasks} || ulimit -p ${tasks} || true; } 2>/dev/null`,
     ...names.map((name) => `export ${name}="$${CARRIED}${name}"; unset ${CARRIED}${name}`),

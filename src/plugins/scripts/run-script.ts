@@ -6,7 +6,7 @@ import process from 'node:process';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { locate } from '../../kit/process/locate-program.ts';
 import { createMemoryWatch } from '../backends/worker/memory.ts';
-import { type SpawnedRunner, spawnRunner } from '../backends/worker/spawn-runner.ts';
+import { type SpawnEvents, type SpawnedRunner, spawnRunner } from '../backends/worker/spawn-runner.ts';
 import { asUser, SCRIPT_PATHS, type ScriptMounts, scriptArgs, userOf } from '../sandbox/script-args.ts';
 import type { HiddenPlaces } from '../sandbox/script-covers.ts';
 import { watchDisk } from './disk-watch.ts';
@@ -79,7 +79,7 @@ function runIn(sandbox: ScriptSandbox, paths: Paths, script: Script, output: Fil
   const log = createScriptLog(script, () => end(`wrote more than ${log.maxMb} MB of output`));
   const done = Promise.withResolvers<void>();
   let limit: string | undefined;
-  const runner = spawnRunner(launchOf(script, env, sandbox), {
+  const events: SpawnEvents = {
     onLine: log.take,
     onExit(code, killedBy, error) {
       for (const stop of stops) stop();
@@ -88,7 +88,8 @@ function runIn(sandbox: ScriptSandbox, paths: Paths, script: Script, output: Fil
       else if (code === 0 && limit === undefined) done.resolve();
       else done.reject(failureOf(exit, log));
     },
-  });
+  };
+  const runner = spawnRunner(launchOf(script, env, sandbox), events, { isGated: true });
   function end(what: string): void {
     limit ??= what;
     runner.kill();

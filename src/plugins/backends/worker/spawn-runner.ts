@@ -34,17 +34,34 @@ export interface SpawnedRunner {
   kill(): void;
 }
 
-export function spawnRunner(launch: Launch, events: SpawnEvents): SpawnedRunner {
+export interface SpawnOptions {
+  /**
+   * Whether the process waits for a line on stdin, which it gets once its pid is known. Stdin ends without a line if the
+   * process is killed before. bwrap can be killed before it has tied its child process to itself.
+   */
+  isGated?: boolean;
+}
+
+export function spawnRunner(
+  launch: Launch,
+  events: SpawnEvents,
+  { isGated = false }: SpawnOptions = {},
+): SpawnedRunner {
   const usesBwrap = launch.mode === 'bwrap';
   const child = spawn(launch.command, launch.args, {
     cwd: launch.cwd,
     env: launch.env,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe', ...(usesBwrap ? (['pipe'] as const) : [])],
+    stdio: [isGated ? 'pipe' : 'ignore', 'pipe', 'pipe', 'pipe', ...(usesBwrap ? (['pipe'] as const) : [])],
   });
+  child.stdin?.on('error', () => {});
   let pid: number | undefined;
+  let isKilled = false;
   const learnPid = (found: number | undefined) => {
     pid = found;
-    if (found !== undefined) offerToOomKiller(found);
+    if (found === undefined) return;
+    offerToOomKiller(found);
+    if (isKilled) killPid(found);
+    else child.stdin?.end('\n');
   };
   if (usesBwrap) readChildPid(child.stdio[4] as Readable, learnPid);
   else learnPid(child.pid);
@@ -62,13 +79,15 @@ export function spawnRunner(launch: Launch, events: SpawnEvents): SpawnedRunner 
     leave: () => void (child.stdio[3] as Duplex).end(),
     kill() {
       if (isGone()) return;
-      if (!usesBwrap || pid === undefined) {
+      isKilled = true;
+      child.stdin?.destroy();
+      if (!usesBwrap) {
         child.kill('SIGKILL');
         return;
       }
-      // Kills Node instead of bwrap, because killing bwrap could leave a zombie. Node's pid cannot be reused before
-      // bwrap has reaped Node.
-      killPid(pid);
+      // Kills Node instead of bwrap, because killing bwrap could leave a zombie, or a child process that bwrap has not
+      // reported yet. Node's pid cannot be reused before bwrap has reaped Node.
+      if (pid !== undefined) killPid(pid);
       systemClock.after(REAP_MS, () => {
         if (!isGone()) child.kill('SIGKILL');
       });
