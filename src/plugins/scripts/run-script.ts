@@ -81,6 +81,7 @@ function runIn(sandbox: ScriptSandbox, paths: Paths, script: Script, output: Fil
   let limit: string | undefined;
   const events: SpawnEvents = {
     onLine: log.take,
+    onBytes: log.count,
     onExit(code, killedBy, error) {
       for (const stop of stops) stop();
       const exit = { code, killedBy, limit, wasStarted: runner.pid !== undefined, error };

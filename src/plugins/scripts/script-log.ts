@@ -2,11 +2,14 @@ import { redactText } from '../../kit/telemetry/redact.ts';
 
 const MAX_LINES = 5000;
 const MAX_MB = 16;
+const MAX_BYTES = MAX_MB * 1024 * 1024;
 const TAIL_LINES = 10;
 const TAIL_LINE_CHARS = 300;
 
 export interface ScriptLog {
   readonly maxMb: number;
+  /** Counts output of the script, with what its lines leave out. */
+  count(bytes: number): void;
   take(stream: 'stdout' | 'stderr', line: string): void;
   /** Returns the last lines of stderr, masked and shortened. */
   lastErrors(): string[];
@@ -21,14 +24,19 @@ export function createScriptLog(
   onFlood: () => void,
 ): ScriptLog {
   let lines = 0;
-  let charsLeft = MAX_MB * 1024 * 1024;
+  let bytes = 0;
+  let isFlooded = false;
   const errors: string[] = [];
   return {
     maxMb: MAX_MB,
+    count(more) {
+      bytes += more;
+      if (bytes <= MAX_BYTES || isFlooded) return;
+      isFlooded = true;
+      onFlood();
+    },
     take(stream, line) {
-      if (charsLeft < 0) return;
-      charsLeft -= line.length + 1;
-      if (charsLeft < 0) return onFlood();
+      if (isFlooded) return;
       if (stream === 'stderr') {
         errors.push(line);
         if (errors.length > TAIL_LINES) errors.shift();

@@ -166,6 +166,8 @@ describe('a hostile script', () => {
     ],
     ['files in memory', { run: 'head -c 60M /dev/zero > /tmp/x; sleep 30', memoryMb: 32 }, 'MB of memory'],
     ['output without end', { run: 'yes "a line of output without end"' }, 'wrote more than 16 MB of output'],
+    ['empty lines without end', { run: 'yes ""' }, 'wrote more than 16 MB of output'],
+    ['a line without end', { run: 'yes x | tr -d "\\n" >&2' }, 'wrote more than 16 MB of output'],
     [
       'outputs of 1 GB',
       { run: 'head -c 1G /dev/zero > "$SVC_OUTPUT"; sleep 30' },

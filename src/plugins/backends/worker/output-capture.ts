@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
 import { createTokenBucket } from '../../../kit/limits/token-bucket.ts';
 import type { Clock } from '../../../kit/time/clock.ts';
 
@@ -13,8 +14,17 @@ export interface OutputCapture {
   tail(): string;
 }
 
-/** Splits the output of a process into lines. Long lines are truncated, so that memory use is bounded. */
-export function captureOutput(stream: Readable, clock: Clock, onLine: (line: string) => void): OutputCapture {
+/**
+ * Splits the output of a process into lines. Long lines are truncated, so that memory use is bounded. Empty lines are
+ * left out. `onBytes` gets the size of all output.
+ */
+export function captureOutput(
+  stream: Readable,
+  clock: Clock,
+  onLine: (line: string) => void,
+  onBytes: (bytes: number) => void = () => {},
+): OutputCapture {
+  const decoder = new StringDecoder('utf8');
   const bucket = createTokenBucket(clock, BYTES_PER_SECOND, BYTES_AT_ONCE);
   let line = '';
   let isCut = false;
@@ -26,8 +36,7 @@ export function captureOutput(stream: Readable, clock: Clock, onLine: (line: str
     isCut = false;
   }
 
-  stream.setEncoding('utf8');
-  stream.on('data', (text: string) => {
+  function take(text: string): void {
     tail = (tail + text.slice(-TAIL_CHARS)).slice(-TAIL_CHARS);
     const pieces = text.split('\n');
     for (const [index, piece] of pieces.entries()) {
@@ -35,13 +44,21 @@ export function captureOutput(stream: Readable, clock: Clock, onLine: (line: str
       line += piece.slice(0, LINE_CHARS - line.length);
       if (index < pieces.length - 1) endLine();
     }
-    const waitMs = bucket.spend(text.length);
+  }
+
+  stream.on('data', (chunk: Buffer) => {
+    onBytes(chunk.length);
+    take(decoder.write(chunk));
+    const waitMs = bucket.spend(chunk.length);
     if (waitMs > 0) {
       stream.pause();
       clock.after(waitMs, () => stream.resume());
     }
   });
-  stream.on('end', endLine);
+  stream.on('end', () => {
+    take(decoder.end());
+    endLine();
+  });
   stream.on('error', () => {});
   return { tail: () => tail };
 }

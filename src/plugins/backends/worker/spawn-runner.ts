@@ -14,6 +14,8 @@ const REAP_MS = 1000;
 
 export interface SpawnEvents {
   onLine(stream: 'stdout' | 'stderr', line: string): void;
+  /** Callback that gets the size of each part of the output, with the text that no line contains. */
+  onBytes?(bytes: number): void;
   /**
    * Callback that is called once, after the process has exited and its output was read. `error` is set if the process
    * could not be started.
@@ -66,8 +68,9 @@ export function spawnRunner(
   if (usesBwrap) readChildPid(child.stdio[4] as Readable, learnPid);
   else learnPid(child.pid);
 
-  captureOutput(child.stdout!, systemClock, (line) => events.onLine('stdout', line));
-  const stderr = captureOutput(child.stderr!, systemClock, (line) => events.onLine('stderr', line));
+  const onBytes = (bytes: number) => events.onBytes?.(bytes);
+  captureOutput(child.stdout!, systemClock, (line) => events.onLine('stdout', line), onBytes);
+  const stderr = captureOutput(child.stderr!, systemClock, (line) => events.onLine('stderr', line), onBytes);
   const isGone = watchExit(child, usesBwrap, events);
   return {
     channel: child.stdio[3] as Duplex,
