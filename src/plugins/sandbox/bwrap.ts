@@ -1,5 +1,6 @@
 import { type ExecFileException, execFile } from 'node:child_process';
 import { existsSync, lstatSync, readlinkSync, realpathSync } from 'node:fs';
+import { dirname } from 'node:path';
 import process from 'node:process';
 import type { Permissions } from '../../contracts/index.ts';
 import { messageOf } from '../../kit/errors/errors.ts';
@@ -78,7 +79,7 @@ async function probe(options: BwrapProbeOptions): Promise<BwrapProbe> {
   for (const proc of PROCS) {
     for (const user of USERS) {
       const variant = { user, proc };
-      const args = [...isolation(variant, false), ...sealed(), '--', process.execPath, '-e', '0'];
+      const args = [...isolation(variant, {}), ...sealed(), '--', process.execPath, '-e', '0'];
       const failure = await tryStart(args, options);
       if (failure === undefined) return { works: true, variant };
       if (failure.kind === 'missing') return fails('bubblewrap (bwrap) is not installed');
@@ -136,7 +137,7 @@ export function bwrapArgs(
 ): string[] {
   const childProcesses = Boolean(permissions.platform?.childProcess);
   return [
-    ...isolation(probe.variant, hasRawNetwork(permissions)),
+    ...isolation(probe.variant, { network: hasRawNetwork(permissions) }),
     ...(hasRawNetwork(permissions) ? NETWORK_FILES.flatMap((path) => readOnly(path)) : []),
     ...(childProcesses ? PROGRAM_FOLDERS.flatMap(systemFolder) : []),
     ...grants.read.flatMap((path) => ['--ro-bind-try', path, path]),
@@ -164,7 +165,19 @@ export const NETWORK_FILES = [
   '/etc/pki',
 ];
 
-export function isolation(variant: Variant, sharesNetwork: boolean): string[] {
+export interface Isolation {
+  /** Whether the program has the network of the machine. */
+  network?: boolean;
+  /** Whether the program is process 1 of its PID namespace. Otherwise, bwrap is. */
+  asPid1?: boolean;
+  /** Whether the program's user can be another one than bwrap's, and can use the folders that bwrap makes. */
+  forAllUsers?: boolean;
+}
+
+export function isolation(
+  variant: Variant,
+  { network = false, asPid1 = true, forAllUsers = false }: Isolation,
+): string[] {
   const node = realpathSync(process.execPath);
   return [
     ...variant.user,
@@ -172,11 +185,11 @@ export function isolation(variant: Variant, sharesNetwork: boolean): string[] {
     '--unshare-ipc',
     '--unshare-uts',
     '--unshare-cgroup-try',
-    ...(sharesNetwork ? [] : ['--unshare-net']),
+    ...(network ? [] : ['--unshare-net']),
     // The kernel kills Node when the service ends. Node is process 1 of its PID namespace, so its child processes end
     // too.
     '--die-with-parent',
-    '--as-pid-1',
+    ...(asPid1 ? ['--as-pid-1'] : []),
     '--new-session',
     '--cap-drop',
     'ALL',
@@ -185,16 +198,29 @@ export function isolation(variant: Variant, sharesNetwork: boolean): string[] {
     ...variant.proc,
     '--dev',
     '/dev',
-    ...inMemory('/dev/shm', SHARED_MEMORY_BYTES),
-    ...inMemory('/tmp', TMP_BYTES),
+    ...inMemory('/dev/shm', SHARED_MEMORY_BYTES, forAllUsers),
+    ...inMemory('/tmp', TMP_BYTES, forAllUsers),
+    // Node can be below /tmp, and the folder in memory there hides what was made before it.
+    ...(forAllUsers ? usableFolders(parentsOf(node)) : []),
     '--ro-bind',
     node,
     node,
   ];
 }
 
-function inMemory(path: string, bytes: number): string[] {
-  return ['--size', String(bytes), '--tmpfs', path];
+function inMemory(path: string, bytes: number, forAllUsers: boolean): string[] {
+  return [...(forAllUsers ? ['--perms', '1777'] : []), '--size', String(bytes), '--tmpfs', path];
+}
+
+/** Makes folders that all users can enter. bwrap would make the parents of a mount for its own user alone. */
+export function usableFolders(folders: readonly string[]): string[] {
+  return folders.flatMap((folder) => ['--perms', '0755', '--dir', folder]);
+}
+
+/** Returns the folders above a path, the outermost first, without the root. */
+function parentsOf(path: string): string[] {
+  const folder = dirname(path);
+  return folder === dirname(folder) ? [] : [...parentsOf(folder), folder];
 }
 
 /** Remounts `/` and `/dev` read-only after all other mounts. Both are in-memory file systems without a size limit. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, realpathSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import process from 'node:process';
 import { locate } from '../../kit/process/locate-program.ts';
@@ -12,6 +12,7 @@ import {
   sealed,
   systemFolder,
   tryStart,
+  usableFolders,
   type Variant,
   type WorkingBwrap,
 } from './bwrap.ts';
@@ -54,42 +55,19 @@ export function scriptArgs({ variant }: WorkingBwrap, mounts: ScriptMounts): str
 }
 
 function systemOf(variant: Variant, network: boolean, switchesUser: boolean): string[] {
-  // Without `--as-pid-1`, bwrap is process 1. It reaps orphans, and its end kills all processes of the script.
-  const options = isolation(switchesUser ? { ...variant, user: [] } : variant, network).filter(
-    (option) => option !== '--as-pid-1',
-  );
   return [
-    ...(switchesUser ? forOtherUser(options) : options),
+    ...(switchesUser ? usableFolders(['/etc', dirname(SCRIPT_PATHS.script)]) : []),
+    // bwrap as process 1 reaps orphans, and its end kills all processes of the script.
+    ...isolation(switchesUser ? { ...variant, user: [] } : variant, {
+      network,
+      asPid1: false,
+      forAllUsers: switchesUser,
+    }),
+    ...(switchesUser ? ['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID'] : []),
     ...(network ? NETWORK_FILES.flatMap((path) => readOnly(path)) : []),
     ...PROGRAM_FOLDERS.flatMap(systemFolder),
     ...readOnly(ALTERNATIVES),
   ];
-}
-
-/** Lets root switch to another user, who may read all mounts and write to the folders in memory. */
-function forOtherUser(options: readonly string[]): string[] {
-  const node = realpathSync(process.execPath);
-  const beforeNode = options.indexOf(node) - 1;
-  const mounts = options.slice(0, beforeNode);
-  return [
-    ...forAll(['/etc', dirname(SCRIPT_PATHS.script)]),
-    ...mounts.flatMap((option) => (option === '--size' ? ['--perms', '1777', option] : [option])),
-    // Node can be below /tmp, and the folder in memory there hides what was made before it.
-    ...forAll(parentsOf(node)),
-    ...options.slice(beforeNode),
-    ...['--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID'],
-  ];
-}
-
-/** Makes folders that all users can enter. bwrap would make the parents of a mount for root alone. */
-function forAll(folders: readonly string[]): string[] {
-  return folders.flatMap((folder) => ['--perms', '0755', '--dir', folder]);
-}
-
-/** Returns the folders above a path, the outermost first, without the root. */
-function parentsOf(path: string): string[] {
-  const folder = dirname(path);
-  return folder === dirname(folder) ? [] : [...parentsOf(folder), folder];
 }
 
 /** Start and number of user ids that systemd's page "Users, Groups, UIDs and GIDs" lists as unused. */

@@ -98,8 +98,12 @@ function runIn(sandbox: ScriptSandbox, paths: Paths, script: Script, output: Fil
   const mounts = { paths, network, covers, switchesUser, env: sandboxVariables(env, sandbox) };
   sendOptions(runner, scriptArgs(bwrap, mounts));
   const memory = createMemoryWatch({
-    ...{ limitMb: memoryMb, folders: runner.memoryFolders, pid: () => runner.pid },
-    ...{ isBusy: () => true, hasChildren: true, onFull() {} },
+    limitMb: memoryMb,
+    folders: runner.memoryFolders,
+    pid: () => runner.pid,
+    isBusy: () => true,
+    hasChildren: true,
+    onFull() {},
     onOver: () => end(`used more than ${memoryMb} MB of memory`),
     onManyChildren: (max) => end(`started too many processes, more than ${max}`),
   });
@@ -111,7 +115,6 @@ function runIn(sandbox: ScriptSandbox, paths: Paths, script: Script, output: Fil
     () => signal.removeEventListener('abort', kill),
     watchDisk({ folder: paths.folder, onOver: end, check: () => outputFault(output) }),
   ];
-  if (signal.aborted) kill();
   return done.promise;
 }
 
