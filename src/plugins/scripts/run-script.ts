@@ -49,7 +49,9 @@ export async function runScript(
   { workspaces, places }: { workspaces: Workspaces; places: HiddenPlaces },
 ): Promise<Record<string, string>> {
   const sandbox = await requireScriptSandbox(places);
-  const { folder, files } = await workspaces.open(script.runId);
+  script.signal.throwIfAborted();
+  await using lease = await workspaces.open(script.runId);
+  const { folder, files } = lease;
   const own = join(folder, randomUUID());
   const paths = { folder: files, script: `${own}.script`, output: `${own}.output` };
   await writeFile(paths.script, script.text, { mode: 0o600, flag: 'wx' });

@@ -1,7 +1,7 @@
-import { mkdir, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../../kit/telemetry/logger.ts';
-import { removeFolder } from './remove-folder.ts';
+import { Workspace, type WorkspaceLease } from './workspace.ts';
 
 const FOLDER = 'workspaces';
 /** Run ids become names of folders, so other characters are refused. */
@@ -11,50 +11,40 @@ const RUN_ID = /^[A-Za-z0-9_-]{1,128}$/;
 export class Workspaces {
   readonly #root: string;
   readonly #logger: Logger;
-  /** Runs that may have a folder here. */
-  readonly #runs = new Set<string>();
+  /** Runs that may have a folder here, and runs that have ended since the last sweep. */
+  readonly #workspaces = new Map<string, Workspace>();
 
   constructor({ dataDir, logger }: { dataDir: string; logger: Logger }) {
     this.#root = join(dataDir, FOLDER);
     this.#logger = logger;
   }
 
-  /** Returns the folder of a run, which has the folder `files` for scripts. Creates both. */
-  async open(runId: string): Promise<{ folder: string; files: string }> {
-    const folder = this.#folderOf(runId);
-    const files = join(folder, 'files');
-    this.#runs.add(runId);
-    await mkdir(files, { recursive: true, mode: 0o700 });
-    return { folder, files };
+  /** Returns a lease of the folder of a run. Throws if the folder has been closed. */
+  async open(runId: string): Promise<WorkspaceLease> {
+    return this.#workspaceOf(runId).open();
   }
 
-  /** Removes the folder of an ended run, if there is one. */
+  /** Removes the folder of an ended run, if there is one, once no script uses it. */
   async close(runId: string): Promise<void> {
-    if (this.#runs.has(runId)) await this.#remove(runId);
+    await this.#workspaces.get(runId)?.close();
   }
 
   /** Removes the folders of all runs that have ended. */
   async sweep(isOver: (runId: string) => Promise<boolean>): Promise<void> {
     const names = await readdir(this.#root).catch(() => []);
-    for (const name of names.filter((one) => RUN_ID.test(one))) {
-      this.#runs.add(name);
-      if (await isOver(name)) await this.#remove(name);
+    const found = names.filter((name) => RUN_ID.test(name));
+    for (const runId of new Set([...this.#workspaces.keys(), ...found])) {
+      const workspace = this.#workspaceOf(runId);
+      if ((await isOver(runId)) && (await workspace.close())) this.#workspaces.delete(runId);
     }
   }
 
-  async #remove(runId: string): Promise<void> {
-    try {
-      await removeFolder(this.#folderOf(runId));
-      this.#runs.delete(runId);
-    } catch (error) {
-      this.#logger.warn(`The working folder of run ${runId} could not be removed; a later sweep retries`, {
-        error,
-      });
-    }
-  }
-
-  #folderOf(runId: string): string {
+  #workspaceOf(runId: string): Workspace {
+    const known = this.#workspaces.get(runId);
+    if (known) return known;
     if (!RUN_ID.test(runId)) throw new Error(`"${runId}" is not the id of a run.`);
-    return join(this.#root, runId);
+    const made = new Workspace(join(this.#root, runId), this.#logger);
+    this.#workspaces.set(runId, made);
+    return made;
   }
 }
