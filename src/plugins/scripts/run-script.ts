@@ -5,15 +5,16 @@ import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { PlatformError } from '../../kit/errors/errors.ts';
 import { locate } from '../../kit/process/locate-program.ts';
+import { every, systemClock } from '../../kit/time/clock.ts';
 import { createMemoryWatch } from '../backends/worker/memory.ts';
 import { type SpawnEvents, type SpawnedRunner, spawnRunner } from '../backends/worker/spawn-runner.ts';
 import { asUser, SCRIPT_PATHS, type ScriptMounts, scriptArgs, userOf } from '../sandbox/script-args.ts';
 import type { HiddenPlaces } from '../sandbox/script-covers.ts';
-import { watchDisk } from './disk-watch.ts';
 import { launchText, sandboxVariables } from './launch-text.ts';
 import { createScriptLog, type ScriptLog } from './script-log.ts';
 import { MAX_OUTPUT_FILE_BYTES, parseOutputs } from './script-outputs.ts';
 import { requireScriptSandbox, type ScriptSandbox } from './script-sandbox.ts';
+import type { WorkspaceLease } from './workspace.ts';
 import type { Workspaces } from './workspaces.ts';
 
 export const SHELLS = {
@@ -38,6 +39,7 @@ export interface Script {
   log(level: 'info' | 'warn', line: string): void;
 }
 
+const OUTPUT_WATCH_MS = 250;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
@@ -50,8 +52,8 @@ export async function runScript(
 ): Promise<Record<string, string>> {
   const sandbox = await requireScriptSandbox(places);
   script.signal.throwIfAborted();
-  await using lease = await workspaces.open(script.runId);
-  const { folder, files } = lease;
+  await using workspace = await workspaces.open(script.runId);
+  const { folder, files } = workspace;
   const own = join(folder, randomUUID());
   const paths = { folder: files, script: `${own}.script`, output: `${own}.output` };
   await writeFile(paths.script, script.text, { mode: 0o600, flag: 'wx' });
@@ -60,7 +62,7 @@ export async function runScript(
   try {
     if (sandbox.switchesUser) await giveTo(userOf(script.runId), paths);
     script.signal.throwIfAborted();
-    await runIn(sandbox, paths, script, output);
+    await runIn({ sandbox, workspace, paths, output }, script);
     return await outputsOf(output);
   } finally {
     await output.close();
@@ -74,7 +76,14 @@ async function giveTo(user: number, paths: Paths): Promise<void> {
   await Promise.all(Object.values(paths).map((path) => lchown(path, user, user)));
 }
 
-function runIn(sandbox: ScriptSandbox, paths: Paths, script: Script, output: FileHandle): Promise<void> {
+interface Surroundings {
+  sandbox: ScriptSandbox;
+  workspace: WorkspaceLease;
+  paths: Paths;
+  output: FileHandle;
+}
+
+function runIn({ sandbox, workspace, paths, output }: Surroundings, script: Script): Promise<void> {
   const { signal, network, memoryMb } = script;
   const { bwrap, switchesUser, covers } = sandbox;
   const env = environmentOf(script);
@@ -115,7 +124,8 @@ function runIn(sandbox: ScriptSandbox, paths: Paths, script: Script, output: Fil
   const stops = [
     memory.stop,
     () => signal.removeEventListener('abort', kill),
-    watchDisk({ folder: paths.folder, onOver: end, check: () => outputFault(output) }),
+    workspace.watch(end),
+    watchOutput(output, end),
   ];
   return done.promise;
 }
@@ -181,9 +191,12 @@ function failureOf({ code, killedBy, limit, wasStarted, error }: Exit, log: Scri
   });
 }
 
-async function outputFault(output: FileHandle): Promise<string | undefined> {
-  const { size } = await output.stat().catch(() => ({ size: 0 }));
-  return size > MAX_OUTPUT_FILE_BYTES ? 'wrote more than 1 MiB to $SVC_OUTPUT' : undefined;
+/** Polls the size of the output file. Returns the function that stops it. */
+function watchOutput(output: FileHandle, onOver: (what: string) => void): () => void {
+  return every(systemClock, OUTPUT_WATCH_MS, async () => {
+    const { size } = await output.stat().catch(() => ({ size: 0 }));
+    if (size > MAX_OUTPUT_FILE_BYTES) onOver('wrote more than 1 MiB to $SVC_OUTPUT');
+  });
 }
 
 async function outputsOf(output: FileHandle): Promise<Record<string, string>> {

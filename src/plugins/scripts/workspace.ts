@@ -1,6 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from '../../kit/telemetry/logger.ts';
+import { SCRIPT_PATHS } from '../sandbox/script-args.ts';
+import type { DiskWatch } from './disk-watch.ts';
 import { removeFolder } from './remove-folder.ts';
 
 /** A script's right to use the working folder of its run. */
@@ -9,18 +11,37 @@ export interface WorkspaceLease extends AsyncDisposable {
   readonly folder: string;
   /** The folder in it for the files of scripts. */
   readonly files: string;
+  /**
+   * Watches the size of the folder. `onOver` gets the limit that its scripts have exceeded. Returns the function that
+   * stops it.
+   */
+  watch(onOver: OnOver): () => void;
+}
+
+type OnOver = (what: string) => void;
+
+export interface WorkspaceDeps {
+  folder: string;
+  disk: Pick<DiskWatch, 'watch'>;
+  logger: Logger;
 }
 
 /** The working folder of a run on this node. It is removed when the run has ended and no script uses it any more. */
 export class Workspace {
   readonly #folder: string;
+  readonly #files: string;
+  readonly #disk: WorkspaceDeps['disk'];
   readonly #logger: Logger;
+  readonly #watching = new Set<OnOver>();
+  #stopWatch: (() => void) | undefined;
   #leases = 0;
   #isClosed = false;
   #removal: Promise<boolean> | undefined;
 
-  constructor(folder: string, logger: Logger) {
+  constructor({ folder, disk, logger }: WorkspaceDeps) {
     this.#folder = folder;
+    this.#files = join(folder, 'files');
+    this.#disk = disk;
     this.#logger = logger;
   }
 
@@ -28,14 +49,18 @@ export class Workspace {
   async open(): Promise<WorkspaceLease> {
     if (this.#isClosed) throw new Error('The run has ended, so its working folder is not opened again.');
     this.#leases++;
-    const files = join(this.#folder, 'files');
     try {
-      await mkdir(files, { recursive: true, mode: 0o700 });
+      await mkdir(this.#files, { recursive: true, mode: 0o700 });
     } catch (error) {
       await this.#release();
       throw error;
     }
-    return { folder: this.#folder, files, [Symbol.asyncDispose]: () => this.#release() };
+    return {
+      folder: this.#folder,
+      files: this.#files,
+      watch: (onOver) => this.#watch(onOver),
+      [Symbol.asyncDispose]: () => this.#release(),
+    };
   }
 
   /** Removes the folder, or has the last script remove it. Returns whether it has been removed. */
@@ -44,6 +69,21 @@ export class Workspace {
     if (this.#leases > 0) return false;
     this.#removal ??= this.#remove();
     return this.#removal;
+  }
+
+  /** Polls the folder once for all its scripts, which can run at the same time. */
+  #watch(onOver: OnOver): () => void {
+    this.#watching.add(onOver);
+    this.#stopWatch ??= this.#disk.watch([{ path: this.#files, shownAs: SCRIPT_PATHS.folder }], (what) => {
+      this.#stopWatch = undefined;
+      for (const end of this.#watching) end(what);
+    });
+    return () => {
+      this.#watching.delete(onOver);
+      if (this.#watching.size > 0) return;
+      this.#stopWatch?.();
+      this.#stopWatch = undefined;
+    };
   }
 
   async #release(): Promise<void> {

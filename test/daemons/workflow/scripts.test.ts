@@ -169,6 +169,19 @@ describe('a hostile script', () => {
     ['empty lines without end', { run: 'yes ""' }, 'wrote more than 16 MB of output'],
     ['a line without end', { run: 'yes x | tr -d "\\n" >&2' }, 'wrote more than 16 MB of output'],
     [
+      'more than 1 GiB of files',
+      {
+        shell: 'python',
+        run: 'import os, time\nfor name in "ab":\n    os.posix_fallocate(os.open(name, os.O_CREAT | os.O_WRONLY), 0, 600 << 20)\ntime.sleep(30)',
+      },
+      'wrote more than 1024 MB of files',
+    ],
+    [
+      'more than 50,000 files',
+      { run: 'seq -f "file-%.0f" 50001 | xargs touch; sleep 30' },
+      'wrote more than 50000 files',
+    ],
+    [
       'outputs of 1 GB',
       { run: 'head -c 1G /dev/zero > "$SVC_OUTPUT"; sleep 30' },
       'wrote more than 1 MiB to',

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { Workspace } from '../../../src/plugins/scripts/workspace.ts';
 import { Workspaces } from '../../../src/plugins/scripts/workspaces.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { nameOfBytes, nestBeyondPaths } from './support/hostile-folders.ts';
@@ -65,4 +66,34 @@ test('a sweep removes the folders of ended and unknown runs, and a later one tho
   await workspaces.sweep(isOver);
   await workspaces.close('live');
   expect(await readdir(join(dataDir, 'workspaces'))).toEqual(['not.a-run']);
+});
+
+test('scripts of a run share one watch of their folder, which ends them all', async () => {
+  let watches = 0;
+  let over: (what: string) => void = () => {};
+  const disk = {
+    watch(_roots: unknown, onOver: typeof over) {
+      watches++;
+      over = onOver;
+      return () => void watches--;
+    },
+  };
+  const folder = await tempDir();
+  const workspace = new Workspace({ folder, disk, logger: {} as never });
+  const ended: string[] = [];
+  const stops: Array<() => void> = [];
+  for (const name of ['a', 'b', 'c']) {
+    const lease = await workspace.open();
+    stops.push(lease.watch((what) => ended.push(`${name} ${what}`)));
+  }
+  expect(watches).toBe(1);
+  stops[0]!();
+  over('wrote too much');
+  expect(ended).toEqual(['b wrote too much', 'c wrote too much']);
+  stops[1]!();
+  stops[2]!();
+  const lease = await workspace.open();
+  lease.watch(() => {})();
+  // The first watch stopped by itself when the limit was exceeded.
+  expect(watches).toBe(1);
 });
