@@ -21,6 +21,7 @@ import { ALTERNATIVES } from './script-covers.ts';
 /** Paths of a script's files in its sandbox. */
 export const SCRIPT_PATHS = {
   folder: '/workspace',
+  home: '/svc/home',
   script: '/svc/script',
   output: '/svc/output',
 } as const;
@@ -47,6 +48,7 @@ export function scriptArgs({ variant }: WorkingBwrap, mounts: ScriptMounts): str
     ...systemOf(variant, network, switchesUser),
     ...covers,
     ...['--bind', paths.folder, SCRIPT_PATHS.folder],
+    ...['--bind', paths.home, SCRIPT_PATHS.home],
     ...['--ro-bind', paths.script, SCRIPT_PATHS.script],
     ...['--bind', paths.output, SCRIPT_PATHS.output],
     ...sealed(),

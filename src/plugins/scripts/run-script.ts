@@ -53,9 +53,9 @@ export async function runScript(
   const sandbox = await requireScriptSandbox(places);
   script.signal.throwIfAborted();
   await using workspace = await workspaces.open(script.runId);
-  const { folder, files } = workspace;
+  const { folder, files, home } = workspace;
   const own = join(folder, randomUUID());
-  const paths = { folder: files, script: `${own}.script`, output: `${own}.output` };
+  const paths = { folder: files, home, script: `${own}.script`, output: `${own}.output` };
   await writeFile(paths.script, script.text, { mode: 0o600, flag: 'wx' });
   // The outputs are read from this handle, so the script cannot replace the file by a link.
   const output = await open(paths.output, 'wx+', 0o600);
@@ -156,7 +156,7 @@ function sendOptions({ channel }: SpawnedRunner, options: readonly string[]): vo
 function environmentOf({ env }: Script): Record<string, string> {
   return {
     LANG: 'C.UTF-8',
-    HOME: '/tmp',
+    HOME: SCRIPT_PATHS.home,
     TMPDIR: '/tmp',
     PATH: `${PATH}:${dirname(SHELLS.node[0])}`,
     ...env,

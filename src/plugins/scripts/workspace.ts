@@ -11,6 +11,8 @@ export interface WorkspaceLease extends AsyncDisposable {
   readonly folder: string;
   /** The folder in it for the files of scripts. */
   readonly files: string;
+  /** The folder in it for caches of programs, which can be too large for memory. */
+  readonly home: string;
   /**
    * Watches the size of the folder. `onOver` gets the limit that its scripts have exceeded. Returns the function that
    * stops it.
@@ -30,6 +32,7 @@ export interface WorkspaceDeps {
 export class Workspace {
   readonly #folder: string;
   readonly #files: string;
+  readonly #home: string;
   readonly #disk: WorkspaceDeps['disk'];
   readonly #logger: Logger;
   readonly #watching = new Set<OnOver>();
@@ -41,6 +44,7 @@ export class Workspace {
   constructor({ folder, disk, logger }: WorkspaceDeps) {
     this.#folder = folder;
     this.#files = join(folder, 'files');
+    this.#home = join(folder, 'home');
     this.#disk = disk;
     this.#logger = logger;
   }
@@ -50,7 +54,7 @@ export class Workspace {
     if (this.#isClosed) throw new Error('The run has ended, so its working folder is not opened again.');
     this.#leases++;
     try {
-      await mkdir(this.#files, { recursive: true, mode: 0o700 });
+      for (const path of [this.#files, this.#home]) await mkdir(path, { recursive: true, mode: 0o700 });
     } catch (error) {
       await this.#release();
       throw error;
@@ -58,6 +62,7 @@ export class Workspace {
     return {
       folder: this.#folder,
       files: this.#files,
+      home: this.#home,
       watch: (onOver) => this.#watch(onOver),
       [Symbol.asyncDispose]: () => this.#release(),
     };
@@ -74,7 +79,11 @@ export class Workspace {
   /** Polls the folder once for all its scripts, which can run at the same time. */
   #watch(onOver: OnOver): () => void {
     this.#watching.add(onOver);
-    this.#stopWatch ??= this.#disk.watch([{ path: this.#files, shownAs: SCRIPT_PATHS.folder }], (what) => {
+    const roots = [
+      { path: this.#files, shownAs: SCRIPT_PATHS.folder },
+      { path: this.#home, shownAs: SCRIPT_PATHS.home },
+    ];
+    this.#stopWatch ??= this.#disk.watch(roots, (what) => {
       this.#stopWatch = undefined;
       for (const end of this.#watching) end(what);
     });

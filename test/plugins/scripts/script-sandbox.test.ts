@@ -54,7 +54,7 @@ test('scripts run a Node below /tmp', async () => {
   const node = join(folder, 'bin/node');
   await mkdir(join(folder, 'bin'));
   await copyFile(process.execPath, node);
-  const paths = { folder, script: join(folder, 'script'), output: join(folder, 'output') };
+  const paths = { folder, home: folder, script: join(folder, 'script'), output: join(folder, 'output') };
   for (const path of [paths.script, paths.output]) await writeFile(path, '');
   const { bwrap, switchesUser } = await requireScriptSandbox(placesOf(folder));
   const original = process.execPath;
