@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants, type Dirent, existsSync } from 'node:fs';
-import { chmod, type FileHandle, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
+import { chmod, open, readdir, rename, rmdir, unlink } from 'node:fs/promises';
 
 /** Linux opens folders with this flag without the right to read them. Node has no constant for it. */
 const O_PATH = 0o10000000;
@@ -16,42 +16,40 @@ export async function removeFolder(folder: string): Promise<void> {
   await rmdir(folder);
 }
 
-async function removeContent(folder: Buffer): Promise<void> {
-  await using root = await openFolder(folder);
-  for (let levels = await removeFiles(root.path); levels.length > 0; levels = await removeFiles(root.path)) {
-    for (const level of levels) {
-      await moveFolders(level, root.path);
-      await rmdir(level);
+function removeContent(folder: Buffer): Promise<void> {
+  return inFolder(folder, async (root) => {
+    for (let levels = await removeFiles(root); levels.length > 0; levels = await removeFiles(root)) {
+      for (const level of levels) {
+        await moveFolders(level, root);
+        await rmdir(level);
+      }
     }
-  }
+  });
 }
 
 /** Removes the files of a folder, and moves its folders into another one. */
-async function moveFolders(folder: Buffer, target: Buffer): Promise<void> {
-  await using level = await openFolder(folder);
-  for (const inner of await removeFiles(level.path)) {
-    // A folder can be moved only with the right to write to it.
-    await using _opened = await openFolder(inner);
-    await rename(inner, pathIn(target, Buffer.from(randomUUID())));
-  }
+function moveFolders(folder: Buffer, target: Buffer): Promise<void> {
+  return inFolder(folder, async (level) => {
+    for (const inner of await removeFiles(level)) {
+      // A folder can be moved only with the right to write to it.
+      await inFolder(inner, () => rename(inner, pathIn(target, Buffer.from(randomUUID()))));
+    }
+  });
 }
 
-interface OpenFolder extends AsyncDisposable {
-  /** Path that leads to this folder, whatever is at its former path. */
-  path: Buffer;
-}
-
-/** Opens a folder and gives its owner all rights. Fails for a link, which could lead to a folder of the machine. */
-async function openFolder(folder: Buffer): Promise<OpenFolder> {
-  const handle: FileHandle = await open(folder, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-  const path = Buffer.from(`/proc/self/fd/${handle.fd}`);
+/**
+ * Opens a folder and gives its owner all rights. `work` gets a path that leads to this folder, whatever is at its former
+ * path meanwhile. Throws for a link, which could lead to a folder of the machine.
+ */
+async function inFolder(folder: Buffer, work: (path: Buffer) => Promise<void>): Promise<void> {
+  const handle = await open(folder, O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   try {
+    const path = Buffer.from(`/proc/self/fd/${handle.fd}`);
     await chmod(path, 0o700);
-  } catch (error) {
+    await work(path);
+  } finally {
     await handle.close();
-    throw error;
   }
-  return { path, [Symbol.asyncDispose]: () => handle.close() };
 }
 
 /** Removes the files of a folder, and returns the paths of its folders. Links are removed, not followed. */

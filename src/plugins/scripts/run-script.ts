@@ -52,7 +52,19 @@ export async function runScript(
 ): Promise<Record<string, string>> {
   const sandbox = await requireScriptSandbox(places);
   script.signal.throwIfAborted();
-  await using workspace = await workspaces.open(script.runId);
+  const workspace = await workspaces.open(script.runId);
+  try {
+    return await runInFolder(sandbox, workspace, script);
+  } finally {
+    await workspace.release();
+  }
+}
+
+async function runInFolder(
+  sandbox: ScriptSandbox,
+  workspace: WorkspaceLease,
+  script: Script,
+): Promise<Record<string, string>> {
   const { folder, files, home } = workspace;
   const own = join(folder, randomUUID());
   const paths = { folder: files, home, script: `${own}.script`, output: `${own}.output` };

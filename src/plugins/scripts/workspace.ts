@@ -5,8 +5,8 @@ import { SCRIPT_PATHS } from '../sandbox/script-args.ts';
 import type { DiskWatch } from './disk-watch.ts';
 import { removeFolder } from './remove-folder.ts';
 
-/** A script's right to use the working folder of its run. */
-export interface WorkspaceLease extends AsyncDisposable {
+/** A script's right to use the working folder of its run, until the script releases it. */
+export interface WorkspaceLease {
   /** The folder of the run, which scripts cannot see. */
   readonly folder: string;
   /** The folder in it for the files of scripts. */
@@ -18,6 +18,7 @@ export interface WorkspaceLease extends AsyncDisposable {
    * stops it.
    */
   watch(onOver: OnOver): () => void;
+  release(): Promise<void>;
 }
 
 type OnOver = (what: string) => void;
@@ -64,7 +65,7 @@ export class Workspace {
       files: this.#files,
       home: this.#home,
       watch: (onOver) => this.#watch(onOver),
-      [Symbol.asyncDispose]: () => this.#release(),
+      release: () => this.#release(),
     };
   }
 

@@ -26,7 +26,7 @@ test('the folder of a run is removed, whatever a script has put into it', async 
   await mkdir(join(files, 'closed/inner'), { recursive: true });
   await writeFile(join(files, 'closed/inner/file'), '');
   for (const path of ['closed/inner', 'closed', '.']) await chmod(join(files, path), 0);
-  await lease[Symbol.asyncDispose]();
+  await lease.release();
   await workspaces.close('run_1');
   expect(warnings).toEqual([]);
   expect(existsSync(folder)).toBe(false);
@@ -39,9 +39,9 @@ test('the folder of an ended run stays until its last script has ended, and is n
   await workspaces.close('run_1');
   await workspaces.sweep(async () => true);
   await expect(workspaces.open('run_1')).rejects.toThrow('not opened again');
-  await first[Symbol.asyncDispose]();
+  await first.release();
   expect(existsSync(second.files)).toBe(true);
-  await second[Symbol.asyncDispose]();
+  await second.release();
   expect(existsSync(second.folder)).toBe(false);
   await expect(workspaces.open('run_1')).rejects.toThrow('not opened again');
   expect(existsSync(second.folder)).toBe(false);
