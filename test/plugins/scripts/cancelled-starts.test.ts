@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -10,16 +10,32 @@ import { atEnd } from '../../support/at-end.ts';
 import { tempDir } from '../../support/daemon.ts';
 import { scriptRunner } from './support/script-runner.ts';
 
-const killed = (mark: string) => {
-  for (const pid of processesOf(mark)) process.kill(pid, 'SIGKILL');
-};
+function kill(pids: number[]): void {
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+}
+
+/** Returns the sandboxes of scripts whose parent has ended. */
+const orphans = (): number[] =>
+  processesOf(`${locate('bwrap', process.env.PATH)} --args 3`).filter((pid) => parentOf(pid) === 1);
+
+function parentOf(pid: number): number | undefined {
+  try {
+    return Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  } catch {
+    // The process has ended.
+    return undefined;
+  }
+}
 
 test('a script that is cancelled while its sandbox starts leaves no process', {
   timeout: 60_000,
 }, async () => {
   const { run } = await scriptRunner();
   const mark = 'sleep 31536005';
-  atEnd(() => killed(mark));
+  atEnd(() => kill(processesOf(mark)));
+  const earlier = orphans();
+  const left = () => orphans().filter((pid) => !earlier.includes(pid));
+  atEnd(() => kill(left()));
   for (let ms = 0; ms <= 20; ms++) {
     const cancel = new AbortController();
     const ended = run({ runId: `run_${ms}`, text: mark, signal: cancel.signal });
@@ -29,6 +45,7 @@ test('a script that is cancelled while its sandbox starts leaves no process', {
     await failed;
   }
   await expect.poll(() => processesOf(mark)).toEqual([]);
+  await expect.poll(left).toEqual([]);
 });
 
 /** Makes a bwrap that reports no pid, and whose child process survives it: the state of bwrap during its start. */
@@ -53,7 +70,7 @@ async function useSlowBwrap(): Promise<string> {
 test('a script does not start before the service knows its process', async () => {
   const { run, dataDir } = await scriptRunner();
   const mark = 'sleep 31536006';
-  atEnd(() => killed(mark));
+  atEnd(() => kill(processesOf(mark)));
   const bwrap = await useSlowBwrap();
   const cancel = new AbortController();
   const text = `echo > ran; ${mark}`;
