@@ -94,7 +94,10 @@ export const HEADERS = {
   host: 'x-svc-host-id',
   /** Role of the caller in its namespace; "none" without one. Only the gateway sets it. */
   role: 'x-svc-role',
-  /** "true" for administrators of the platform, whom roles do not restrict. Only the gateway sets it. */
+  /**
+   * "true" for administrators of the platform without any role, or with the role `admin` for all namespaces. Only the
+   * gateway sets it.
+   */
   administrator: 'x-svc-administrator',
   /** How the caller reached the gateway, if by its MCP endpoint. Only the gateway sets it. */
   via: 'x-svc-via',

@@ -10,7 +10,10 @@ import { startWorkflow } from '../workflow/support/workflow.ts';
 
 const tokenOf = (hostId: string) => `a-static-token-of-${hostId}`;
 const TOKENS = Object.fromEntries(
-  ['local-admin', 'watcher', 'boss'].map((hostId) => [tokenOf(hostId), { hostId, namespaceId: 'default' }]),
+  ['local-admin', 'watcher', 'boss', 'half', 'chief'].map((hostId) => [
+    tokenOf(hostId),
+    { hostId, namespaceId: 'default' },
+  ]),
 );
 /** Headers of a client that pretends to be the gateway. */
 const FORGED = { [HEADERS.administrator]: 'true', x_svc_administrator: 'true', [HEADERS.role]: 'admin' };
@@ -42,7 +45,7 @@ async function startPlatform() {
       operator: { ...TEST_OPERATOR, hostId: 'root' },
       config: {
         gateway: {
-          admins: ['operator', 'watcher', 'boss'],
+          admins: ['operator', 'watcher', 'boss', 'half', 'chief'],
           staticTokens: {
             ...TOKENS,
             [ADMIN_TOKEN]: { hostId: 'operator', namespaceId: 'default' },
@@ -57,6 +60,10 @@ async function startPlatform() {
   await give('local-admin', 'admin', 'default');
   await give('boss', 'admin', 'default');
   await give('watcher', 'editor', '*');
+  await give('half', 'viewer', '*');
+  await give('half', 'admin', 'default');
+  await give('chief', 'admin', '*');
+  await give('chief', 'viewer', 'default');
   return { workflow, api, gateway, open };
 }
 
@@ -68,8 +75,10 @@ test('scripts in inline definitions are started by administrators of the platfor
     expect(await started(url, MEMBER_TOKEN)).toBe(403);
     expect(await started(url, MEMBER_TOKEN, FORGED)).toBe(403);
   }
-  // An administrator of one namespace, one whom roles restrict to a namespace, and one with a lower role.
-  for (const hostId of ['local-admin', 'boss', 'watcher'])
+  expect(await started(gateway.url, tokenOf('chief'))).toBe(202);
+  // An administrator of one namespace, one whom roles restrict to a namespace, one with a lower role, and one with a
+  // lower role for all namespaces than for this one.
+  for (const hostId of ['local-admin', 'boss', 'watcher', 'half'])
     expect([hostId, await started(gateway.url, tokenOf(hostId), FORGED)]).toEqual([hostId, 403]);
 
   for (const { url } of [workflow, api]) {

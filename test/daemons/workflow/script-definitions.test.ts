@@ -40,10 +40,10 @@ describe('a definition with scripts', () => {
     const it = await projectWith({ file: FILE });
     const steps = [{ run: 'true' }];
     for (const as of [
-      { role: 'editor' },
-      { role: null },
-      { role: 'absent' },
       { isAdministrator: false },
+      { isAdministrator: false, role: 'editor' },
+      { isAdministrator: false, role: null },
+      { isAdministrator: false, role: 'absent' },
       { isAdministrator: false, hostId: 'operator' },
       { via: 'agent' },
       { via: 'elicitation' },

@@ -1,4 +1,4 @@
-import { type Caller, HEADERS } from '../../../contracts/index.ts';
+import { ALL_NAMESPACES, type Caller, HEADERS } from '../../../contracts/index.ts';
 import { createBoundedCache } from '../../../kit/data/bounded-cache.ts';
 import { serviceKey } from '../../../kit/security/keys.ts';
 import { roleIn } from '../domain/access/access-rights.ts';
@@ -114,7 +114,8 @@ export function createRequestHeaders(internalSecret: string, admins: Pick<Admins
       'x-forwarded-proto',
       request.forwardedProto,
     ];
-    if (hasRole(caller) && admins.is(caller)) headers.push(HEADERS.administrator, 'true');
+    if (hasRole(caller) && hasAllRights(caller) && admins.is(caller))
+      headers.push(HEADERS.administrator, 'true');
     if (request.contentLength !== null) headers.push('content-length', String(request.contentLength));
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const name = rawHeaders[i]!;
@@ -129,6 +130,10 @@ export function createRequestHeaders(internalSecret: string, admins: Pick<Admins
 
 /** Containers and callers without a token have no role. */
 const hasRole = ({ kind }: ForwardedCaller): boolean => kind !== 'container' && kind !== 'anonymous';
+
+/** The role `admin` in one namespace does not make up for a lower role for all namespaces. */
+const hasAllRights = ({ access }: ForwardedCaller): boolean =>
+  !access?.roles || access.roles.get(ALL_NAMESPACES) === 'admin';
 
 /** A caller without any role keeps all rights of its token. */
 function shownRole(caller: ForwardedCaller): string {

@@ -31,22 +31,18 @@ export function refusePluginScripts(workflow: Jobs, written: unknown): void {
 }
 
 /** The caller that starts a run with a definition of its own. */
-export type ScriptStarter = Pick<Caller, 'role' | 'isAdministrator' | 'via'>;
+export type ScriptStarter = Pick<Caller, 'isAdministrator' | 'via'>;
 
 /**
  * Throws FORBIDDEN if a definition with scripts that is not registered is started by a caller who does not administer
- * the platform. Calls of agents, plugins and triggers never do, whoever they act for: their text could be injected.
+ * the platform. Calls of agents, plugins and triggers are refused for all callers, because their text could be injected.
  */
-export function requireScriptStarter(
-  workflow: Jobs,
-  { role, isAdministrator = false, via }: ScriptStarter,
-): void {
+export function requireScriptStarter(workflow: Jobs, { isAdministrator = false, via }: ScriptStarter): void {
   if (!hasScripts(workflow)) return;
-  // An administrator can have a lower role for all namespaces.
-  if (isAdministrator && role === 'admin' && via === undefined) return;
+  if (isAdministrator && via === undefined) return;
   throw new PlatformError(
     'FORBIDDEN',
-    'Only administrators of the platform (gateway.admins) may start a definition with scripts (run:) that is not registered. Put the definition into a workflow file of the project.',
-    { details: { role: role ?? null, isAdministrator, via: via ?? null } },
+    'Only administrators of the platform (gateway.admins, or the role admin for all namespaces by studio.oidc.roles) may start a definition with scripts (run:) that is not registered. Put the definition into a workflow file of the project.',
+    { details: { isAdministrator, via: via ?? null } },
   );
 }
