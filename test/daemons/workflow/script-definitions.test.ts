@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { listWorkflows, rerunRun, startRun } from '../../../src/contracts/index.ts';
@@ -65,6 +65,35 @@ describe('a definition with scripts', () => {
     });
     await it.until(run.id, 'succeeded');
     await it.until((await rerun(run.id, false)).run.id, 'succeeded');
+  });
+
+  test('of an edited or removed workflow file is run again by administrators alone', async () => {
+    const it = await projectWith({ file: FILE });
+    const file = join(it.dataDir, '../workflows/file.yaml');
+    const client = createClient({ url: it.url, peer: 'workflow' });
+    const { run } = await it.call(startRun, { body: { workflowId: 'file' } } as never);
+    await it.until(run.id, 'succeeded');
+    const rerun = (isAdministrator: boolean) =>
+      client.call(rerunRun, { params: { runId: run.id }, body: {} } as never, {
+        headers: headersOf({ role: 'editor', isAdministrator }),
+      });
+    const registered = async () => (await it.call(listWorkflows, {})).items.map(({ version }) => version);
+
+    await writeFile(file, JSON.stringify({ ...FILE, version: '2' }));
+    await expect.poll(registered, { timeout: 20_000 }).toEqual(['2']);
+    await expect(rerun(false)).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: `The workflow "file" has another definition now than run ${run.id}, whose scripts (run:) only administrators of the platform may run again. Start the workflow again, or let an administrator rerun the run.`,
+    });
+    await it.until((await rerun(true)).run.id, 'succeeded');
+
+    await rm(file);
+    await expect.poll(registered, { timeout: 20_000 }).toEqual([]);
+    await expect(rerun(false)).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: expect.stringContaining('Put the definition into a workflow file'),
+    });
+    await it.until((await rerun(true)).run.id, 'succeeded');
   });
 
   test('is reported and not started where bubblewrap is not in use', async () => {

@@ -37,12 +37,36 @@ export type ScriptStarter = Pick<Caller, 'isAdministrator' | 'via'>;
  * Throws FORBIDDEN if a definition with scripts that is not registered is started by a caller who does not administer
  * the platform. Calls of agents, plugins and triggers are refused for all callers, because their text could be injected.
  */
-export function requireScriptStarter(workflow: Jobs, { isAdministrator = false, via }: ScriptStarter): void {
-  if (!hasScripts(workflow)) return;
-  if (isAdministrator && via === undefined) return;
-  throw new PlatformError(
-    'FORBIDDEN',
+export function requireScriptStarter(workflow: Jobs, who: ScriptStarter): void {
+  if (mayStart(workflow, who)) return;
+  throw forbidden(
     'Only administrators of the platform (gateway.admins, or the role admin for all namespaces by studio.oidc.roles) may start a definition with scripts (run:) that is not registered. Put the definition into a workflow file of the project.',
-    { details: { isAdministrator, via: via ?? null } },
+    who,
   );
+}
+
+/** Throws FORBIDDEN as `requireScriptStarter` does, unless the run has the definition that is registered now. */
+export function requireScriptRerun(
+  run: { id: string; workflow: CompiledWorkflow },
+  registered: CompiledWorkflow | undefined,
+  who: ScriptStarter,
+): void {
+  const { id, workflow } = run;
+  if (registered === undefined) {
+    requireScriptStarter(workflow, who);
+    return;
+  }
+  if (registered.hash === workflow.hash || mayStart(workflow, who)) return;
+  throw forbidden(
+    `The workflow "${workflow.definition.id}" has another definition now than run ${id}, whose scripts (run:) only administrators of the platform may run again. Start the workflow again, or let an administrator rerun the run.`,
+    who,
+  );
+}
+
+function mayStart(workflow: Jobs, { isAdministrator, via }: ScriptStarter): boolean {
+  return (isAdministrator === true && via === undefined) || !hasScripts(workflow);
+}
+
+function forbidden(message: string, { isAdministrator = false, via }: ScriptStarter): PlatformError {
+  return new PlatformError('FORBIDDEN', message, { details: { isAdministrator, via: via ?? null } });
 }

@@ -3,7 +3,7 @@ import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { JsonValue, RunRecord, RunStore, StartOptions } from '../../../../store/ports/index.ts';
 import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import type { Definitions } from '../definition/definitions.ts';
-import { requireScriptStarter } from '../definition/scripts.ts';
+import { requireScriptRerun } from '../definition/scripts.ts';
 import { partsOf, type RunParts, stepIdOf, stepsOf } from '../run/parts.ts';
 import { viewRun } from '../run/views.ts';
 import type { Starter } from '../starts/run-admission.ts';
@@ -120,8 +120,7 @@ export class Reruns {
       throw new PlatformError('CONFLICT', message);
     }
     const workflow = await definitions.byHash(run.definitionHash);
-    const registered = definitions.registered.get(run.workflowId)?.workflow.hash;
-    if (registered !== workflow.hash) requireScriptStarter(workflow, who);
+    requireScriptRerun({ id, workflow }, definitions.registered.get(run.workflowId)?.workflow, who);
     const loaded = await store.load(run.seq);
     // Retention deletes a run with all its results at once.
     if (!loaded) throw new PlatformError('WORKFLOW_RUN_NOT_FOUND', `The run ${id} was deleted by retention.`);
