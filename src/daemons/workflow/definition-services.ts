@@ -42,7 +42,8 @@ export function definitionServices(
   return {
     definitions,
     evaluator: createEvaluator(threads),
-    requireScripts: scripts.requireScripts,
+    sandboxCheck: scripts.sandboxCheck,
+    requireScripts: () => scripts.sandboxCheck.require(),
     checkCodeInput: codeInputCheck(plugins, logger),
   };
 }

@@ -11,6 +11,7 @@ import { pluginHandlerFault } from './domain/definition/end-handler-faults.ts';
 import { hasScripts, scriptIssues } from './domain/definition/scripts.ts';
 import { formatPath } from './domain/definition/templates.ts';
 import type { PluginSchedules } from './domain/starts/schedules.ts';
+import type { SandboxCheck } from './sandbox-check.ts';
 import { type ScheduleLimit, scheduleLimit } from './schedule-limit.ts';
 import { readWorkflowFiles } from './workflow-files.ts';
 
@@ -18,7 +19,7 @@ import { readWorkflowFiles } from './workflow-files.ts';
 export async function registerAll(
   { config, projectDir }: Resources,
   plugins: PluginRuntime,
-  { definitions, requireScripts }: { definitions: Definitions; requireScripts(): Promise<void> },
+  { definitions, sandboxCheck }: { definitions: Definitions; sandboxCheck: SandboxCheck },
   logger: Logger,
 ): Promise<PluginSchedules> {
   const files = await readWorkflowFiles(projectDir, config.workflows);
@@ -35,7 +36,7 @@ export async function registerAll(
       })),
   );
   definitions.register([...files.found, ...ofPlugins], files.faults);
-  await addScriptFaults(definitions, requireScripts);
+  await addScriptFaults(definitions, sandboxCheck);
   const planned = pluginSchedules(limited, definitions);
   for (const { source, path, message, unresolved } of definitions.faults) {
     logger.diagnostic({
@@ -52,11 +53,12 @@ export async function registerAll(
 }
 
 /** Reports scripts that cannot run here. Their workflows stay registered, because another node can run them. */
-async function addScriptFaults(definitions: Definitions, requireScripts: () => Promise<void>): Promise<void> {
+async function addScriptFaults(definitions: Definitions, sandboxCheck: SandboxCheck): Promise<void> {
+  sandboxCheck.reset();
   const found = [...definitions.registered.values()].filter(({ workflow }) => hasScripts(workflow));
   if (found.length === 0) return;
   try {
-    await requireScripts();
+    await sandboxCheck.require();
   } catch (error) {
     for (const { workflow, source } of found)
       for (const { path, message } of scriptIssues(workflow, messageOf(error)))

@@ -9,6 +9,7 @@ import type { Resources } from '../define-daemon.ts';
 import { createFairSlots, type FairSlots } from './domain/effects/fair-slots.ts';
 import { isFinal } from './domain/states.ts';
 import type { RunScript } from './domain/steps/kinds/run.ts';
+import { SandboxCheck } from './sandbox-check.ts';
 
 const SWEEP_MS = hours(1);
 
@@ -50,7 +51,8 @@ export function scriptServices(
   return {
     runScript: run,
     workspaces,
-    requireScripts: async (): Promise<void> => void (await requireScriptSandbox(resources)),
+    // Each script checks again when it starts, because the paths that it must not read can have changed.
+    sandboxCheck: new SandboxCheck(() => requireScriptSandbox(resources)),
   };
 }
 

@@ -20,12 +20,10 @@ export interface StartDeps extends DefinitionServices {
 }
 
 /** Builds the services that start runs. Registers all definitions again when plugins or definition files change. */
-export async function startServices(
-  resources: Resources,
-  { store, node, plugins, engine, definitions, evaluator, checkCodeInput, requireScripts }: StartDeps,
-  stack: AsyncDisposableStack,
-) {
+export async function startServices(resources: Resources, deps: StartDeps, stack: AsyncDisposableStack) {
   const { config, clock, random, logger } = resources;
+  const { store, node, plugins, engine, definitions, evaluator, checkCodeInput } = deps;
+  const { requireScripts, sandboxCheck } = deps;
   const starter = new RunStarter({
     ...{ store: store.runs, engine, clock, random, evaluator, checkCodeInput, requireScripts },
     tenants: config.tenants,
@@ -41,7 +39,7 @@ export async function startServices(
     ...{ clock, random, logger },
   });
   const register = async (): Promise<void> =>
-    schedules.sync(await registerAll(resources, plugins, { definitions, requireScripts }, logger));
+    schedules.sync(await registerAll(resources, plugins, { definitions, sandboxCheck }, logger));
   await register();
   const stopListening = plugins.onReload(async () => {
     try {

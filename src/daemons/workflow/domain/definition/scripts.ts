@@ -1,20 +1,21 @@
 import type { Caller } from '../../../../contracts/index.ts';
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import { SCRIPT_KIND } from '../steps/kinds/run.ts';
-import type { CompiledWorkflow } from './compiled-workflow.ts';
+import type { CompiledStep, CompiledWorkflow } from './compiled-workflow.ts';
 import { invalidDefinition } from './definition-faults.ts';
 import type { DefinitionIssue } from './templates.ts';
 
 type Jobs = Pick<CompiledWorkflow, 'jobs'>;
 
-export const hasScripts = (workflow: Jobs): boolean => scriptIssues(workflow, '').length > 0;
+/** Called for each start, so it stops at the first script. */
+export const hasScripts = ({ jobs }: Jobs): boolean => jobs.some(({ steps }) => steps.some(isScript));
+
+const isScript = ({ kind }: CompiledStep): boolean => kind.name === SCRIPT_KIND;
 
 /** Returns an issue with the message for each step that runs a script. */
 export function scriptIssues({ jobs }: Jobs, message: string): DefinitionIssue[] {
   return jobs.flatMap(({ id, steps }) =>
-    steps
-      .filter(({ kind }) => kind.name === SCRIPT_KIND)
-      .map(({ index }) => ({ path: ['jobs', id, 'steps', index, 'run'], message })),
+    steps.filter(isScript).map(({ index }) => ({ path: ['jobs', id, 'steps', index, 'run'], message })),
   );
 }
 
