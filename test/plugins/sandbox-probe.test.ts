@@ -1,25 +1,9 @@
-import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createBwrapProbe } from '../../src/plugins/sandbox/bwrap.ts';
 import { chooseSandbox } from '../../src/plugins/sandbox/launch.ts';
 import { tempDir } from '../support/daemon.ts';
-
-/** A `bwrap` of a busy machine: it writes down its arguments, then does as `script` says. */
-async function fakeBwrap(script: string) {
-  const folder = await tempDir();
-  const calls = join(folder, 'calls');
-  await writeFile(calls, '');
-  const program = join(folder, 'bwrap');
-  await writeFile(program, `#!/bin/sh\necho "$*" >> '${calls}'\n${script}\n`);
-  await chmod(program, 0o755);
-  return {
-    path: `${folder}:${process.env.PATH}`,
-    calls: async () => (await readFile(calls, 'utf8')).trim().split('\n'),
-  };
-}
-
-const HANGS = 'exec sleep 600';
+import { fakeBwrap, HANGS } from '../support/fake-bwrap.ts';
 
 test('a probe that times out is tried again, never with a weaker variant, and never kept', async () => {
   const { path, calls } = await fakeBwrap(HANGS);

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import process from 'node:process';
+import { PlatformError } from '../../kit/errors/errors.ts';
 import { locate } from '../../kit/process/locate-program.ts';
 import {
+  type BwrapProbeOptions,
   isolation,
   NETWORK_FILES,
   PROGRAM_FOLDERS,
@@ -17,6 +19,7 @@ import {
   type WorkingBwrap,
 } from './bwrap.ts';
 import { ALTERNATIVES } from './script-covers.ts';
+import { createSharedProbe } from './shared-probe.ts';
 
 /** Paths of a script's files in its sandbox. */
 export const SCRIPT_PATHS = {
@@ -101,22 +104,37 @@ export function isMachineRoot(): boolean {
   }
 }
 
-let hasSwitched = false;
-
 /** Returns why the root of this machine cannot switch to another user in the sandbox, or undefined if it can. */
-export async function userSwitchFault({ variant }: WorkingBwrap): Promise<string | undefined> {
-  if (locate('setpriv', process.env.PATH) === undefined) return 'setpriv (util-linux) is not installed';
-  if (hasSwitched) return undefined;
-  const args = [
-    ...systemOf(variant, false, true),
-    ...sealed(),
-    '--',
-    ...asUser(FIRST_USER),
-    '/bin/sh',
-    '-c',
-    ':',
-  ];
-  const failure = await tryStart(args, {});
-  hasSwitched = failure === undefined;
-  return failure?.message;
+export const userSwitchFault = createUserSwitchCheck();
+
+/**
+ * Creates `userSwitchFault`. It throws SANDBOX_ERROR if the machine is too busy to tell. Only a success is kept, because
+ * a full process table looks like a refusal.
+ */
+export function createUserSwitchCheck(options: BwrapProbeOptions = {}) {
+  const probes = new WeakMap<WorkingBwrap, ReturnType<typeof probeOf>>();
+
+  function probeOf({ variant }: WorkingBwrap) {
+    return createSharedProbe(
+      async () => tryStart(userSwitch(variant), options),
+      (failure) => failure === undefined,
+    );
+  }
+  return async (bwrap: WorkingBwrap): Promise<string | undefined> => {
+    if (locate('setpriv', process.env.PATH) === undefined) return 'setpriv (util-linux) is not installed';
+    const probe = probes.get(bwrap) ?? probeOf(bwrap);
+    probes.set(bwrap, probe);
+    const failure = await probe();
+    if (failure?.kind !== 'undecided') return failure?.message;
+    throw new PlatformError(
+      'SANDBOX_ERROR',
+      `Scripts (run:) cannot be started now, because this machine is too busy: ${failure.message}. Try again.`,
+      { details: { reason: failure.message } },
+    );
+  };
+}
+
+function userSwitch(variant: Variant): string[] {
+  const program = ['/bin/sh', '-c', ':'];
+  return [...systemOf(variant, false, true), ...sealed(), '--', ...asUser(FIRST_USER), ...program];
 }
