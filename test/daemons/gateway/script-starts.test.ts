@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { grantRole, HEADERS, startRun } from '../../../src/contracts/index.ts';
+import { grantRole, HEADERS, listRuns, rerunRun, rerunRuns, startRun } from '../../../src/contracts/index.ts';
 import { createPeers } from '../../../src/daemons/peers.ts';
 import { rest } from '../../../src/daemons/rest/index.ts';
 import { serviceKey } from '../../../src/kit/security/keys.ts';
@@ -92,4 +92,38 @@ test('scripts in inline definitions are started by administrators of the platfor
   await workflow.until(run.id, 'succeeded');
   const agent = await connectTo(gateway.url, ADMIN_TOKEN);
   expect(await refusedTool(agent, 'run_rerun', { runId: run.id })).toMatchObject({ code: 'FORBIDDEN' });
+});
+
+test('reruns of scripts in inline definitions are for administrators of the platform, also in bulk', async () => {
+  const { workflow, api, gateway, open } = await startPlatform();
+  const throughRest = await open({ rest: api.url, workflow: api.url });
+  const { run } = await gateway.call(startRun, { body: BODY } as never);
+  await workflow.until(run.id, 'succeeded');
+  const one = { params: { runId: run.id }, body: {} } as never;
+  const many = { body: { runIds: [run.id] } } as never;
+  await expect(throughRest.call(rerunRun, one, MEMBER_TOKEN, FORGED)).rejects.toMatchObject({
+    code: 'FORBIDDEN',
+  });
+  for (const token of [MEMBER_TOKEN, ...['local-admin', 'boss', 'half'].map(tokenOf)]) {
+    await expect(gateway.call(rerunRun, one, token, FORGED)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    expect(await gateway.call(rerunRuns, many, token, FORGED)).toMatchObject({
+      items: [],
+      refused: [
+        {
+          runId: run.id,
+          error: {
+            code: 'FORBIDDEN',
+            message: expect.stringContaining('Only administrators of the platform'),
+          },
+        },
+      ],
+    });
+  }
+  expect((await workflow.call(listRuns, {})).items).toHaveLength(1);
+
+  const again = await gateway.call(rerunRun, one);
+  await workflow.until(again.run.id, 'succeeded');
+  const { items, refused } = await gateway.call(rerunRuns, many);
+  expect(refused).toEqual([]);
+  await workflow.until(items[0]!.runId, 'succeeded');
 });
