@@ -121,7 +121,12 @@ describe('a definition with scripts', () => {
     ]);
     const { code } = compileCode({ id: 'code', handler: 'flows.js#code' }, 'demo', kindOf);
     const found = { id: 'x', uses: 'run', with: { script: 'true' }, options: {} };
-    expect(() => code!.stepOf(found as never, 0)).toThrow('Nothing runs the step "x"');
+    expect(() => code!.stepOf(found as never, 0)).toThrow(
+      'The step "x" runs a script, which is refused in plugins: put the code into a command of the plugin, or the workflow into a file of the project.',
+    );
+    expect(() => code!.stepOf({ ...found, uses: 'nothing' } as never, 0)).toThrow(
+      'Nothing runs the step "x", which uses "nothing".',
+    );
   });
 
   test('takes secrets as whole variables alone', () => {

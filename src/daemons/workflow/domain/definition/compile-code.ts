@@ -9,6 +9,7 @@ import { checkSchedules, compileCommon, pinned } from './compile-common.ts';
 import type { CompiledStep, CompiledWorkflow, KindOf } from './compiled-workflow.ts';
 import { invalidDefinition, schemaIssues } from './definition-faults.ts';
 import type { FoundStep } from './found-step.ts';
+import { REFUSED_IN_PLUGINS } from './scripts.ts';
 import { ALWAYS, type DefinitionIssue, type Template, WHEN_SUCCESSFUL } from './templates.ts';
 
 /** Id of the only job of a workflow written in code. */
@@ -82,7 +83,12 @@ function stepOf(
   const { id, uses, options, inheritsRetry, cleanUp } = found;
   const kind = uses === CODE_STEP ? OWN_STEP : kindOf(uses);
   // Code has the permissions of its plugin. A script would not be bound to them.
-  if (!kind || kind.name === SCRIPT_KIND)
+  if (kind?.name === SCRIPT_KIND)
+    throw new PlatformError(
+      'VALIDATION_ERROR',
+      `The step "${id}" runs a script, which ${REFUSED_IN_PLUGINS}.`,
+    );
+  if (!kind)
     throw new PlatformError('VALIDATION_ERROR', `Nothing runs the step "${id}", which uses "${uses}".`);
   const input = found.with as Record<string, JsonValue>;
   return {

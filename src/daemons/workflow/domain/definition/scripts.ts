@@ -19,15 +19,16 @@ export function scriptIssues({ jobs }: Jobs, message: string): DefinitionIssue[]
   );
 }
 
+/** Predicate of a message about a script in a plugin. */
+export const REFUSED_IN_PLUGINS =
+  'is refused in plugins: put the code into a command of the plugin, or the workflow into a file of the project';
+
 /**
  * Throws VALIDATION_ERROR for scripts in a manifest: they would run without the permissions of the plugin, which
  * administrators review.
  */
 export function refusePluginScripts(workflow: Jobs, written: unknown): void {
-  const issues = scriptIssues(
-    workflow,
-    'is refused in plugins: put the code into a command of the plugin, or the workflow into a file of the project',
-  );
+  const issues = scriptIssues(workflow, REFUSED_IN_PLUGINS);
   if (issues.length > 0) throw invalidDefinition(issues, written);
 }
 
