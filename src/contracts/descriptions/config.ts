@@ -110,8 +110,8 @@ const execution: Descriptions = {
   '': 'Where plugin code runs: "worker": sandboxed processes on this machine; "container": Docker or Podman; "host": a registered host.',
   default: 'Backend of plugins not listed in `execution.plugins`.',
   worker: 'Sandboxed processes on this machine.',
-  'worker.maxProcesses': 'Maximum processes per plugin.',
-  'worker.memoryMb': 'Resident memory above which a process is killed.',
+  'worker.maxProcesses': 'Maximum processes per plugin, and maximum concurrent scripts (`run`) of workflows.',
+  'worker.memoryMb': 'Resident memory above which a process, or a script of a workflow, is killed.',
   'worker.idleMs': 'Idle time before a process is stopped.',
   'worker.sandbox':
     '"bwrap": bubblewrap is required; "permission": only the permission model of Node; "auto": bubblewrap where it works.',

@@ -1,26 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { cancelRun } from '../../../src/contracts/index.ts';
-import { startScript } from './support/scripts.ts';
+import { fileOf, startHolder, startScript } from './support/scripts.ts';
 import { startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
 const ONE_SLOT = { config: { execution: { worker: { maxProcesses: 1 } } } };
 const POLL = { timeout: 10_000, interval: 20 };
-
-const fileOf = (it: TestWorkflow, id: string, name: string) =>
-  join(it.dataDir, 'workspaces', id, 'files', name);
-
-/** Starts a script that takes the only slot until `letGo`, and counts its rounds. */
-async function startHolder(it: TestWorkflow) {
-  const run = 'until [ -e go ]; do printf x >> rounds; sleep 0.02; done';
-  const id = await startScript(it, [{ id: 'script', run }]);
-  const rounds = () =>
-    existsSync(fileOf(it, id, 'rounds')) ? readFileSync(fileOf(it, id, 'rounds')).length : 0;
-  await expect.poll(rounds, POLL).toBeGreaterThan(0);
-  return { id, rounds, letGo: () => writeFile(fileOf(it, id, 'go'), '') };
-}
 
 /** Starts a script that has to wait for a slot. */
 async function startWaiting(it: TestWorkflow): Promise<string> {
