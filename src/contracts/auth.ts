@@ -18,8 +18,8 @@ export interface Caller {
   /** Role in the namespace by which a gateway vouches for the caller. Undefined for calls without a gateway. */
   role?: Role | null | undefined;
   /**
-   * Whether a gateway vouches that the caller administers the platform. The role does not tell: callers without any role
-   * are shown as `admin`.
+   * Whether a gateway vouches that the caller administers the platform. The role does not tell: a caller without any
+   * role keeps all rights of its token, so services see it as `admin`.
    */
   isAdministrator?: boolean | undefined;
   /** How the caller reached the gateway, if by its MCP endpoint. Undefined for other calls. */

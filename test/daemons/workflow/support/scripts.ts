@@ -22,7 +22,7 @@ export function headersOf({ role = 'admin', hostId = 'ada', isAdministrator = tr
   });
 }
 
-/** Starts scripts in a definition of its own, as an administrator of the platform unless told. */
+/** Starts scripts in a definition of its own, by default as an administrator of the platform. */
 export async function startScript(
   it: TestWorkflow,
   steps: object[],
