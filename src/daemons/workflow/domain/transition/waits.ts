@@ -1,3 +1,4 @@
+import type { StepWait } from '../../../../contracts/index.ts';
 import type { InboxRecord, RunRecord } from '../../../../store/ports/index.ts';
 import type { StepFacts } from '../run/events.ts';
 import type { Failure } from '../run/failure.ts';
@@ -8,23 +9,19 @@ import { endAttempt, failStep, succeed } from './records.ts';
 import { builtInFacts, endStopped, failAttempt, plainFailure } from './settle.ts';
 import type { Turn } from './turn.ts';
 
-/** Continues a waiting step if its wait is over. */
+/** Continues a waiting step if its wait is over. While the run drains, only a timeout ends a wait. */
 export function tryWake(turn: Turn, step: StepState): void {
   const { wait, record } = step;
   const isDue = record.wakeAt !== null && turn.isPast(record.wakeAt);
-  if (wait?.for === 'retry' && isDue) {
-    startAttempt(turn, step);
+  const entry = entryFor(turn, step);
+  if (isDue && !entry && (wait?.for === 'signal' || wait?.for === 'approval')) {
+    failWait(turn, step, wait);
     return;
   }
-  if (wait?.for === 'plugin') {
-    if (!isDue || turn.state.draining) return;
-    if (wait.interrupted) resume(turn, step, builtInFacts(turn, step));
-    else startAttempt(turn, step);
-    return;
-  }
-  if (wait?.for === 'time' && isDue) {
-    succeed(turn, step, { waitedUntil: record.wakeAt });
-    endAttempt(turn, step, 'succeeded', null);
+  // An inbox entry must not be consumed while the run drains. The result of its step, such as a retry, could be lost.
+  if (turn.state.draining) return;
+  if (entry) {
+    takeEntry(turn, step, entry);
     return;
   }
   if (wait?.for === 'child') {
@@ -32,21 +29,24 @@ export function tryWake(turn: Turn, step: StepState): void {
     else lookUpChild(turn, step);
     return;
   }
-  const entry = entryFor(turn, step);
-  if (entry) {
-    takeEntry(turn, step, entry);
-    return;
-  }
-  if (isDue && (wait?.for === 'signal' || wait?.for === 'approval')) {
-    const what = wait.for === 'signal' ? `The signal "${wait.name}"` : 'The approval';
-    const failure = plainFailure('timeout', {
-      code: 'STEP_FAILED',
-      message: `${what} did not come in time.`,
-      details: { reason: 'timeout', waitedFor: wait.for },
-    });
-    endAttempt(turn, step, 'timed_out', failure);
-    failStep(turn, step, failure, 'timed_out');
-  }
+  if (!isDue) return;
+  if (wait?.for === 'time') {
+    succeed(turn, step, { waitedUntil: record.wakeAt });
+    endAttempt(turn, step, 'succeeded', null);
+  } else if (wait?.for === 'plugin' && wait.interrupted) resume(turn, step, builtInFacts(turn, step));
+  else if (wait?.for === 'plugin' || wait?.for === 'retry') startAttempt(turn, step);
+}
+
+/** Fails a step whose signal or approval did not come before its timeout. */
+function failWait(turn: Turn, step: StepState, wait: StepWait): void {
+  const what = wait.for === 'signal' ? `The signal "${wait.name}"` : 'The approval';
+  const failure = plainFailure('timeout', {
+    code: 'STEP_FAILED',
+    message: `${what} did not come in time.`,
+    details: { reason: 'timeout', waitedFor: wait.for },
+  });
+  endAttempt(turn, step, 'timed_out', failure);
+  failStep(turn, step, failure, 'timed_out');
 }
 
 function stepIdOf(turn: Turn, step: StepState): string {

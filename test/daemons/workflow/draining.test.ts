@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { compileDefinition } from '../../../src/daemons/workflow/domain/definition/compile-definition.ts';
+import type { AttemptOutcome, RunEvent } from '../../../src/daemons/workflow/domain/run/events.ts';
+import { Program } from '../../../src/daemons/workflow/domain/run/program.ts';
+import { jobsOf } from '../../../src/daemons/workflow/domain/run/state.ts';
+import { setStep, signalStep, waitStep } from '../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
+import type { StepKind } from '../../../src/daemons/workflow/domain/steps/step-kind.ts';
+import { transition } from '../../../src/daemons/workflow/domain/transition/transition.ts';
+import { claimedState } from './support/simulated-run.ts';
+
+const neverRuns = (): never => {
+  throw new Error('A transition performs no effect.');
+};
+const work: StepKind = { ...setStep, name: 'work', mode: 'effect', takesSlot: true, run: neverRuns };
+const pay: StepKind = { ...work, name: 'pay', isIdempotent: () => false };
+const KINDS = new Map([setStep, signalStep, waitStep, work, pay].map((kind) => [kind.name, kind]));
+const QUIET = new Set(['plugins.retried', 'attempt.ended', 'timer.set', 'timer.clear']);
+
+/** A claimed run of the given jobs. Each event is applied at the given time, with the given number of free slots. */
+function claim(jobs: Record<string, { needs?: string[]; steps: object[] }>) {
+  const program = new Program(compileDefinition({ id: 'drained', jobs }, (uses) => KINDS.get(uses)));
+  const state = claimedState(program);
+  const apply = (event: RunEvent, stamp: { now?: number; slots?: number } = {}) => {
+    const { now = 0, slots = 9 } = stamp;
+    const stamped = { ...event, now, monotonic: now, fraction: 0, units: 1000, slots };
+    const { writes, effects } = transition(state, stamped, program);
+    return {
+      taken: writes.flatMap((write) => (write.type === 'taken' ? [write.n] : [])),
+      effects: effects.map(({ type }) => type).filter((type) => !QUIET.has(type)),
+    };
+  };
+  const settle = (step: string, outcome: AttemptOutcome) => {
+    const facts = { isIdempotent: false };
+    apply({ type: 'attempt.settled', step, attempt: 1, outcome, isExpired: false, facts });
+    return apply({ type: 'advance' });
+  };
+  const statuses = () =>
+    jobsOf(state).flatMap(({ steps }) => steps.map(({ record }) => `${record.jobKey} ${record.status}`));
+  apply({ type: 'claimed' });
+  return { state, apply, settle, statuses };
+}
+
+const entry = (kind: 'signal' | 'decision', name: string, payload: unknown): RunEvent => ({
+  type: 'news',
+  entry: { n: 1, kind, name, payload: JSON.stringify(payload), at: 0, takenBy: null },
+  endedChildren: [],
+});
+const HELD = { uses: 'work' };
+const held = { steps: [HELD] };
+
+test('a decision to retry that a draining run receives is kept until the drain ends', () => {
+  const { apply, settle, statuses, state } = claim({ paid: { steps: [{ id: 'pay', uses: 'pay' }] }, held });
+  const error = { code: 'EXECUTION_ERROR', message: 'Its process was lost.', details: {} };
+  apply({ type: 'attempt.begun', step: 'paid 0', attempt: 1 });
+  settle('paid 0', { failure: { errorClass: 'code', error, retryAfterMs: null, interrupted: true } });
+  expect(statuses()).toEqual(['paid waiting', 'held running']);
+  apply({ type: 'drain' });
+  expect(apply(entry('decision', 'paid.pay', { action: 'retry' }))).toEqual({ taken: [], effects: [] });
+  expect(state.inbox).toHaveLength(1);
+  expect(apply({ type: 'undrain' })).toEqual({ taken: [1], effects: ['attempt.start'] });
+});
+
+test('a signal or timer that comes due in a draining run ends its wait after the drain', () => {
+  const { apply, settle, statuses } = claim({
+    signalled: { steps: [{ uses: 'signal', with: { name: 'go', timeoutMs: 20 } }] },
+    timed: { steps: [{ uses: 'wait', with: { ms: 10 } }] },
+    held,
+  });
+  apply({ type: 'drain' });
+  expect(apply(entry('signal', 'go', 1)).taken).toEqual([]);
+  apply({ type: 'advance' }, { now: 30 });
+  expect(settle('held 0', { output: null }).effects).toEqual(['leave']);
+  expect(statuses()).toEqual(['signalled waiting', 'timed waiting', 'held succeeded']);
+});
+
+test('a signal that does not come in time still fails its step in a draining run', () => {
+  const signal = { uses: 'signal', with: { name: 'go', timeoutMs: 20 } };
+  const { apply, statuses } = claim({ signalled: { steps: [signal] }, held });
+  apply({ type: 'drain' });
+  apply({ type: 'advance' }, { now: 30 });
+  expect(statuses()).toEqual(['signalled timed_out', 'held running']);
+});
