@@ -80,3 +80,29 @@ test('a signal that does not come in time still fails its step in a draining run
   apply({ type: 'advance' }, { now: 30 });
   expect(statuses()).toEqual(['signalled timed_out', 'held running']);
 });
+
+test.each([
+  ['set', { uses: 'set', with: { v: 1 } }],
+  ['wait', { uses: 'wait', with: { ms: 10 } }],
+  ['signal', { uses: 'signal', with: { name: 'go' } }],
+  ['work', HELD],
+])('a draining run begins no step of the kind "%s" and no job', (_, step) => {
+  const { apply, settle, statuses, state } = claim({
+    held,
+    last: { steps: [HELD, step] },
+    next: { needs: ['held'], steps: [step] },
+  });
+  apply({ type: 'drain' });
+  expect(settle('held 0', { output: null }).effects).toEqual([]);
+  expect(settle('last 0', { output: null }).effects).toEqual(['leave']);
+  expect(statuses()).toEqual(['held succeeded', 'last succeeded', 'last pending', 'next pending']);
+  expect(jobsOf(state).map(({ record }) => record.status)).toEqual(['succeeded', 'running', 'pending']);
+  expect(state.run.status).toBe('waiting');
+});
+
+test('a draining run ends if it has no further step to perform', () => {
+  const { apply, settle, state } = claim({ held: { steps: [HELD, { ...HELD, if: 'failure()' }] } });
+  apply({ type: 'drain' });
+  expect(settle('held 0', { output: null }).effects).toEqual(['leave']);
+  expect(state.run.status).toBe('succeeded');
+});

@@ -35,7 +35,7 @@ export function advanceGroup(turn: Turn, job: CompiledJob): void {
         continue;
       }
       if (one.record.status === 'pending') {
-        if (running >= job.maxParallel) continue;
+        if (turn.state.draining || running >= job.maxParallel) continue;
         running++;
         setJob(turn, one, 'running');
       }

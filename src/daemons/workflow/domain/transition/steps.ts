@@ -33,6 +33,8 @@ export function advanceStep(turn: Turn, step: StepState, job: JobState): void {
     setStep(turn, step, 'skipped');
     return;
   }
+  // A drain does not delay the end of steps that are skipped. All other steps begin after the drain.
+  if (turn.state.draining) return;
   if (turn.step(step).kind.mode === 'effect') startAttempt(turn, step);
   else beginAttempt(turn, step);
   // An inbox entry that arrived before the wait, such as a signal, ends the wait at once.
