@@ -17,7 +17,7 @@ const KINDS = new Map([setStep, signalStep, waitStep, work, pay].map((kind) => [
 const QUIET = new Set(['plugins.retried', 'attempt.ended', 'timer.set', 'timer.clear']);
 
 /** A claimed run of the given jobs. Each event is applied at the given time, with the given number of free slots. */
-function claim(jobs: Record<string, { needs?: string[]; steps: object[] }>) {
+function claim(jobs: Record<string, { needs?: string[]; steps: object[] }>, stamp: { slots?: number } = {}) {
   const program = new Program(compileDefinition({ id: 'drained', jobs }, (uses) => KINDS.get(uses)));
   const state = claimedState(program);
   const apply = (event: RunEvent, stamp: { now?: number; slots?: number } = {}) => {
@@ -36,7 +36,7 @@ function claim(jobs: Record<string, { needs?: string[]; steps: object[] }>) {
   };
   const statuses = () =>
     jobsOf(state).flatMap(({ steps }) => steps.map(({ record }) => `${record.jobKey} ${record.status}`));
-  apply({ type: 'claimed' });
+  apply({ type: 'claimed' }, stamp);
   return { state, apply, settle, statuses };
 }
 
@@ -105,4 +105,22 @@ test('a draining run ends if it has no further step to perform', () => {
   apply({ type: 'drain' });
   expect(settle('held 0', { output: null }).effects).toEqual(['leave']);
   expect(state.run.status).toBe('succeeded');
+});
+
+test('a step whose slot request a drain withdraws takes no slot before the withdrawal', () => {
+  const { apply, state } = claim({ queued: held }, { slots: 0 });
+  const step = 'queued 0';
+  expect(apply({ type: 'drain' }).effects).toEqual(['slot.withdraw']);
+  expect(apply({ type: 'slot.granted', owner: step }).effects).toEqual([]);
+  expect(apply({ type: 'undrain' }).effects).toEqual([]);
+  expect(apply({ type: 'plugins.changed' }).effects).toEqual([]);
+  expect(apply({ type: 'slot.withdrawn', step }, { slots: 0 }).effects).toEqual(['slot.request']);
+  expect(apply({ type: 'slot.granted', owner: step }).effects).toEqual(['attempt.start']);
+  expect(state.phase).toBe('active');
+});
+
+test('a run that drains without work in flight leaves memory once its slot requests are withdrawn', () => {
+  const { apply } = claim({ queued: held }, { slots: 0 });
+  expect(apply({ type: 'drain' }).effects).toEqual(['slot.withdraw']);
+  expect(apply({ type: 'slot.withdrawn', step: 'queued 0' }).effects).toEqual(['leave']);
 });

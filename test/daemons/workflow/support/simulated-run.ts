@@ -61,6 +61,7 @@ export class SimulatedRun {
     const choice = below(this.#random, 20);
     if (choice === 0) this.#apply({ type: 'cancel' });
     else if (choice === 1) this.#apply({ type: 'plugins.changed' });
+    else if (choice === 2) this.#apply({ type: this.#state.draining ? 'undrain' : 'drain' });
     else if (choice < 5) this.#signal();
     else if (choice < 8) this.#fireTimer();
     else this.#settleOne();
@@ -103,7 +104,7 @@ export class SimulatedRun {
       ...{ units: below(this.#random, 3) * 1000, slots: below(this.#random, 3) },
     };
     if (event.type === 'slot.granted') this.#slots.set(event.owner, 'held');
-    if (event.type === 'attempt.settled') this.#slots.delete(event.step);
+    if (event.type === 'attempt.settled' || event.type === 'slot.withdrawn') this.#endSlot(event.step);
     const clone = structuredClone(this.#state);
     const result = transition(this.#state, { ...event, ...stamp }, this.#program);
     const again = transition(clone, { ...event, ...stamp }, this.#program);
@@ -127,6 +128,11 @@ export class SimulatedRun {
     this.#slots.set(owner, how);
   }
 
+  #endSlot(owner: string): void {
+    this.#slots.delete(owner);
+    this.#due = this.#due.filter((due) => due.type !== 'slot.granted' || due.owner !== owner);
+  }
+
   #start(effect: Effect): void {
     switch (effect.type) {
       case 'leave':
@@ -145,8 +151,10 @@ export class SimulatedRun {
         this.#due.push({ type: 'slot.granted', owner: effect.owner });
         break;
       case 'slot.release':
-        this.#slots.delete(effect.owner);
-        this.#due = this.#due.filter((due) => due.type !== 'slot.granted' || due.owner !== effect.owner);
+        this.#endSlot(effect.owner);
+        break;
+      case 'slot.withdraw':
+        this.#due.push({ type: 'slot.withdrawn', step: effect.step });
         break;
       case 'attempt.start': {
         const { step, attempt } = effect.attempt;

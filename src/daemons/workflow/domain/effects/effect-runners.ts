@@ -102,6 +102,10 @@ export class EffectRunners {
       case 'slot.release':
         this.slots.release(effect.owner);
         break;
+      case 'slot.withdraw':
+        this.slots.release(effect.step);
+        this.#deps.dispatch({ type: 'slot.withdrawn', step: effect.step });
+        break;
       case 'step.inspect':
         this.#deps.dispatch(this.#inspections.inspect(effect.step));
         break;

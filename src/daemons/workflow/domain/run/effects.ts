@@ -86,6 +86,8 @@ export type Effect =
   | { type: 'slot.request'; owner: StepKey | 'replay' }
   /** Releases the slot of the owner, or withdraws the owner's slot request. */
   | { type: 'slot.release'; owner: StepKey | 'replay' }
+  /** Withdraws the slot request of a step, or releases the slot if it was granted meanwhile. */
+  | { type: 'slot.withdraw'; step: StepKey }
   | { type: 'step.inspect'; step: StepKey }
   | { type: 'evaluate'; id: string; target: EvaluationTarget; scope: Scope }
   | { type: 'child.find'; step: StepKey; runId: string }

@@ -31,6 +31,7 @@ export type ReplayOutcome = Exclude<ReplayEnd, { end: 'broke' }> | { end: 'faile
 
 type StepEvent =
   | { type: 'slot.granted'; owner: StepKey | 'replay' }
+  | { type: 'slot.withdrawn'; step: StepKey }
   | { type: 'step.inspected'; step: StepKey; facts: StepFacts; away: Failure | null }
   | { type: 'attempt.evaluated'; step: StepKey; attempt: number; input: EvaluatedInput; facts: StepFacts }
   | { type: 'attempt.begun'; step: StepKey; attempt: number }

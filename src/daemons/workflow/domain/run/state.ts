@@ -14,10 +14,10 @@ import { jobIdOf, newJobRecord, pendingStep, recordsByJob } from './parts.ts';
 import type { Program } from './program.ts';
 
 /**
- * In-flight work of a step. `queued` is a wait for a slot. `evaluating` is an evaluation in a worker thread. `looking`
- * is a lookup of the child run or the plugin.
+ * In-flight work of a step. `queued` is a wait for a slot. `withdrawing` is the withdrawal of the slot request.
+ * `evaluating` is an evaluation in a worker thread. `looking` is a lookup of the child run or the plugin.
  */
-export type Flight = 'idle' | 'queued' | 'evaluating' | 'working' | 'looking';
+export type Flight = 'idle' | 'queued' | 'withdrawing' | 'evaluating' | 'working' | 'looking';
 
 /**
  * Reason to pause the clean-up timer. `others` covers waits for an operator's decision, for a child that is being
@@ -233,6 +233,10 @@ export function isFailure(program: Program, step: StepState): boolean {
 
 /** Returns whether the step has an attempt in flight that an abort can end. */
 export const isAtWork = ({ flight }: StepState): boolean => flight === 'working' || flight === 'evaluating';
+
+/** Returns whether the step has an open slot request, even if the request is being withdrawn. */
+export const hasSlotRequest = ({ flight }: StepState): boolean =>
+  flight === 'queued' || flight === 'withdrawing';
 
 export function jobsOf({ groups }: RunState): JobState[] {
   const jobs: JobState[] = [];

@@ -2,7 +2,7 @@ import { isOwnStep } from '../definition/compile-code.ts';
 import type { Attempt } from '../run/effects.ts';
 import type { EvaluatedInput, StepFacts } from '../run/events.ts';
 import { evaluationFailure } from '../run/failure.ts';
-import { type JobState, jobAt, type StepState, stepKeyOf } from '../run/state.ts';
+import { hasSlotRequest, type JobState, jobAt, type StepState, stepKeyOf } from '../run/state.ts';
 import { stepRunOf } from '../run/step-call.ts';
 import type { StepCall } from '../steps/step-kind.ts';
 import { beginOwnFlight } from './own-steps.ts';
@@ -15,7 +15,7 @@ import type { Turn } from './turn.ts';
 export function startAttempt(turn: Turn, step: StepState): void {
   const { record } = step;
   record.readyAt ??= turn.now;
-  if (turn.state.draining || step.flight === 'queued') return;
+  if (turn.state.draining || hasSlotRequest(step)) return;
   // Resets the times of the previous attempt, because the step is now queued again.
   record.queuedAt = turn.now;
   record.attemptAt = null;

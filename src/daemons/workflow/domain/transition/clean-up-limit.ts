@@ -1,4 +1,4 @@
-import { type CleanUpTimer, type Hold, isAtWork, type StepState } from '../run/state.ts';
+import { type CleanUpTimer, type Hold, hasSlotRequest, isAtWork, type StepState } from '../run/state.ts';
 import type { Turn } from './turn.ts';
 
 /** Stored times of the clean-up of a run or job. The end of the clean-up time limit is computed from these times. */
@@ -70,7 +70,7 @@ const awaitsOthers = ({ wait, stopped }: StepState): boolean =>
 
 /** Returns whether the step is queued for a slot or for a process of its plugin. */
 function isQueued(turn: Turn, step: StepState): boolean {
-  if (step.flight === 'queued') return true;
+  if (hasSlotRequest(step)) return true;
   const mayBeQueued = isAtWork(step) && step.record.attemptAt === null && !step.wasUnavailable;
   return mayBeQueued && turn.step(step).kind.reportsBegin === true;
 }

@@ -9,7 +9,14 @@ import { settleChild } from './waits.ts';
 
 export type StepEvent = Extract<
   RunEvent,
-  { type: 'slot.granted' | 'step.inspected' | `attempt.${string}` | 'child.cancelled' | `children.${string}` }
+  {
+    type:
+      | `slot.${string}`
+      | 'step.inspected'
+      | `attempt.${string}`
+      | 'child.cancelled'
+      | `children.${string}`;
+  }
 >;
 type Of<Type extends StepEvent['type']> = Extract<StepEvent, { type: Type }>;
 
@@ -18,6 +25,8 @@ export function takeStepEvent(turn: Turn, event: Exclude<StepEvent, { type: 'chi
   switch (event.type) {
     case 'slot.granted':
       return takeSlot(turn, event);
+    case 'slot.withdrawn':
+      return withdrawn(turn, event);
     case 'step.inspected':
       return inspected(turn, event);
     case 'attempt.evaluated':
@@ -60,6 +69,13 @@ function takeSlot(turn: Turn, { owner }: Of<'slot.granted'>): boolean {
   if (step.flight !== 'queued') return false;
   step.flight = 'idle';
   beginAttempt(turn, step);
+  return true;
+}
+
+/** Handles the withdrawal of a slot request. If the run no longer drains, the step then requests a slot again. */
+function withdrawn({ state }: Turn, { step: key }: Of<'slot.withdrawn'>): boolean {
+  const { step } = stepAt(state, key);
+  if (step.flight === 'withdrawing') step.flight = 'idle';
   return true;
 }
 

@@ -91,11 +91,14 @@ export function endStep(turn: Turn, step: StepState, how: RunEnding, isOverdue =
   setStep(turn, step, status === 'waiting' || status === 'running' ? how : 'cancelled');
 }
 
-/** Withdraws the slot requests of queued steps, so that no new work starts. */
+/**
+ * Withdraws the slot requests of queued steps, so that no new work starts. The effect may start after the drain has
+ * ended. Until then, the steps must not take slots, because the effect would release them.
+ */
 export function dequeue(turn: Turn, steps: readonly StepState[]): void {
   for (const step of steps) {
     if (step.flight !== 'queued') continue;
-    step.flight = 'idle';
-    turn.effect({ type: 'slot.release', owner: stepKeyOf(step) });
+    step.flight = 'withdrawing';
+    turn.effect({ type: 'slot.withdraw', step: stepKeyOf(step) });
   }
 }

@@ -1,5 +1,5 @@
 import { isOwnStep } from '../definition/compile-code.ts';
-import { type JobState, jobsOf, type StepState } from '../run/state.ts';
+import { hasSlotRequest, type JobState, jobsOf, type StepState } from '../run/state.ts';
 import { isFinal } from '../states.ts';
 import { cleanUpEnds } from './clean-up.ts';
 import type { Turn } from './turn.ts';
@@ -12,7 +12,7 @@ export function wakesOf(turn: Turn): number[] {
   const { state } = turn;
   const times: Array<number | null> = [];
   for (const job of jobsOf(state)) {
-    for (const step of job.steps) if (step.flight !== 'queued') times.push(wakeOf(turn, step));
+    for (const step of job.steps) if (!hasSlotRequest(step)) times.push(wakeOf(turn, step));
     times.push(timeoutOf(turn, job));
   }
   times.push(...cleanUpEnds(turn), state.ending ? null : state.run.deadlineAt, awayUntil(turn));
