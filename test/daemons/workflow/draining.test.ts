@@ -6,6 +6,7 @@ import { jobsOf } from '../../../src/daemons/workflow/domain/run/state.ts';
 import { setStep, signalStep, waitStep } from '../../../src/daemons/workflow/domain/steps/kinds/builtins.ts';
 import type { StepKind } from '../../../src/daemons/workflow/domain/steps/step-kind.ts';
 import { transition } from '../../../src/daemons/workflow/domain/transition/transition.ts';
+import { minutes } from '../../../src/kit/time/duration.ts';
 import { claimedState } from './support/simulated-run.ts';
 
 const neverRuns = (): never => {
@@ -17,7 +18,10 @@ const KINDS = new Map([setStep, signalStep, waitStep, work, pay].map((kind) => [
 const QUIET = new Set(['plugins.retried', 'attempt.ended', 'timer.set', 'timer.clear']);
 
 /** A claimed run of the given jobs. Each event is applied at the given time, with the given number of free slots. */
-function claim(jobs: Record<string, { needs?: string[]; steps: object[] }>, stamp: { slots?: number } = {}) {
+function claim(
+  jobs: Record<string, { steps: object[] } & Record<string, unknown>>,
+  stamp: { slots?: number } = {},
+) {
   const program = new Program(compileDefinition({ id: 'drained', jobs }, (uses) => KINDS.get(uses)));
   const state = claimedState(program);
   const apply = (event: RunEvent, stamp: { now?: number; slots?: number } = {}) => {
@@ -123,4 +127,16 @@ test('a run that drains without work in flight leaves memory once its slot reque
   const { apply } = claim({ queued: held }, { slots: 0 });
   expect(apply({ type: 'drain' }).effects).toEqual(['slot.withdraw']);
   expect(apply({ type: 'slot.withdrawn', step: 'queued 0' }).effects).toEqual(['leave']);
+});
+
+test('the time limit of the clean-up of a job stands still while the run drains', () => {
+  const undo = { ...HELD, if: 'cancelled()' };
+  const { apply, settle, statuses } = claim({ late: { timeoutMs: 10, steps: [HELD, undo] }, held });
+  apply({ type: 'drain' });
+  expect(apply({ type: 'advance' }, { now: 20 }).effects).toEqual(['attempt.abort']);
+  settle('late 0', { output: null });
+  expect(apply({ type: 'advance' }, { now: minutes(10) }).effects).toEqual([]);
+  expect(apply({ type: 'undrain' }, { now: minutes(20) }).effects).toEqual(['attempt.start']);
+  expect(apply({ type: 'advance' }, { now: minutes(22) }).effects).toEqual(['attempt.abort']);
+  expect(statuses()).toEqual(['late succeeded', 'late running', 'held running']);
 });

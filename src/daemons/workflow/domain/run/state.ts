@@ -21,7 +21,7 @@ export type Flight = 'idle' | 'queued' | 'withdrawing' | 'evaluating' | 'working
 
 /**
  * Reason to pause the clean-up timer. `others` covers waits for an operator's decision, for a child that is being
- * cancelled, and for a queue.
+ * cancelled, for a queue, and for the end of a drain.
  */
 export type Hold = 'plugin' | 'others' | null;
 

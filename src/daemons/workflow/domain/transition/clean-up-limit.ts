@@ -1,4 +1,5 @@
 import { type CleanUpTimer, type Hold, hasSlotRequest, isAtWork, type StepState } from '../run/state.ts';
+import { isReplaying } from './replay-state.ts';
 import type { Turn } from './turn.ts';
 
 /** Stored times of the clean-up of a run or job. The end of the clean-up time limit is computed from these times. */
@@ -57,8 +58,14 @@ export function countLimit(turn: Turn, timer: CleanUpTimer, times: LimitTimes, h
 
 /** Returns the reason why these steps pause the clean-up timer. Returns null if no step pauses the timer. */
 export function holdOf(turn: Turn, steps: readonly StepState[]): Hold {
+  if (isDrained(turn, steps)) return 'others';
   if (steps.some((step) => awaitsOthers(step) || isQueued(turn, step))) return 'others';
   return steps.some(awaitsPlugin) ? 'plugin' : null;
+}
+
+/** Returns whether the drain of the run keeps all of these steps from beginning. */
+function isDrained({ state }: Turn, steps: readonly StepState[]): boolean {
+  return state.draining && !isReplaying(state) && !steps.some(isAtWork);
 }
 
 /**
