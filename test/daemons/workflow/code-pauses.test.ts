@@ -6,6 +6,7 @@ import { startCode } from './support/code.ts';
 import { startLedger } from './support/ledger.ts';
 
 const POLL = { timeout: 20_000 };
+const OTHER = "export const other = defineWorkflow({ id: 'other', run: async () => 'done' });";
 const params = (runId: string) => ({ params: { runId: runId as never } });
 
 /** Kills the processes of a plugin that the service of this test has started. */
@@ -22,8 +23,7 @@ test('a function whose retry a pause interrupts is run again once the run is res
     `export const flow = defineWorkflow({ id: 'flow', run: async (ctx) => {
       await ctx.fetch('${ledger.url}/pass');
       return 'done';
-    } });
-    export const other = defineWorkflow({ id: 'other', run: async () => 'done' });`,
+    } });${OTHER}`,
     { permissions: { network: [new URL(ledger.url).host] } },
   );
   const id = await it.begin('flow');
@@ -52,7 +52,7 @@ test('a function that is paused in a step begins no further step until it is res
       await ctx.step('held', async () => { await ctx.fetch('${ledger.url}/held'); });
       await ctx.step('next', async () => { await ctx.fetch('${ledger.url}/next'); });
       return 'done';
-    } });`,
+    } });${OTHER}`,
     { permissions: { network: [new URL(ledger.url).host] } },
   );
   const id = await it.begin('flow');
@@ -61,6 +61,7 @@ test('a function that is paused in a step begins no further step until it is res
   answers[0]!();
   await expect.poll(() => it.run(id), POLL).toMatchObject({ status: 'waiting', pauseScope: 'run' });
   await it.wakeAfter(1000);
+  await it.until(await it.begin('other'), 'succeeded');
   expect(ledger.count('next')).toBe(0);
   await it.call(resumeRun, params(id));
   expect(await it.until(id, 'succeeded', 'failed')).toMatchObject({ status: 'succeeded', output: 'done' });

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { pauseRun, resumeRun, sendSignal } from '../../../src/contracts/index.ts';
 import { POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
 import { type Node, type Nodes, openNodes, until } from './support/nodes.ts';
+import { runAnother } from './support/run-another.ts';
 
 const POLL = { timeout: 30_000, interval: 20 };
 const params = (runId: string) => ({ params: { runId: runId as never } });
@@ -14,10 +15,6 @@ async function signalInVain(node: Node, id: string): Promise<void> {
   const to = { params: { runId: id as never, name: 'go' } };
   await node.call(sendSignal, { ...to, body: { payload: 1 } as never });
   await runAnother(node);
-}
-
-async function runAnother(node: Node): Promise<void> {
-  await until(node, await node.start({ steps: [{ id: 'set', uses: 'set', with: { v: 1 } }] }), 'succeeded');
 }
 
 /** Starts a run on two nodes whose steps `held` and `after` follow each other. The ledger answers `held` on `release`. */

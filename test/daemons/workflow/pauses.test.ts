@@ -17,22 +17,15 @@ import { describeOnStores } from '../../support/stores.ts';
 import { callLedger } from './support/kept-ledger.ts';
 import { LEDGER_CONFIG, startLedger } from './support/ledger.ts';
 import { startProcess } from './support/process.ts';
+import { runAnother, runAnotherLater } from './support/run-another.ts';
 import { asDefinition, cel, startWorkflow, type TestWorkflow } from './support/workflow.ts';
 
+const POLL = { timeout: 20_000 };
 const SIGNAL = { id: 'go', uses: 'signal', with: { name: 'go' } };
 const NOTE = { id: 'note', uses: 'set', with: { v: cel('run.id') } };
 const params = (runId: string) => ({ params: { runId: runId as never } });
 const signal = (it: TestWorkflow, runId: string) =>
   it.call(sendSignal, { params: { runId: runId as never, name: 'go' }, body: { payload: 1 } as never });
-
-/** Lets the engine look at due and ready runs a few times. */
-async function settle(it: TestWorkflow): Promise<void> {
-  for (let times = 0; times < 3; times++) {
-    it.clock.advance(1000);
-    await it.services.engine.tick();
-    await new Promise((resolve) => setTimeout(resolve, 30));
-  }
-}
 
 describeOnStores('a paused run', (store) => {
   test('takes no signal or timer until it is resumed', async () => {
@@ -46,7 +39,7 @@ describeOnStores('a paused run', (store) => {
         pauseScope: 'run',
       });
     await signal(it, signalled);
-    await settle(it);
+    await runAnotherLater(it);
     for (const id of [signalled, timed])
       expect(await it.run(id)).toMatchObject({ status: 'waiting', pauseScope: 'run' });
     for (const id of [signalled, timed]) await it.call(resumeRun, params(id));
@@ -92,7 +85,7 @@ describeOnStores('a paused run', (store) => {
     });
     await expect.poll(() => answers.length).toBe(1);
     await it.call(pauseRun, params(id));
-    await settle(it);
+    await runAnotherLater(it);
     expect(ledger.count(`beside/${id}`)).toBe(0);
     await it.call(resumeRun, params(id));
     await expect.poll(() => ledger.count(`beside/${id}`)).toBe(1);
@@ -123,8 +116,9 @@ describeOnStores('a paused run', (store) => {
     await expect.poll(() => answers.length).toBe(1);
     await it.call(pauseRun, params(id));
     answers[0]!();
-    await expect.poll(async () => (await it.step(id, 'main.slow')).status).toBe('succeeded');
-    await settle(it);
+    await expect.poll(() => it.run(id), POLL).toMatchObject({ status: 'waiting', pauseScope: 'run' });
+    await runAnotherLater(it);
+    expect((await it.step(id, 'main.slow')).status).toBe('succeeded');
     expect(ledger.count(`next/${id}`)).toBe(0);
     expect(await it.run(id)).toMatchObject({ status: 'waiting', pauseScope: 'run' });
     await it.call(resumeRun, params(id));
@@ -154,14 +148,13 @@ describeOnStores('a paused run', (store) => {
     await first.kill();
     const second = await startProcess(dataDir, config);
     const paused = { pauseScope: 'run', status: 'queued', queuedReason: 'It is paused' };
-    await expect.poll(() => second.run(id), { timeout: 20_000 }).toMatchObject(paused);
+    await expect.poll(() => second.run(id), POLL).toMatchObject(paused);
     // An interrupted run that is not paused is claimed before a new run.
-    const next = await second.start({ steps: [NOTE] });
-    await expect.poll(async () => (await second.run(next)).status, { timeout: 20_000 }).toBe('succeeded');
+    await runAnother(second);
     expect(await second.run(id)).toMatchObject(paused);
     expect(ledger.count(`held/${id}`)).toBe(1);
     await second.call(resumeRun, params(id));
-    await expect.poll(async () => (await second.run(id)).status, { timeout: 20_000 }).toBe('succeeded');
+    await expect.poll(async () => (await second.run(id)).status, POLL).toBe('succeeded');
   }, 60_000);
 
   test('can be cancelled after the service was killed before the run had drained', async () => {
@@ -176,9 +169,9 @@ describeOnStores('a paused run', (store) => {
     await first.call(pauseRun, params(id));
     await first.kill();
     const second = await startProcess(dataDir, config);
-    await expect.poll(() => second.run(id), { timeout: 20_000 }).toMatchObject({ status: 'queued' });
+    await expect.poll(() => second.run(id), POLL).toMatchObject({ status: 'queued' });
     await second.call(postCancelRun, params(id));
-    await expect.poll(() => second.run(id), { timeout: 20_000 }).toMatchObject({ status: 'cancelled' });
+    await expect.poll(() => second.run(id), POLL).toMatchObject({ status: 'cancelled' });
     expect([ledger.count(`held/${id}`), ledger.count(`undo/${id}`)]).toEqual([1, 1]);
   }, 60_000);
 });
@@ -210,7 +203,7 @@ describeOnStores('a paused workflow', (store) => {
     });
     const other = await begin('other');
     await expect.poll(async () => (await it.run(other.id, 'other')).status).toBe('waiting');
-    await settle(it);
+    await runAnotherLater(it);
     expect((await it.run(queued.id)).status).toBe('queued');
     await signal(it, begun.id);
     await it.until(begun.id, 'succeeded');
