@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { familyOf } from '../../../bench/support/process-usage.ts';
-import { listRunLogs, pauseRun, resumeRun } from '../../../src/contracts/index.ts';
+import { listRunLogs, pauseRun, resumeRun, sendSignal } from '../../../src/contracts/index.ts';
 import { startCode } from './support/code.ts';
 import { startLedger } from './support/ledger.ts';
 
@@ -66,4 +66,28 @@ test('a function that is paused in a step begins no further step until it is res
   await it.call(resumeRun, params(id));
   expect(await it.until(id, 'succeeded', 'failed')).toMatchObject({ status: 'succeeded', output: 'done' });
   expect([ledger.count('held'), ledger.count('next')]).toEqual([1, 1]);
+}, 60_000);
+
+test('a signal that a function awaits after it was paused is taken once it is resumed', async () => {
+  const ledger = await startLedger();
+  const answers: Array<() => void> = [];
+  ledger.answer('held', (_request, response) => void answers.push(() => response.end('{}')));
+  const it = await startCode(
+    `export const flow = defineWorkflow({ id: 'flow', run: async (ctx) => {
+      await ctx.step('held', async () => { await ctx.fetch('${ledger.url}/held'); });
+      return (await ctx.waitForSignal('go')).payload;
+    } });${OTHER}`,
+    { permissions: { network: [new URL(ledger.url).host] } },
+  );
+  const id = await it.begin('flow');
+  await expect.poll(() => answers.length, POLL).toBe(1);
+  await it.call(pauseRun, params(id));
+  answers[0]!();
+  await expect.poll(() => it.run(id), POLL).toMatchObject({ status: 'waiting', pauseScope: 'run' });
+  const to = { params: { runId: id as never, name: 'go' } };
+  await it.call(sendSignal, { ...to, body: { payload: 'gone' } as never });
+  await it.until(await it.begin('other'), 'succeeded');
+  expect(await it.states(id)).toEqual(['held succeeded', 'go pending']);
+  await it.call(resumeRun, params(id));
+  expect(await it.until(id, 'succeeded', 'failed')).toMatchObject({ status: 'succeeded', output: 'gone' });
 }, 60_000);
