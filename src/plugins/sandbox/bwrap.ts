@@ -6,11 +6,11 @@ import type { Permissions } from '../../contracts/index.ts';
 import { messageOf } from '../../kit/errors/errors.ts';
 import type { Grants } from './grants.ts';
 import { hasRawNetwork } from './node-flags.ts';
+import { createSharedProbe } from './shared-probe.ts';
 
 /** File descriptor on which bwrap reports the pid of its child process. */
 export const STATUS_FD = 4;
 const PROBE_MS = 10_000;
-const PROBE_TRIES = 2;
 const TMP_BYTES = 64 * 1024 * 1024;
 const SHARED_MEMORY_BYTES = 16 * 1024 * 1024;
 
@@ -57,18 +57,10 @@ const PROCS: string[][] = [
 export const probeBwrap = createBwrapProbe();
 
 export function createBwrapProbe(options: BwrapProbeOptions = {}): () => Promise<BwrapProbe> {
-  let probed: Promise<BwrapProbe> | undefined;
-
-  async function decide(): Promise<BwrapProbe> {
-    let found = await probe(options);
-    for (let tries = 1; isUndecided(found) && tries < PROBE_TRIES; tries++) found = await probe(options);
-    if (isUndecided(found)) probed = undefined;
-    return found;
-  }
-  return () => {
-    probed ??= decide();
-    return probed;
-  };
+  return createSharedProbe(
+    () => probe(options),
+    (found) => !isUndecided(found),
+  );
 }
 
 const isUndecided = (found: BwrapProbe): boolean => !found.works && found.undecided;
