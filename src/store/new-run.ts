@@ -19,6 +19,5 @@ export const NEW_PROGRESS = {
   error: null,
   startedAt: null,
   finishedAt: null,
-  pausedAt: null,
   pauseScope: null,
 } as const;

@@ -8,16 +8,14 @@ export interface PauseStore {
   /** Ends the pause of a run. A run that waits for its concurrency key becomes due. Returns the fence of its owner, or undefined if the run was not paused. */
   resumeRun(seq: number, at: number): Promise<{ owner: number | null } | undefined>;
   /** Pauses the runs of a workflow in a tenant that have not begun, and those that are started from now on. */
-  pauseWorkflow(pause: PausedWorkflow): Promise<void>;
+  pauseWorkflow(workflow: TenantWorkflow): Promise<void>;
   /** Ends the pause of a workflow and of the runs that it paused. */
-  resumeWorkflow(tenantId: string, workflowId: string): Promise<void>;
+  resumeWorkflow(workflow: TenantWorkflow): Promise<void>;
   pausedWorkflows(tenantId: string): Promise<string[]>;
 }
 
-export interface PausedWorkflow {
+/** A workflow in a tenant. */
+export interface TenantWorkflow {
   tenantId: string;
   workflowId: string;
-  pausedAt: number;
-  /** Host id of the caller. */
-  pausedBy: string;
 }

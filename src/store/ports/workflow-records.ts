@@ -67,9 +67,10 @@ export interface RunRecord extends RunProgress {
   deliveryId: string | null;
   parentSpanId: string | null;
   input: string;
-  /** Time since which the run is paused. Paused runs are not claimed, except to clean up. */
-  pausedAt: number | null;
-  /** Whether the run or its workflow was paused. */
+  /**
+   * Whether the run or its workflow was paused. Null if the run is not paused. Paused runs are not claimed, except to
+   * clean up.
+   */
   pauseScope: 'run' | 'workflow' | null;
   /** Labels as a JSON object, or null without labels. */
   labels: string | null;

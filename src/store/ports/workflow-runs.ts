@@ -12,7 +12,7 @@ import type {
   StepRecord,
 } from './workflow-records.ts';
 
-export type NewRun = Omit<RunRecord, 'seq' | 'pausedAt' | 'pauseScope' | keyof RunProgress> & {
+export type NewRun = Omit<RunRecord, 'seq' | 'pauseScope' | keyof RunProgress> & {
   deadlineAt: number | null;
 };
 

@@ -75,7 +75,7 @@ const SEED = `
   insert into svc.run overriding system value
   select (jsonb_populate_record(run, jsonb_build_object('seq', seq + n, 'id', 'run_' || n) || case
     when n <= 2000 then '{"tenant_id": "paused", "status": "succeeded", "ready": false, "finished_at": 1}'
-    when n <= 8000 then '{"tenant_id": "paused", "status": "waiting", "ready": false, "wake_at": 1, "paused_at": 1}'
-    when n <= 14000 then '{"tenant_id": "paused", "paused_at": 1}'
+    when n <= 8000 then '{"tenant_id": "paused", "status": "waiting", "ready": false, "wake_at": 1, "pause_scope": "run"}'
+    when n <= 14000 then '{"tenant_id": "paused", "pause_scope": "run"}'
     else '{"status": "waiting", "ready": false, "wake_at": 2000}'::jsonb end)).*
   from svc.run, generate_series(1, 14020) as n`;

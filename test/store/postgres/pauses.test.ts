@@ -6,7 +6,7 @@ import { postgresWorkflowStore } from '../../../src/store/postgres/workflow/stor
 import { atEnd } from '../../support/at-end.ts';
 import { migratedPostgres } from '../../support/migrated-postgres.ts';
 import { POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
-import { PAUSE, resumeNightly } from '../suites/pauses.ts';
+import { NIGHTLY } from '../suites/pauses.ts';
 import { boot, claim, started } from '../suites/workflow.ts';
 
 const SUSPECTS = { crashes: 2, killsPerCrash: 10 };
@@ -32,7 +32,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'pauses on PostgreSQL' :
     const [returned, begun] = [await started(store), await started(store)];
     const ready = { shares: [{ tenantId: 'acme', limit: 9 }], limit: 9, now: 9000, suspects: SUSPECTS };
     expect(await store.shared!.claim(fence, 'ready', ready)).toHaveLength(2);
-    await store.pauses.pauseWorkflow(PAUSE);
+    await store.pauses.pauseWorkflow(NIGHTLY);
     expect((await store.shared!.unread(fence, [returned.seq, begun.seq], 9000)).paused).toEqual(new Set());
     await store.shared!.unclaim(fence, [returned.seq]);
     const first = claim(begun, fence);
@@ -41,7 +41,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'pauses on PostgreSQL' :
     expect(await find(begun)).toMatchObject({ status: 'running', pauseScope: null });
     expect(await find(returned)).toMatchObject({ status: 'queued', pauseScope: 'workflow' });
     expect(await store.shared!.claim(fence, 'ready', ready)).toEqual([]);
-    await resumeNightly(store);
+    await store.pauses.resumeWorkflow(NIGHTLY);
     expect(await store.shared!.claim(fence, 'ready', ready)).toMatchObject([{ run: { id: returned.id } }]);
   });
 
@@ -50,28 +50,28 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'pauses on PostgreSQL' :
     const first = await started(store);
     const start = async (id: string) => {
       await client.query('begin');
-      const { rows } = await client.query(`select svc.workflow_paused_at('acme', 'nightly') as at`);
+      const { rows } = await client.query(`select svc.is_workflow_paused('acme', 'nightly') as paused`);
       await client.query(
         `insert into svc.run overriding system value
          select (jsonb_populate_record(run, jsonb_build_object('seq', seq + 10 * length($1), 'id', $1::text,
-           'paused_at', $2::bigint, 'pause_scope', case when $2::bigint is not null then 'workflow' end))).*
+           'pause_scope', case when $2 then 'workflow' end))).*
          from svc.run where seq = $3`,
-        [id, rows[0].at, first.seq],
+        [id, rows[0].paused, first.seq],
       );
     };
     await start('run_a');
-    const paused = store.pauses.pauseWorkflow(PAUSE);
+    const paused = store.pauses.pauseWorkflow(NIGHTLY);
     await untilWaiting();
     await client.query('commit');
     await paused;
-    expect(await find({ ...first, id: 'run_a' })).toMatchObject({ pauseScope: 'workflow', pausedAt: 2000 });
+    expect(await find({ ...first, id: 'run_a' })).toMatchObject({ pauseScope: 'workflow' });
     await start('run_late');
-    const resumed = resumeNightly(store);
+    const resumed = store.pauses.resumeWorkflow(NIGHTLY);
     await untilWaiting();
     await client.query('commit');
     await resumed;
     for (const id of ['run_a', 'run_late'])
-      expect(await find({ ...first, id })).toMatchObject({ pauseScope: null, pausedAt: null });
+      expect(await find({ ...first, id })).toMatchObject({ pauseScope: null });
   });
 
   test('pauses and resumes lock runs in the order of all statements', async () => {
@@ -86,7 +86,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'pauses on PostgreSQL' :
       await client.query('commit');
       await changed;
     };
-    await whileHighIsLocked(() => store.pauses.pauseWorkflow(PAUSE));
-    await whileHighIsLocked(() => resumeNightly(store));
+    await whileHighIsLocked(() => store.pauses.pauseWorkflow(NIGHTLY));
+    await whileHighIsLocked(() => store.pauses.resumeWorkflow(NIGHTLY));
   });
 });

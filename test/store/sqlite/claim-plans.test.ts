@@ -20,7 +20,7 @@ test('claims read indexes without paused runs, and pauses of workflows read unfi
   sqliteRunQueue(tables);
   sqlitePauses(tables);
   const ofRuns = prepared.filter(
-    (source) => source.includes('paused_at') && !/seq = :seq|values/.test(source),
+    (source) => source.includes('pause_scope') && !/seq = :seq|values/.test(source),
   );
   expect(ofRuns).toHaveLength(8);
   for (const source of ofRuns) {
@@ -38,7 +38,7 @@ test('claims read indexes without paused runs, and pauses of workflows read unfi
   }
   const indexes = db
     .prepare<[], string>(
-      `select name from sqlite_schema where type = 'index' and sql like '%paused_at is null%'`,
+      `select name from sqlite_schema where type = 'index' and sql like '%pause_scope is null%'`,
     )
     .pluck();
   expect(indexes.all().toSorted()).toEqual(['run_ready', 'run_wake', 'run_wake_tenant']);

@@ -4,10 +4,7 @@ import { type OpenDriver, openFresh } from './driver.ts';
 import { boot, change, claim, started } from './workflow.ts';
 
 const KEYED = { concurrencyKey: 'acme\nk', concurrencyLimit: 1 };
-const OF_NIGHTLY = { tenantId: 'acme', workflowId: 'nightly' };
-export const PAUSE = { ...OF_NIGHTLY, pausedAt: 2000, pausedBy: 'host' };
-export const resumeNightly = (store: WorkflowStore): Promise<void> =>
-  store.pauses.resumeWorkflow(OF_NIGHTLY.tenantId, OF_NIGHTLY.workflowId);
+export const NIGHTLY = { tenantId: 'acme', workflowId: 'nightly' };
 
 const found = async (store: WorkflowStore, { id }: RunRecord) => (await store.runs.find('acme', id))!;
 const REFUSED = { status: 'failed' as const, error: { code: 'C', message: 'taken', details: {} } };
@@ -37,23 +34,23 @@ export function describePauses(name: string, open: OpenDriver<WorkflowStore>): v
       const fence = await boot(port);
       const [begun, paused] = [await started(port), await started(port)];
       await port.pauses.pauseRun(paused.seq, 1);
-      await port.pauses.pauseWorkflow(PAUSE);
-      expect(await found(port, begun)).toMatchObject({ pauseScope: 'workflow', pausedAt: 2000 });
+      await port.pauses.pauseWorkflow(NIGHTLY);
+      expect(await found(port, begun)).toMatchObject({ pauseScope: 'workflow' });
       for (const run of [begun, paused])
         expect(await port.runs.write(claim(run, fence))).toMatchObject({ applied: true });
-      expect(await found(port, begun)).toMatchObject({ pauseScope: null, pausedAt: null });
-      expect(await found(port, paused)).toMatchObject({ pauseScope: 'run', pausedAt: 1 });
+      expect(await found(port, begun)).toMatchObject({ pauseScope: null });
+      expect(await found(port, paused)).toMatchObject({ pauseScope: 'run' });
     });
 
     test('runs of a paused workflow leave their concurrency key to other workflows', async () => {
       const { port } = await openFresh(open);
-      await port.pauses.pauseWorkflow(PAUSE);
+      await port.pauses.pauseWorkflow(NIGHTLY);
       const paused = [await started(port, KEYED), await started(port, { ...KEYED, createdAt: 1 })];
       for (const run of paused) expect(run).toMatchObject({ ready: false, pauseScope: 'workflow' });
       const other = await started(port, { ...KEYED, workflowId: 'other' });
       expect(other.ready).toBe(true);
       expect(await end(port, other)).toEqual([]);
-      await resumeNightly(port);
+      await port.pauses.resumeWorkflow(NIGHTLY);
       expect(await release(port)).toEqual([paused[1]!.id]);
       expect(await found(port, paused[0]!)).toMatchObject({ reason: 'concurrency', wakeAt: null });
       expect(await end(port, paused[1]!)).toEqual([paused[0]!.id]);
@@ -65,21 +62,21 @@ export function describePauses(name: string, open: OpenDriver<WorkflowStore>): v
       const [first, ofWorkflow] = [await started(port, KEYED), await started(port, KEYED)];
       const last = await started(port, { ...KEYED, workflowId: 'other' });
       await port.pauses.pauseRun(first.seq, 1);
-      await port.pauses.pauseWorkflow(PAUSE);
+      await port.pauses.pauseWorkflow(NIGHTLY);
       expect(await end(port, holder)).toEqual([last.id]);
       await port.pauses.resumeRun(first.seq, 2);
       expect(await release(port)).toEqual([]);
       expect(await end(port, last)).toEqual([first.id]);
-      await resumeNightly(port);
+      await port.pauses.resumeWorkflow(NIGHTLY);
       expect(await end(port, first)).toEqual([]);
       expect(await release(port)).toEqual([ofWorkflow.id]);
     });
 
     test('a run that is paused again before it has acquired its key waits', async () => {
       const { port } = await openFresh(open);
-      await port.pauses.pauseWorkflow(PAUSE);
+      await port.pauses.pauseWorkflow(NIGHTLY);
       const run = await started(port, KEYED);
-      await resumeNightly(port);
+      await port.pauses.resumeWorkflow(NIGHTLY);
       await port.pauses.pauseRun(run.seq, 1);
       const released = port.queue.release(run.seq, { at: 9000, strategy: 'queue', refused: REFUSED });
       expect(await released).toBeUndefined();
@@ -102,11 +99,11 @@ export function describePauses(name: string, open: OpenDriver<WorkflowStore>): v
 
     test('a planned run of a paused workflow waits, and starts once it is resumed', async () => {
       const { port } = await openFresh(open);
-      await port.pauses.pauseWorkflow(PAUSE);
+      await port.pauses.pauseWorkflow(NIGHTLY);
       const run = await started(port, { createdAt: 1, runAt: 5000 });
       expect(run).toMatchObject({ reason: 'scheduled', pauseScope: 'workflow' });
       expect(await release(port)).toEqual([]);
-      await resumeNightly(port);
+      await port.pauses.resumeWorkflow(NIGHTLY);
       expect(await release(port)).toEqual([run.id]);
     });
   });

@@ -13,11 +13,11 @@ export function pauseRoutes(http: Http, { pauses }: Pick<WorkflowServices, 'paus
     run: await pauses.resumeRun(caller.namespaceId, params.runId),
   }));
   mount(http, pauseWorkflow, { auth }, async ({ params: { workflowId }, caller }) => {
-    await pauses.pauseWorkflow(caller.namespaceId, workflowId, caller.hostId);
+    await pauses.pauseWorkflow({ tenantId: caller.namespaceId, workflowId });
     return { workflowId, paused: true };
   });
   mount(http, resumeWorkflow, { auth }, async ({ params: { workflowId }, caller }) => {
-    await pauses.resumeWorkflow(caller.namespaceId, workflowId);
+    await pauses.resumeWorkflow({ tenantId: caller.namespaceId, workflowId });
     return { workflowId, paused: false };
   });
 }

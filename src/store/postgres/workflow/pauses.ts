@@ -1,4 +1,4 @@
-import type { PausedWorkflow, PauseStore } from '../../ports/index.ts';
+import type { PauseStore, TenantWorkflow } from '../../ports/index.ts';
 import type { ConcurrentIndex } from '../concurrent-index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { lockName } from '../named-lock.ts';
@@ -10,23 +10,21 @@ import { PAUSE_WRITE_FUNCTIONS } from './write-functions.ts';
 
 /**
  * Adds pauses of runs and workflows. `pause_scope`: whether the run or its workflow was paused. Starts share the lock of
- * `workflow_paused_at` until they commit, so a pause or resume that holds the lock sees all runs of former starts. The
+ * `is_workflow_paused` until they commit, so a pause or resume that holds the lock sees all runs of former starts. The
  * function is volatile, so it reads the pause as of when it has the lock.
  */
 export const PAUSES = `
   create table svc.paused_workflow (
     tenant_id text collate "C" not null,
     workflow_id text collate "C" not null,
-    paused_at bigint not null,
-    paused_by text not null,
     primary key (tenant_id, workflow_id)
   );
-  create function svc.workflow_paused_at(tenant text, workflow text) returns bigint language plpgsql volatile as $$
+  create function svc.is_workflow_paused(tenant text, workflow text) returns boolean language plpgsql volatile as $$
   begin
     perform pg_advisory_xact_lock_shared(hashtextextended('pause ' || tenant || E'\\n' || workflow, 0));
-    return (select paused_at from svc.paused_workflow where tenant_id = tenant and workflow_id = workflow);
+    return exists (select from svc.paused_workflow where tenant_id = tenant and workflow_id = workflow);
   end $$;
-  alter table svc.run add column paused_at bigint, add column pause_scope text;
+  alter table svc.run add column pause_scope text;
   ${PAUSE_WRITE_FUNCTIONS}`;
 
 /**
@@ -37,11 +35,11 @@ export const PAUSES = `
 export const CLAIM_INDEXES: readonly ConcurrentIndex[] = [
   {
     ...{ name: 'run_claim_ready', table: 'run', columns: 'tenant_id, rank desc, seq' },
-    where: `status = 'queued' and ready and paused_at is null`,
+    where: `status = 'queued' and ready and pause_scope is null`,
   },
   {
     ...{ name: 'run_claim_planned', table: 'run', columns: 'wake_at' },
-    where: `wake_at is not null and status = 'queued' and paused_at is null`,
+    where: `wake_at is not null and status = 'queued' and pause_scope is null`,
   },
   ...[
     { name: 'run_claim_due', columns: 'wake_at' },
@@ -58,11 +56,9 @@ const BATCH = 1000;
  * Assignments that end a pause. A run that waited for its concurrency key becomes due, and then acquires the key like a
  * planned run. The times of their creation keep such runs in order.
  */
-const UNPAUSE = `paused_at = null, pause_scope = null,
+const UNPAUSE = `pause_scope = null,
   wake_at = case when ${WAITS_FOR_KEY} then created_at else wake_at end,
   reason = case when ${WAITS_FOR_KEY} then 'scheduled' else reason end`;
-
-type OfWorkflow = Pick<PausedWorkflow, 'tenantId' | 'workflowId'>;
 
 export function postgresPauses(database: PostgresDatabase): PauseStore {
   return {
@@ -71,9 +67,9 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
         const holder = await lockRun(sql, seq);
         if (!holder || !PAUSABLE.has(holder.status)) return undefined;
         const paused = await sql(
-          `update svc.run set paused_at = coalesce(paused_at, :at), pause_scope = 'run'
+          `update svc.run set pause_scope = 'run'
            where seq = :seq and pause_scope is distinct from 'run' returning seq`,
-          { seq, at },
+          { seq },
         );
         if (paused.length > 0) await addEvents(sql, seq, [{ at, type: 'run.paused' }]);
         return { owner: holder.fence };
@@ -82,25 +78,24 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
       database.transact(async (sql) => {
         const [resumed] = await sql<{ owner: number | null }>(
           `update svc.run set ${UNPAUSE}
-           where seq = :seq and paused_at is not null and ${LIVE} returning fence as owner`,
+           where seq = :seq and pause_scope is not null and ${LIVE} returning fence as owner`,
           { seq },
         );
         if (resumed) await addEvents(sql, seq, [{ at, type: 'run.unpaused' }]);
         return resumed;
       }),
-    async pauseWorkflow(pause) {
+    async pauseWorkflow(workflow) {
       await database.transact(async (sql) => {
-        await lockPause(sql, pause);
+        await lockPause(sql, workflow);
         await sql(
-          `insert into svc.paused_workflow (tenant_id, workflow_id, paused_at, paused_by)
-           values (:tenantId, :workflowId, :pausedAt, :pausedBy) on conflict do nothing`,
-          pause,
+          `insert into svc.paused_workflow (tenant_id, workflow_id)
+           values (:tenantId, :workflowId) on conflict do nothing`,
+          workflow,
         );
       });
-      while (await database.write((sql) => pauseQueued(sql, pause)));
+      while (await database.write((sql) => pauseQueued(sql, workflow)));
     },
-    async resumeWorkflow(tenantId, workflowId) {
-      const of = { tenantId, workflowId };
+    async resumeWorkflow(of) {
       // Resumes most runs while starts of the workflow do not have to wait.
       while (await database.write((sql) => resumeQueued(sql, of)));
       await database.transact(async (sql) => {
@@ -123,40 +118,40 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
   };
 }
 
-/** Returns the time since which a workflow is paused. Until the transaction ends, the pause does not change. */
-export async function pausedSince(sql: Sql, of: OfWorkflow): Promise<number | null> {
-  const [row] = await sql<{ at: number | null }>(
-    'select svc.workflow_paused_at(:tenantId, :workflowId) as at',
-    of,
+/** Returns whether a workflow is paused, which does not change until the transaction ends. */
+export async function isWorkflowPaused(sql: Sql, workflow: TenantWorkflow): Promise<boolean> {
+  const [row] = await sql<{ isPaused: boolean }>(
+    'select svc.is_workflow_paused(:tenantId, :workflowId) as "isPaused"',
+    workflow,
   );
-  return row!.at;
+  return row!.isPaused;
 }
 
 /** Waits for starts of the workflow, and delays further ones until the transaction ends. */
-async function lockPause(sql: Sql, { tenantId, workflowId }: OfWorkflow): Promise<void> {
+async function lockPause(sql: Sql, { tenantId, workflowId }: TenantWorkflow): Promise<void> {
   await lockName(sql, `pause ${tenantId}\n${workflowId}`);
 }
 
 /** Pauses some runs that have not begun, if the workflow is still paused. Returns whether there may be more. */
-async function pauseQueued(sql: Sql, { tenantId, workflowId }: OfWorkflow): Promise<boolean> {
+async function pauseQueued(sql: Sql, { tenantId, workflowId }: TenantWorkflow): Promise<boolean> {
   const paused = await sql(
     `with pause as materialized (
-       select paused_at from svc.paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId for key share
+       select from svc.paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId for key share
      ), picked as materialized (
        select seq from svc.run
-       where ${OF_WORKFLOW} and status = 'queued' and started_at is null and paused_at is null
+       where ${OF_WORKFLOW} and status = 'queued' and started_at is null and pause_scope is null
          and exists (select from pause)
        order by seq desc limit ${BATCH} for update
      )
-     update svc.run set paused_at = pause.paused_at, pause_scope = 'workflow'
-     from picked, pause where run.seq = picked.seq returning run.seq`,
+     update svc.run set pause_scope = 'workflow'
+     from picked where run.seq = picked.seq returning run.seq`,
     { tenantId, workflowId },
   );
   return paused.length === BATCH;
 }
 
 /** Resumes some runs that their workflow paused. Returns whether there may be more. */
-async function resumeQueued(sql: Sql, of: OfWorkflow): Promise<boolean> {
+async function resumeQueued(sql: Sql, of: TenantWorkflow): Promise<boolean> {
   const resumed = await sql(
     `with picked as materialized (
        select seq from svc.run where ${OF_WORKFLOW} and pause_scope = 'workflow'

@@ -28,16 +28,15 @@ const INSERT = `with used as (
     ) order by hash
     on conflict (hash) do update set used_at = greatest(kept.used_at, excluded.used_at)
   ), pause as materialized (
-    select tenant_id, workflow_id, svc.workflow_paused_at(tenant_id, workflow_id) as since
+    select tenant_id, workflow_id, svc.is_workflow_paused(tenant_id, workflow_id) as holds
     from json_to_recordset(:workflows) as started (tenant_id text collate "C", workflow_id text)
   ), inserted as (
-    insert into svc.run (${COLUMNS}, paused_at, pause_scope)
-    select ${COLUMNS}, since, case when since is not null then 'workflow' end from (
-      select next.*, (
-        select since from pause where pause.tenant_id = next.tenant_id and pause.workflow_id = next.workflow_id
-      ) from json_populate_recordset(null::svc.run, :runs) as next
-    ) as next
-    returning seq, id, paused_at, pause_scope
+    insert into svc.run (${COLUMNS}, pause_scope)
+    select ${COLUMNS}, (
+      select 'workflow' from pause
+      where pause.tenant_id = next.tenant_id and pause.workflow_id = next.workflow_id and holds
+    ) from json_populate_recordset(null::svc.run, :runs) as next
+    returning seq, id, pause_scope
   ), queued as (
     insert into svc.run_event (run_seq, body)
     select seq, body from inserted join json_to_recordset(:events) as event (id text, body text) using (id)
@@ -51,7 +50,7 @@ const INSERT = `with used as (
     select tenant_id, day, runs from json_populate_recordset(null::svc.run_usage, :usage) order by tenant_id, day
     on conflict (tenant_id, day) do update set runs = total.runs + excluded.runs
   )
-  select seq, id, paused_at as "pausedAt", pause_scope as "pauseScope" from inserted`;
+  select seq, id, pause_scope as "pauseScope" from inserted`;
 
 export function isScheduled({ runAt, createdAt }: NewRun): boolean {
   return runAt !== null && runAt > createdAt;
@@ -76,11 +75,7 @@ export async function insertRuns(sql: Sql, inserts: readonly RunInsert[]): Promi
     keys: jsonArray(inserts.flatMap(keyRow)),
     usage: jsonArray(usageRows(inserts)),
   };
-  const rows = await sql<Pick<RunRecord, 'seq' | 'id' | 'pausedAt' | 'pauseScope'>>(
-    INSERT,
-    values,
-    'insert runs',
-  );
+  const rows = await sql<Pick<RunRecord, 'seq' | 'id' | 'pauseScope'>>(INSERT, values, 'insert runs');
   const inserted = new Map(rows.map((row) => [row.id, row]));
   return runs.map((run) => ({ ...run, ...inserted.get(run.id)! }));
 }

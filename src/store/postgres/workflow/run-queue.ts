@@ -10,7 +10,7 @@ import { BLAMED, STUCK, UNPAUSED } from './schema.ts';
 const NO_SUSPECTS: SuspectLimit = { crashes: 2_000_000_000, killsPerCrash: 1 };
 /** SQL for the crash count of a run, including kills. The division rounds down, because both operands are integers. */
 export const WEIGHT = 'crashes + kills / :killsPerCrash::integer';
-export const IS_READY = `status = 'queued' and ready and fence is null and paused_at is null`;
+export const IS_READY = `status = 'queued' and ready and fence is null and pause_scope is null`;
 
 /** Queue of runs to claim next. The queries use partial indexes, which contain only the few unfinished runs. */
 export function postgresRunQueue(database: PostgresDatabase): RunQueue {
@@ -103,7 +103,7 @@ async function releaseRun(
   const key = await keyOf(sql, seq);
   await lockKey(sql, key);
   const [run] = await sql<RunRecord>(`${SELECT_RUN} where seq = :seq for update`, { seq });
-  if (run?.status !== 'queued' || run.reason !== 'scheduled' || run.pausedAt !== null) return undefined;
+  if (run?.status !== 'queued' || run.reason !== 'scheduled' || run.pauseScope !== null) return undefined;
   const { hasRoom, rejected, supersedes } = await acquireKey(sql, key, run.concurrencyLimit ?? 1, strategy);
   if (rejected) {
     const ended = { status: refused.status, error: JSON.stringify(refused.error) };

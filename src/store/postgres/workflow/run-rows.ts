@@ -9,7 +9,7 @@ export const RUN_COLUMNS = `seq, id, kind, tenant_id as "tenantId", workflow_id 
   parent_id as "parentId", parent_step as "parentStep", rerun_of as "rerunOf", depth, host_id as "hostId",
   request_id as "requestId", trace_id as "traceId", delivery_id as "deliveryId", parent_span as "parentSpanId", created_at as "createdAt",
   started_at as "startedAt", finished_at as "finishedAt", ending, ending_at as "endingAt",
-  ending_held_at as "endingHeldAt", paused_at as "pausedAt", pause_scope as "pauseScope", labels, end_tasks as "endTasks", handles,
+  ending_held_at as "endingHeldAt", pause_scope as "pauseScope", labels, end_tasks as "endTasks", handles,
   handler_depth as "handlerDepth", input, output, error`;
 
 export const SELECT_RUN = `select ${RUN_COLUMNS} from svc.run`;

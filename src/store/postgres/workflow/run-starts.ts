@@ -5,7 +5,7 @@ import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
 import { acquireKey, type KeyAcquisition, lockKey } from './concurrency-keys.ts';
 import { putParts } from './part-rows.ts';
-import { pausedSince } from './pauses.ts';
+import { isWorkflowPaused } from './pauses.ts';
 import { bytesOf, insertRuns, isScheduled, type RunInsert } from './run-inserts.ts';
 import { SELECT_RUN } from './run-rows.ts';
 import { LIVE } from './schema.ts';
@@ -83,7 +83,7 @@ async function startRun(sql: Sql, run: NewRun, options: StartOptions): Promise<S
  */
 async function acquireAtStart(sql: Sql, run: NewRun, { strategy }: StartOptions): Promise<KeyAcquisition> {
   const key = isScheduled(run) ? null : run.concurrencyKey;
-  if (key !== null && (await pausedSince(sql, run)) !== null)
+  if (key !== null && (await isWorkflowPaused(sql, run)))
     return { hasRoom: false, rejected: false, supersedes: [] };
   return acquireKey(sql, key, run.concurrencyLimit ?? 1, strategy);
 }

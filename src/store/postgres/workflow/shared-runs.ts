@@ -118,7 +118,7 @@ export class PostgresSharedRuns implements SharedRunStore {
     return this.#database.read((sql) =>
       sql<RunRecord>(
         `${SELECT_RUN} where wake_at is not null and wake_at <= :now and status = 'queued' and fence is null
-           and paused_at is null
+           and pause_scope is null
          order by wake_at limit :limit`,
         { now, limit },
       ),

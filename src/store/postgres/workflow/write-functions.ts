@@ -170,11 +170,6 @@ export const RUN_WRITE_FUNCTIONS = [
  * alone, also if it was stored while the run was claimed.
  */
 export const PAUSE_WRITE_FUNCTIONS = [
-  promoteKey('create or replace function', `${WAITS_FOR_KEY} and paused_at is null`),
-  writeRuns(
-    'create or replace function',
-    `,
-      paused_at = case when run.pause_scope = 'workflow' then null else run.paused_at end,
-      pause_scope = nullif(run.pause_scope, 'workflow')`,
-  ),
+  promoteKey('create or replace function', `${WAITS_FOR_KEY} and pause_scope is null`),
+  writeRuns('create or replace function', ", pause_scope = nullif(run.pause_scope, 'workflow')"),
 ].join(' ');

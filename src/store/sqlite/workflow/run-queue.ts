@@ -55,7 +55,7 @@ function releaseRun(
   { rows, keys }: WorkflowTables,
 ): Awaited<ReturnType<RunQueue['release']>> {
   const row = sql.bySeq.get({ seq });
-  if (row?.status !== 'queued' || row.reason !== 'scheduled' || row.pausedAt !== null) return undefined;
+  if (row?.status !== 'queued' || row.reason !== 'scheduled' || row.pauseScope !== null) return undefined;
   const { hasRoom, rejected, supersedes } = keys.acquire(
     row.concurrencyKey,
     row.concurrencyLimit ?? 1,
@@ -86,7 +86,7 @@ function tenantsWhere(condition: string): string {
 }
 
 function statements(db: Database) {
-  const isReady = `status = 'queued' and ready = 1 and paused_at is null`;
+  const isReady = `status = 'queued' and ready = 1 and pause_scope is null`;
   return {
     tenants: db
       .prepare<[], string>(`${tenantsWhere(isReady)} select name from tenant where name is not null`)

@@ -1,5 +1,12 @@
 import { DEFINITION_USE_MS, NEW_PROGRESS } from '../../new-run.ts';
-import type { KeyedRun, NewRun, RunRecord, StartOptions, StartResult } from '../../ports/index.ts';
+import type {
+  KeyedRun,
+  NewRun,
+  RunRecord,
+  StartOptions,
+  StartResult,
+  TenantWorkflow,
+} from '../../ports/index.ts';
 import type { Database } from '../database.ts';
 import { LIVE } from './conditions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
@@ -59,12 +66,12 @@ export class RunStarts {
     if (early) return early;
     const { concurrencyKey, runAt } = run;
     const scheduled = runAt !== null && runAt > run.createdAt;
-    const pause = this.#sql.pause.get({ tenantId: run.tenantId, workflowId: run.workflowId });
+    const isPaused = this.#sql.isPaused.get({ tenantId: run.tenantId, workflowId: run.workflowId }) === 1;
     // A run with a later start time acquires its concurrency key only when that time is reached, and a run of a paused
     // workflow when it is resumed.
     const key = scheduled ? null : concurrencyKey;
     const acquisition =
-      key !== null && pause
+      key !== null && isPaused
         ? { hasRoom: false, rejected: false, supersedes: [] }
         : this.#tables.keys.acquire(key, run.concurrencyLimit ?? 1, options.strategy);
     if (acquisition.rejected) return { outcome: 'over', limit: 'key' };
@@ -77,7 +84,7 @@ export class RunStarts {
     const record = this.#tables.rows.insertRun({
       ...run,
       ...NEW_PROGRESS,
-      ...(pause ? { pausedAt: pause.at, pauseScope: 'workflow' } : {}),
+      ...(isPaused ? { pauseScope: 'workflow' } : {}),
       ready,
       reason: scheduled ? 'scheduled' : ready ? 'capacity' : 'concurrency',
       rank: run.priority,
@@ -104,9 +111,11 @@ export class RunStarts {
 
 function statements(db: Database) {
   return {
-    pause: db.prepare<[{ tenantId: string; workflowId: string }], { at: number }>(
-      'select paused_at as at from paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId',
-    ),
+    isPaused: db
+      .prepare<[TenantWorkflow], 1>(
+        'select 1 from paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId',
+      )
+      .pluck(),
     find: db.prepare<[{ id: string }], RunRow>(`select ${RUN_COLUMNS} from run where id = :id`),
     child: db.prepare<[{ parentId: string; parentStep: string | null }], RunRow>(
       `select ${RUN_COLUMNS} from run where parent_id = :parentId and parent_step = :parentStep`,

@@ -259,7 +259,6 @@ function queuedRun({ definition, hash }: CompiledWorkflow): RunRecord {
       parentSpanId: null,
       labels: null,
       endTasks: null,
-      pausedAt: null,
       pauseScope: null,
       handles: null,
       handlerDepth: 0,

@@ -251,6 +251,6 @@ export class Claims {
 }
 
 /** Returns whether a pause keeps the run from being claimed. A run that was cancelled cleans up nevertheless. */
-function isPaused({ pausedAt, status }: RunRecord): boolean {
-  return pausedAt !== null && status !== 'cancelling';
+function isPaused({ pauseScope, status }: RunRecord): boolean {
+  return pauseScope !== null && status !== 'cancelling';
 }

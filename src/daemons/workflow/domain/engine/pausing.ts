@@ -1,5 +1,5 @@
 import { PlatformError } from '../../../../kit/errors/errors.ts';
-import type { PausedWorkflow, PauseStore, RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import type { PauseStore, RunRecord, RunStore, TenantWorkflow } from '../../../../store/ports/index.ts';
 import { isFinal } from '../states.ts';
 import type { Claims } from './claims.ts';
 import type { OwnerNotices } from './owner-notices.ts';
@@ -40,13 +40,13 @@ export class Pausing implements EnginePauses {
     return now;
   }
 
-  async pauseWorkflow(pause: PausedWorkflow): Promise<void> {
-    await this.#deps.store.pauses.pauseWorkflow(pause);
-    this.#deps.claims.staleWorkflow(pause);
+  async pauseWorkflow(workflow: TenantWorkflow): Promise<void> {
+    await this.#deps.store.pauses.pauseWorkflow(workflow);
+    this.#deps.claims.staleWorkflow(workflow);
   }
 
-  async resumeWorkflow(tenantId: string, workflowId: string): Promise<void> {
-    await this.#deps.store.pauses.resumeWorkflow(tenantId, workflowId);
+  async resumeWorkflow(workflow: TenantWorkflow): Promise<void> {
+    await this.#deps.store.pauses.resumeWorkflow(workflow);
     await this.#claimAgain();
   }
 
@@ -57,7 +57,7 @@ export class Pausing implements EnginePauses {
     // In a cluster, only notices change runs in memory. A late reply of this read could undo a newer pause.
     if (cluster) await notices.notify(owner);
     const now = (await this.#find(run)) ?? run;
-    if (!cluster && host.isWorking) claims.active.get(run.id)?.setPaused(now.pausedAt !== null);
+    if (!cluster && host.isWorking) claims.active.get(run.id)?.setPaused(now.pauseScope !== null);
     hooks.changed(run.id);
     return now;
   }

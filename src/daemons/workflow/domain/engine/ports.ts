@@ -6,9 +6,9 @@ import type { Clock } from '../../../../kit/time/clock.ts';
 import type {
   InboxRecord,
   MemberRecord,
-  PausedWorkflow,
   RunRecord,
   SharedRunStore,
+  TenantWorkflow,
   WorkflowStore,
 } from '../../../../store/ports/index.ts';
 import type { Replays } from '../code/replays.ts';
@@ -133,8 +133,8 @@ export interface EnginePauses {
   pause(run: RunRecord): Promise<RunRecord>;
   /** Does nothing if the run is not paused. */
   resume(run: RunRecord): Promise<RunRecord>;
-  pauseWorkflow(pause: PausedWorkflow): Promise<void>;
-  resumeWorkflow(tenantId: string, workflowId: string): Promise<void>;
+  pauseWorkflow(workflow: TenantWorkflow): Promise<void>;
+  resumeWorkflow(workflow: TenantWorkflow): Promise<void>;
 }
 
 /** Claims, advances and wakes runs, and recovers the runs of a crashed daemon. @spec Workflow daemon; Workflow run */

@@ -1,6 +1,5 @@
 import type { WorkflowRun } from '../../../../contracts/index.ts';
-import type { Clock } from '../../../../kit/time/clock.ts';
-import type { PauseStore, RunRecord, RunStore } from '../../../../store/ports/index.ts';
+import type { PauseStore, RunRecord, RunStore, TenantWorkflow } from '../../../../store/ports/index.ts';
 import type { Definitions } from '../definition/definitions.ts';
 import type { EnginePauses } from '../engine/ports.ts';
 import { viewRun } from '../run/views.ts';
@@ -11,7 +10,6 @@ export interface PausesDeps {
   store: Pick<PauseStore, 'pausedWorkflows'>;
   pausing: EnginePauses;
   definitions: Pick<Definitions, 'require'>;
-  clock: Clock;
 }
 
 /** Pauses of runs and workflows for API callers. @spec docs/workflows.md "Pause and resume" */
@@ -33,15 +31,15 @@ export class Pauses {
   }
 
   /** Throws WORKFLOW_NOT_FOUND. */
-  async pauseWorkflow(tenantId: string, workflowId: string, by: string): Promise<void> {
-    const { pausing, definitions, clock } = this.#deps;
-    definitions.require(workflowId);
-    await pausing.pauseWorkflow({ tenantId, workflowId, pausedAt: clock.now(), pausedBy: by });
+  async pauseWorkflow(workflow: TenantWorkflow): Promise<void> {
+    const { pausing, definitions } = this.#deps;
+    definitions.require(workflow.workflowId);
+    await pausing.pauseWorkflow(workflow);
   }
 
   /** A workflow that is no longer registered can be resumed, too. */
-  resumeWorkflow(tenantId: string, workflowId: string): Promise<void> {
-    return this.#deps.pausing.resumeWorkflow(tenantId, workflowId);
+  resumeWorkflow(workflow: TenantWorkflow): Promise<void> {
+    return this.#deps.pausing.resumeWorkflow(workflow);
   }
 
   async pausedWorkflows(tenantId: string): Promise<ReadonlySet<string>> {
