@@ -6,7 +6,7 @@ import { postgresWorkflowStore } from '../../../src/store/postgres/workflow/stor
 import { atEnd } from '../../support/at-end.ts';
 import { migratedPostgres } from '../../support/migrated-postgres.ts';
 import { POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../support/postgres.ts';
-import { NIGHTLY } from '../suites/pauses.ts';
+import { KEYED, NIGHTLY } from '../suites/pauses.ts';
 import { boot, claim, started } from '../suites/workflow.ts';
 
 const SUSPECTS = { crashes: 2, killsPerCrash: 10 };
@@ -72,6 +72,43 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'pauses on PostgreSQL' :
     await resumed;
     for (const id of ['run_a', 'run_late'])
       expect(await find({ ...first, id })).toMatchObject({ pauseScope: null });
+  });
+
+  test('a resume of many runs lets the oldest one acquire their concurrency key', async () => {
+    const { database, store } = await open();
+    await store.pauses.pauseWorkflow(NIGHTLY);
+    const first = await started(store, KEYED);
+    await database.pool.query(
+      `insert into svc.run overriding system value
+       select (jsonb_populate_record(run, jsonb_build_object('seq', seq + n, 'id', 'run_' || n))).*
+       from svc.run, generate_series(1, 1200) as n`,
+    );
+    await store.pauses.resumeWorkflow(NIGHTLY);
+    const { rows } = await database.pool.query(
+      `select count(*) filter (where pause_scope is null)::integer as resumed, min(id) filter (where ready) as first,
+         count(*) filter (where ready)::integer as ready
+       from svc.run`,
+    );
+    expect(rows).toEqual([{ resumed: 1201, first: first.id, ready: 1 }]);
+    await store.pauses.pauseWorkflow(NIGHTLY);
+    const paused = await database.pool.query(`select from svc.run where pause_scope = 'workflow'`);
+    expect(paused.rowCount).toBe(1201);
+  });
+
+  test('a workflow that is paused again before its runs are resumed keeps them paused', async () => {
+    const { store, find, client, untilWaiting } = await open();
+    await store.pauses.pauseWorkflow(NIGHTLY);
+    const run = await started(store, KEYED);
+    await client.query('begin');
+    await client.query(`select pg_advisory_xact_lock(hashtextextended('key ' || $1, 0))`, [
+      run.concurrencyKey,
+    ]);
+    const resumed = store.pauses.resumeWorkflow(NIGHTLY);
+    await untilWaiting();
+    await store.pauses.pauseWorkflow(NIGHTLY);
+    await client.query('commit');
+    await resumed;
+    expect(await find(run)).toMatchObject({ ready: false, pauseScope: 'workflow' });
   });
 
   test('pauses and resumes lock runs in the order of all statements', async () => {

@@ -3,7 +3,7 @@ import type { RunRecord, WorkflowStore } from '../../../src/store/ports/index.ts
 import { type OpenDriver, openFresh } from './driver.ts';
 import { boot, change, claim, started } from './workflow.ts';
 
-const KEYED = { concurrencyKey: 'acme\nk', concurrencyLimit: 1 };
+export const KEYED = { concurrencyKey: 'acme\nk', concurrencyLimit: 1 };
 export const NIGHTLY = { tenantId: 'acme', workflowId: 'nightly' };
 
 const found = async (store: WorkflowStore, { id }: RunRecord) => (await store.runs.find('acme', id))!;
@@ -42,18 +42,44 @@ export function describePauses(name: string, open: OpenDriver<WorkflowStore>): v
       expect(await found(port, paused)).toMatchObject({ pauseScope: 'run' });
     });
 
-    test('runs of a paused workflow leave their concurrency key to other workflows', async () => {
+    test('runs of a paused workflow leave their concurrency key to other workflows, and acquire it in order', async () => {
       const { port } = await openFresh(open);
       await port.pauses.pauseWorkflow(NIGHTLY);
-      const paused = [await started(port, KEYED), await started(port, { ...KEYED, createdAt: 1 })];
+      const paused = [await started(port, KEYED), await started(port, KEYED)];
       for (const run of paused) expect(run).toMatchObject({ ready: false, pauseScope: 'workflow' });
       const other = await started(port, { ...KEYED, workflowId: 'other' });
       expect(other.ready).toBe(true);
       expect(await end(port, other)).toEqual([]);
       await port.pauses.resumeWorkflow(NIGHTLY);
-      expect(await release(port)).toEqual([paused[1]!.id]);
-      expect(await found(port, paused[0]!)).toMatchObject({ reason: 'concurrency', wakeAt: null });
-      expect(await end(port, paused[1]!)).toEqual([paused[0]!.id]);
+      expect(await found(port, paused[0]!)).toMatchObject({ ready: true, reason: 'capacity' });
+      expect(await found(port, paused[1]!)).toMatchObject({ ready: false, reason: 'concurrency' });
+      expect(await end(port, paused[0]!)).toEqual([paused[1]!.id]);
+    });
+
+    test('resumed runs whose key is taken wait like other runs, and apply no strategy', async () => {
+      const { port } = await openFresh(open);
+      const holder = await started(port, { ...KEYED, workflowId: 'other' });
+      const [waiting, ofWorkflow] = [await started(port, KEYED), await started(port, KEYED)];
+      await port.pauses.pauseRun(waiting.seq, 1);
+      await port.pauses.pauseWorkflow(NIGHTLY);
+      await port.pauses.resumeWorkflow(NIGHTLY);
+      await port.pauses.resumeRun(waiting.seq, 2);
+      for (const run of [waiting, ofWorkflow])
+        expect(await found(port, run)).toMatchObject({ ready: false, reason: 'concurrency', wakeAt: null });
+      expect(await release(port)).toEqual([]);
+      expect(await end(port, holder)).toEqual([waiting.id]);
+    });
+
+    test('a resumed workflow acquires each of its keys up to its limit', async () => {
+      const { port } = await openFresh(open);
+      await port.pauses.pauseWorkflow(NIGHTLY);
+      const keys = ['acme\na', 'acme\nb', 'acme\nb', 'acme\nb', null];
+      const runs: RunRecord[] = [];
+      for (const concurrencyKey of keys)
+        runs.push(await started(port, { concurrencyKey, concurrencyLimit: 2 }));
+      await port.pauses.resumeWorkflow(NIGHTLY);
+      const resumed = await Promise.all(runs.map((run) => found(port, run)));
+      expect(resumed.map(({ ready }) => ready)).toEqual([true, true, true, false, true]);
     });
 
     test('a key that becomes free is passed over paused runs, which acquire it once they are resumed', async () => {
@@ -64,24 +90,11 @@ export function describePauses(name: string, open: OpenDriver<WorkflowStore>): v
       await port.pauses.pauseRun(first.seq, 1);
       await port.pauses.pauseWorkflow(NIGHTLY);
       expect(await end(port, holder)).toEqual([last.id]);
+      expect(await end(port, last)).toEqual([]);
       await port.pauses.resumeRun(first.seq, 2);
-      expect(await release(port)).toEqual([]);
-      expect(await end(port, last)).toEqual([first.id]);
+      expect(await found(port, first)).toMatchObject({ ready: true, pauseScope: null });
       await port.pauses.resumeWorkflow(NIGHTLY);
-      expect(await end(port, first)).toEqual([]);
-      expect(await release(port)).toEqual([ofWorkflow.id]);
-    });
-
-    test('a run that is paused again before it has acquired its key waits', async () => {
-      const { port } = await openFresh(open);
-      await port.pauses.pauseWorkflow(NIGHTLY);
-      const run = await started(port, KEYED);
-      await port.pauses.resumeWorkflow(NIGHTLY);
-      await port.pauses.pauseRun(run.seq, 1);
-      const released = port.queue.release(run.seq, { at: 9000, strategy: 'queue', refused: REFUSED });
-      expect(await released).toBeUndefined();
-      await port.pauses.resumeRun(run.seq, 2);
-      expect(await release(port)).toEqual([run.id]);
+      expect(await end(port, first)).toEqual([ofWorkflow.id]);
     });
 
     test('a paused run keeps a key that it holds, and its clean-up passes the key on', async () => {

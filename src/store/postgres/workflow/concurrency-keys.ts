@@ -22,6 +22,18 @@ export async function lockKey(sql: Sql, key: string | null): Promise<void> {
   if (key !== null) await lockName(sql, `key ${key}`);
 }
 
+/** Locks the concurrency keys of runs in the order of all transactions. Returns these keys. */
+export async function lockKeysOf(sql: Sql, seqs: readonly number[]): Promise<string[]> {
+  const keys = await sql<{ key: string }>(
+    `select key, pg_advisory_xact_lock(hashtextextended('key ' || key, 0)) from (
+       select distinct concurrency_key as key from svc.run
+       where seq = any(:seqs) and concurrency_key is not null order by 1 offset 0
+     ) as ordered`,
+    { seqs },
+  );
+  return keys.map(({ key }) => key);
+}
+
 /**
  * Acquires the concurrency key, or applies the run's strategy if the key is occupied. The caller holds the lock of the
  * key.

@@ -3,9 +3,10 @@ import type { ConcurrentIndex } from '../concurrent-index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
+import { lockKey, lockKeysOf, promoteKey } from './concurrency-keys.ts';
 import { addEvents } from './history-rows.ts';
-import { lockRun } from './run-rows.ts';
-import { LIVE, UNPAUSED, WAITS_FOR_KEY } from './schema.ts';
+import { keyOf, lockRun } from './run-rows.ts';
+import { LIVE, UNPAUSED } from './schema.ts';
 import { PAUSE_WRITE_FUNCTIONS } from './write-functions.ts';
 
 /**
@@ -49,16 +50,11 @@ export const CLAIM_INDEXES: readonly ConcurrentIndex[] = [
 
 const PAUSABLE = new Set(['queued', 'running', 'waiting', 'interrupted']);
 const OF_WORKFLOW = `${LIVE} and tenant_id = :tenantId and workflow_id = :workflowId`;
-/** Runs that one transaction pauses or resumes. Limits how long their owners wait for its locks. */
-const BATCH = 1000;
-
 /**
- * Assignments that end a pause. A run that waited for its concurrency key becomes due, and then acquires the key like a
- * planned run. The times of their creation keep such runs in order.
+ * Runs that one transaction pauses or resumes. Limits how long their owners wait for its locks, and how many keys it
+ * locks.
  */
-const UNPAUSE = `pause_scope = null,
-  wake_at = case when ${WAITS_FOR_KEY} then created_at else wake_at end,
-  reason = case when ${WAITS_FOR_KEY} then 'scheduled' else reason end`;
+const BATCH = 500;
 
 export function postgresPauses(database: PostgresDatabase): PauseStore {
   return {
@@ -76,12 +72,16 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
       }),
     resumeRun: (seq, at) =>
       database.transact(async (sql) => {
+        const key = await keyOf(sql, seq);
+        await lockKey(sql, key);
         const [resumed] = await sql<{ owner: number | null }>(
-          `update svc.run set ${UNPAUSE}
+          `update svc.run set pause_scope = null
            where seq = :seq and pause_scope is not null and ${LIVE} returning fence as owner`,
           { seq },
         );
-        if (resumed) await addEvents(sql, seq, [{ at, type: 'run.unpaused' }]);
+        if (!resumed) return undefined;
+        await addEvents(sql, seq, [{ at, type: 'run.unpaused' }]);
+        await promoteKey(sql, key);
         return resumed;
       }),
     async pauseWorkflow(workflow) {
@@ -93,19 +93,20 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
           workflow,
         );
       });
-      while (await database.write((sql) => pauseQueued(sql, workflow)));
+      let first: number | undefined = Number.MAX_SAFE_INTEGER;
+      while (first !== undefined) first = await pauseQueued(database, workflow, first);
     },
-    async resumeWorkflow(of) {
-      // Resumes most runs while starts of the workflow do not have to wait.
-      while (await database.write((sql) => resumeQueued(sql, of)));
+    async resumeWorkflow(workflow) {
       await database.transact(async (sql) => {
-        await lockPause(sql, of);
+        await lockPause(sql, workflow);
         await sql(
           'delete from svc.paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId',
-          of,
+          workflow,
         );
-        while (await resumeQueued(sql, of));
       });
+      // If this is interrupted, the caller can resume the workflow again.
+      let last: number | undefined = 0;
+      while (last !== undefined) last = await resumeQueued(database, workflow, last);
     },
     pausedWorkflows: (tenantId) =>
       database.read(async (sql) => {
@@ -132,33 +133,66 @@ async function lockPause(sql: Sql, { tenantId, workflowId }: TenantWorkflow): Pr
   await lockName(sql, `pause ${tenantId}\n${workflowId}`);
 }
 
-/** Pauses some runs that have not begun, if the workflow is still paused. Returns whether there may be more. */
-async function pauseQueued(sql: Sql, { tenantId, workflowId }: TenantWorkflow): Promise<boolean> {
-  const paused = await sql(
-    `with pause as materialized (
+/**
+ * Pauses the next runs that have not begun, newest first, if the workflow is still paused. Returns the first of these runs,
+ * or undefined if there are no more.
+ */
+async function pauseQueued(
+  database: PostgresDatabase,
+  workflow: TenantWorkflow,
+  before: number,
+): Promise<number | undefined> {
+  const [paused] = await database.write((sql) =>
+    sql<{ first: number | null }>(
+      `with pause as materialized (
        select from svc.paused_workflow where tenant_id = :tenantId and workflow_id = :workflowId for key share
      ), picked as materialized (
        select seq from svc.run
-       where ${OF_WORKFLOW} and status = 'queued' and started_at is null and pause_scope is null
+       where ${OF_WORKFLOW} and status = 'queued' and started_at is null and pause_scope is null and seq < :before
          and exists (select from pause)
        order by seq desc limit ${BATCH} for update
+     ), paused as (
+       update svc.run set pause_scope = 'workflow' from picked where run.seq = picked.seq returning run.seq
      )
-     update svc.run set pause_scope = 'workflow'
-     from picked where run.seq = picked.seq returning run.seq`,
-    { tenantId, workflowId },
+     select min(seq) as first from paused`,
+      { ...workflow, before },
+    ),
   );
-  return paused.length === BATCH;
+  return paused!.first ?? undefined;
 }
 
-/** Resumes some runs that their workflow paused. Returns whether there may be more. */
-async function resumeQueued(sql: Sql, of: TenantWorkflow): Promise<boolean> {
-  const resumed = await sql(
-    `with picked as materialized (
-       select seq from svc.run where ${OF_WORKFLOW} and pause_scope = 'workflow'
-       order by seq desc limit ${BATCH} for update
-     )
-     update svc.run set ${UNPAUSE} from picked where run.seq = picked.seq returning run.seq`,
-    of,
+/**
+ * Resumes the next runs that the workflow paused, and lets them acquire their concurrency keys, oldest first. Returns the
+ * last of these runs, or undefined if there are no more.
+ */
+async function resumeQueued(
+  database: PostgresDatabase,
+  workflow: TenantWorkflow,
+  after: number,
+): Promise<number | undefined> {
+  const picked = await database.read((sql) =>
+    sql<{ seq: number }>(
+      `select seq from svc.run where ${OF_WORKFLOW} and pause_scope = 'workflow' and seq > :after
+       order by seq limit ${BATCH}`,
+      { ...workflow, after },
+    ),
   );
-  return resumed.length === BATCH;
+  const seqs = picked.map(({ seq }) => seq);
+  if (seqs.length > 0) await database.transact((sql) => resumeRuns(sql, workflow, seqs));
+  return seqs.at(-1);
+}
+
+/** Locks keys before the pause, like starts, and the pause before the runs. */
+async function resumeRuns(sql: Sql, workflow: TenantWorkflow, seqs: readonly number[]): Promise<void> {
+  const keys = await lockKeysOf(sql, seqs);
+  // The workflow may have been paused again.
+  if (await isWorkflowPaused(sql, workflow)) return;
+  await sql(
+    `with picked as materialized (
+       select seq from svc.run where seq = any(:seqs) and pause_scope = 'workflow' order by seq desc for update
+     )
+     update svc.run set pause_scope = null from picked where run.seq = picked.seq`,
+    { seqs },
+  );
+  await sql('select svc.promote_key(key) from unnest(:keys::text[]) as key', { keys });
 }

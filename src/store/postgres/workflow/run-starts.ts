@@ -78,8 +78,8 @@ async function startRun(sql: Sql, run: NewRun, options: StartOptions): Promise<S
 }
 
 /**
- * A run with a later start time acquires its concurrency key only when that time is reached, and a run of a paused
- * workflow when it is resumed.
+ * A run with a later start time acquires its concurrency key only when that time is reached. A run of a paused workflow
+ * waits for its key, whatever its strategy.
  */
 async function acquireAtStart(sql: Sql, run: NewRun, { strategy }: StartOptions): Promise<KeyAcquisition> {
   const key = isScheduled(run) ? null : run.concurrencyKey;

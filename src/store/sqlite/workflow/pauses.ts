@@ -1,6 +1,6 @@
 import type { PauseStore, TenantWorkflow } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import { LIVE, UNPAUSED, WAITS_FOR_KEY } from './conditions.ts';
+import { LIVE, UNPAUSED } from './conditions.ts';
 import type { WorkflowTables } from './tables.ts';
 
 /**
@@ -21,16 +21,9 @@ export const PAUSES = `
   create index run_wake on run (wake_at) where wake_at is not null and ${UNPAUSED};
   create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null and ${UNPAUSED};`;
 
-/**
- * Assignments that end a pause. A run that waited for its concurrency key becomes due, and then acquires the key like a
- * planned run. The times of their creation keep such runs in order.
- */
-const UNPAUSE = `pause_scope = null, wake_at = iif(${WAITS_FOR_KEY}, created_at, wake_at),
-  reason = iif(${WAITS_FOR_KEY}, 'scheduled', reason)`;
-
 const PAUSABLE = new Set(['queued', 'running', 'waiting', 'interrupted']);
 
-export function sqlitePauses({ db, rows }: WorkflowTables): PauseStore {
+export function sqlitePauses({ db, rows, keys }: WorkflowTables): PauseStore {
   const sql = statements(db);
   return {
     pauseRun: (seq, at) =>
@@ -42,9 +35,11 @@ export function sqlitePauses({ db, rows }: WorkflowTables): PauseStore {
       }),
     resumeRun: (seq, at) =>
       db.write(() => {
-        if (sql.resumeRun.run({ seq }).changes === 0) return undefined;
+        const resumed = sql.resumeRun.get({ seq });
+        if (!resumed) return undefined;
         rows.addEvents(seq, [{ at, type: 'run.unpaused' }]);
-        return { owner: rows.holder(seq)!.fence };
+        keys.promote(resumed.key);
+        return { owner: resumed.owner };
       }),
     async pauseWorkflow(workflow) {
       await db.write(() => {
@@ -55,7 +50,7 @@ export function sqlitePauses({ db, rows }: WorkflowTables): PauseStore {
     async resumeWorkflow(workflow) {
       await db.write(() => {
         sql.resumeWorkflow.run(workflow);
-        sql.resumeQueued.run(workflow);
+        for (const key of new Set(sql.resumeQueued.all(workflow))) keys.promote(key);
       });
     },
     pausedWorkflows: (tenantId) => db.read(() => sql.pausedWorkflows.all({ tenantId })),
@@ -68,8 +63,9 @@ function statements(db: Database) {
     pauseRun: db.prepare<[{ seq: number }]>(
       `update run set pause_scope = 'run' where seq = :seq and pause_scope is not 'run'`,
     ),
-    resumeRun: db.prepare<[{ seq: number }]>(
-      `update run set ${UNPAUSE} where seq = :seq and pause_scope is not null and ${LIVE}`,
+    resumeRun: db.prepare<[{ seq: number }], { owner: number | null; key: string | null }>(
+      `update run set pause_scope = null where seq = :seq and pause_scope is not null and ${LIVE}
+       returning fence as owner, concurrency_key as key`,
     ),
     pauseWorkflow: db.prepare<[TenantWorkflow]>(`
       insert into paused_workflow (tenant_id, workflow_id)
@@ -79,9 +75,11 @@ function statements(db: Database) {
       update run indexed by run_live set pause_scope = 'workflow'
       where ${LIVE} and ${ofWorkflow} and status = 'queued' and started_at is null and pause_scope is null`),
     resumeWorkflow: db.prepare<[TenantWorkflow]>(`delete from paused_workflow where ${ofWorkflow}`),
-    resumeQueued: db.prepare<[TenantWorkflow]>(`
-      update run indexed by run_live set ${UNPAUSE}
-      where ${LIVE} and ${ofWorkflow} and pause_scope = 'workflow'`),
+    resumeQueued: db
+      .prepare<[TenantWorkflow], string | null>(`
+      update run indexed by run_live set pause_scope = null
+      where ${LIVE} and ${ofWorkflow} and pause_scope = 'workflow' returning concurrency_key`)
+      .pluck(),
     pausedWorkflows: db
       .prepare<[{ tenantId: string }], string>(
         'select workflow_id from paused_workflow where tenant_id = :tenantId order by 1',

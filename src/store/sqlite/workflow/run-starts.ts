@@ -67,8 +67,8 @@ export class RunStarts {
     const { concurrencyKey, runAt } = run;
     const scheduled = runAt !== null && runAt > run.createdAt;
     const isPaused = this.#sql.isPaused.get({ tenantId: run.tenantId, workflowId: run.workflowId }) === 1;
-    // A run with a later start time acquires its concurrency key only when that time is reached, and a run of a paused
-    // workflow when it is resumed.
+    // A run with a later start time acquires its concurrency key only when that time is reached. A run of a paused workflow
+    // waits for its key, whatever its strategy.
     const key = scheduled ? null : concurrencyKey;
     const acquisition =
       key !== null && isPaused
