@@ -111,6 +111,19 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'pauses on PostgreSQL' :
     expect(await find(run)).toMatchObject({ ready: false, pauseScope: 'workflow' });
   });
 
+  test('a run that is paused while its key is passed on does not acquire the key', async () => {
+    const { store, find, client, untilWaiting } = await open();
+    const holder = await started(store, { ...KEYED, workflowId: 'other' });
+    const [first, second] = [await started(store, KEYED), await started(store, KEYED)];
+    await client.query('begin');
+    await client.query(`update svc.run set pause_scope = 'run' where seq = $1`, [first.seq]);
+    const ended = store.runs.cancelIdle(holder.seq, 3000);
+    await untilWaiting();
+    await client.query('commit');
+    expect((await ended).promoted.map(({ id }) => id)).toEqual([second.id]);
+    expect(await find(first)).toMatchObject({ ready: false, reason: 'concurrency', pauseScope: 'run' });
+  });
+
   test('pauses and resumes lock runs in the order of all statements', async () => {
     const { store, client, untilWaiting } = await open();
     const [low, high] = [await started(store), await started(store)];

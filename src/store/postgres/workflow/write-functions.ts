@@ -56,9 +56,9 @@ const PUT_PARTS = `
 
 /**
  * Makes queued runs of a concurrency key ready, up to the limit of the key. Returns these runs. The caller must hold the
- * lock of the key.
+ * lock of the key. With `rechecks`, skips runs that no longer match `waits` when they are locked.
  */
-const promoteKey = (create: string, waits: string): string => `
+const promoteKey = (create: string, waits: string, rechecks: boolean): string => `
   ${create} svc.promote_key(freed text) returns setof bigint language plpgsql ${INDEX_PLANS} as $$
   declare next record;
   begin
@@ -67,7 +67,7 @@ const promoteKey = (create: string, waits: string): string => `
       where concurrency_key = freed and ${LIVE} and ${waits} and not gives_way order by rank desc, seq limit 1;
       exit when not found or (
         select count(*) from svc.run where concurrency_key = freed and ${LIVE} and ${HOLDS_KEY}) >= next.most;
-      update svc.run set ready = true, reason = 'capacity' where seq = next.seq;
+      update svc.run set ready = true, reason = 'capacity' where seq = next.seq${rechecks ? ` and ${waits}; continue when not found` : ''};
       return next next.seq;
     end loop;
   end $$;`;
@@ -161,7 +161,7 @@ const writeRuns = (create: string, more = ''): string => `
 /** Functions that write the progress of many runs in one round trip and one transaction. */
 export const RUN_WRITE_FUNCTIONS = [
   PUT_PARTS,
-  promoteKey('create function', WAITS_FOR_KEY),
+  promoteKey('create function', WAITS_FOR_KEY, false),
   `${WRITE_TYPES}${writeRuns('create function')}`,
 ].join(' ');
 
@@ -170,6 +170,6 @@ export const RUN_WRITE_FUNCTIONS = [
  * alone, also if it was stored while the run was claimed.
  */
 export const PAUSE_WRITE_FUNCTIONS = [
-  promoteKey('create or replace function', `${WAITS_FOR_KEY} and pause_scope is null`),
+  promoteKey('create or replace function', `${WAITS_FOR_KEY} and pause_scope is null`, true),
   writeRuns('create or replace function', ", pause_scope = nullif(run.pause_scope, 'workflow')"),
 ].join(' ');
