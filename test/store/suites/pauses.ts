@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RunRecord, WorkflowStore } from '../../../src/store/ports/index.ts';
 import { type OpenDriver, openFresh } from './driver.ts';
-import { boot, change, claim, started } from './workflow.ts';
+import { boot, change, claim, newRun, OPTIONS, started } from './workflow.ts';
 
 export const KEYED = { concurrencyKey: 'acme\nk', concurrencyLimit: 1 };
 export const NIGHTLY = { tenantId: 'acme', workflowId: 'nightly' };
@@ -69,6 +69,22 @@ export function describePauses(name: string, open: OpenDriver<WorkflowStore>): v
       expect(await release(port)).toEqual([]);
       expect(await end(port, holder)).toEqual([waiting.id]);
     });
+
+    test.each(['replace-queued', 'cancel-running'] as const)(
+      'paused runs do not give way by %s',
+      async (strategy) => {
+        const { port } = await openFresh(open);
+        const holder = await started(port, KEYED);
+        const [paused, waiting] = [await started(port, KEYED), await started(port, KEYED)];
+        await port.pauses.pauseRun(paused.seq, 1);
+        const next = await port.runs.start(newRun({ ...KEYED, workflowId: 'other' }), {
+          ...OPTIONS,
+          strategy,
+        });
+        const superseded = strategy === 'cancel-running' ? [holder.id, waiting.id] : [waiting.id];
+        expect(next.outcome === 'started' && next.supersedes.toSorted()).toEqual(superseded);
+      },
+    );
 
     test('a resumed workflow acquires each of its keys up to its limit', async () => {
       const { port } = await openFresh(open);

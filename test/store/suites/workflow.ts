@@ -11,7 +11,7 @@ import { type OpenDriver, openFresh, times } from './driver.ts';
 
 let counter = 0;
 
-function newRun(more: Partial<NewRun> = {}): NewRun {
+export function newRun(more: Partial<NewRun> = {}): NewRun {
   return {
     id: `run_${String(++counter).padStart(8, '0')}`,
     kind: 'workflow',
@@ -43,7 +43,7 @@ function newRun(more: Partial<NewRun> = {}): NewRun {
   };
 }
 
-const OPTIONS: StartOptions = {
+export const OPTIONS: StartOptions = {
   definition: { hash: 'h1', workflowId: 'nightly', body: '{"id":"nightly"}' },
   day: '2030-01-01',
 };

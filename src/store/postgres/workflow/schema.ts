@@ -19,9 +19,12 @@ export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
 /** SQL condition for runs that have ended. */
 export const FINAL = `status in ('succeeded', 'failed', 'timed_out', 'cancelled')`;
 
-/** SQL conditions for unfinished runs of a concurrency key: they hold one of its places, or wait for one. */
+/**
+ * SQL conditions for unfinished runs of a concurrency key: they hold one of its places, or wait for one. A paused run
+ * neither acquires a place nor gives way to a newer run.
+ */
 export const HOLDS_KEY = `(status <> 'queued' or ready)`;
-export const WAITS_FOR_KEY = `status = 'queued' and not ready and reason = 'concurrency'`;
+export const WAITS_FOR_KEY = `status = 'queued' and not ready and reason = 'concurrency' and pause_scope is null`;
 
 /** Columns and indexes with which several processes share the runs of the store. */
 export const SHARED_RUNS = `

@@ -161,7 +161,7 @@ const writeRuns = (create: string, more = ''): string => `
 /** Functions that write the progress of many runs in one round trip and one transaction. */
 export const RUN_WRITE_FUNCTIONS = [
   PUT_PARTS,
-  promoteKey('create function', WAITS_FOR_KEY, false),
+  promoteKey('create function', `status = 'queued' and not ready and reason = 'concurrency'`, false),
   `${WRITE_TYPES}${writeRuns('create function')}`,
 ].join(' ');
 
@@ -170,6 +170,6 @@ export const RUN_WRITE_FUNCTIONS = [
  * alone, also if it was stored while the run was claimed.
  */
 export const PAUSE_WRITE_FUNCTIONS = [
-  promoteKey('create or replace function', `${WAITS_FOR_KEY} and pause_scope is null`, true),
+  promoteKey('create or replace function', WAITS_FOR_KEY, true),
   writeRuns('create or replace function', ", pause_scope = nullif(run.pause_scope, 'workflow')"),
 ].join(' ');

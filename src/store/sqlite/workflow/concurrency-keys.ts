@@ -37,7 +37,7 @@ export function concurrencyKeys(db: Database, rows: WorkflowRows): ConcurrencyKe
   const supersedeWaiting = supersede(WAITS_FOR_KEY);
   const supersedeHolding = supersede(holds);
   const first = db.prepare<[{ key: string }], RunRow>(`
-    select ${RUN_COLUMNS} from run where ${ofKey} and ${WAITS_FOR_KEY} and pause_scope is null and gives_way = 0 order by rank desc, seq limit 1`);
+    select ${RUN_COLUMNS} from run where ${ofKey} and ${WAITS_FOR_KEY} and gives_way = 0 order by rank desc, seq limit 1`);
   const makeReady = db.prepare<[{ seq: number }]>(
     `update run set ready = 1, reason = 'capacity' where seq = :seq`,
   );

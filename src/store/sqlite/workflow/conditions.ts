@@ -22,5 +22,8 @@ export const UNPAUSED = `(pause_scope is null or status = 'cancelling')`;
 /** SQL condition for waiting runs and clean-ups without an owner. */
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
 
-/** SQL condition for unfinished runs that wait for a place of their concurrency key. */
-export const WAITS_FOR_KEY = `status = 'queued' and ready = 0 and reason = 'concurrency'`;
+/**
+ * SQL condition for unfinished runs that wait for a place of their concurrency key. A paused run neither acquires a place
+ * nor gives way to a newer run.
+ */
+export const WAITS_FOR_KEY = `status = 'queued' and ready = 0 and reason = 'concurrency' and pause_scope is null`;
