@@ -124,10 +124,11 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'pauses on PostgreSQL' :
     expect(await find(first)).toMatchObject({ ready: false, reason: 'concurrency', pauseScope: 'run' });
   });
 
-  test('pauses and resumes lock runs in the order of all statements', async () => {
+  test('pauses, resumes and superseding starts lock runs in the order of all statements', async () => {
     const { store, client, untilWaiting } = await open();
-    const [low, high] = [await started(store), await started(store)];
-    const whileHighIsLocked = async (change: () => Promise<void>) => {
+    await started(store, KEYED);
+    const [low, high] = [await started(store, KEYED), await started(store, KEYED)];
+    const whileHighIsLocked = async (change: () => Promise<unknown>) => {
       await client.query('begin');
       await client.query('select from svc.run where seq = $1 for update', [high.seq]);
       const changed = change();
@@ -138,5 +139,6 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'pauses on PostgreSQL' :
     };
     await whileHighIsLocked(() => store.pauses.pauseWorkflow(NIGHTLY));
     await whileHighIsLocked(() => store.pauses.resumeWorkflow(NIGHTLY));
+    await whileHighIsLocked(() => started(store, KEYED, { strategy: 'replace-queued' }));
   });
 });

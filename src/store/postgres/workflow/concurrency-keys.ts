@@ -76,13 +76,16 @@ async function supersede(
   strategy: ConcurrencyStrategy | undefined,
 ): Promise<string[]> {
   if (strategy !== 'replace-queued' && strategy !== 'cancel-running') return [];
-  const mark = async (which: string): Promise<string[]> => {
-    const rows = await sql<{ id: string }>(
-      `update svc.run set gives_way = true where ${OF_KEY} and ${which} returning id`,
-      { key },
-    );
-    return rows.map(({ id }) => id);
-  };
-  const waiting = await mark(WAITS_FOR_KEY);
-  return strategy === 'cancel-running' ? [...waiting, ...(await mark(HOLDS_KEY))] : waiting;
+  const which = strategy === 'cancel-running' ? `(${WAITS_FOR_KEY} or ${HOLDS_KEY})` : WAITS_FOR_KEY;
+  // All statements lock runs in this order.
+  const rows = await sql<{ id: string }>(
+    `with marked as materialized (
+       select seq, id from svc.run where ${OF_KEY} and ${which} order by seq desc for update
+     ), updated as (
+       update svc.run set gives_way = true from marked where run.seq = marked.seq
+     )
+     select id from marked order by seq desc`,
+    { key },
+  );
+  return rows.map(({ id }) => id);
 }
