@@ -256,3 +256,8 @@ const FINAL: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timed_out', 
 export function isFinal(state: RunState | PartState): boolean {
   return FINAL.has(state);
 }
+
+/** Returns whether a pause applies to the run. A run that is being cancelled cleans up nevertheless. */
+export function isPaused(run: { status: RunState; pauseScope: string | null }): boolean {
+  return run.pauseScope !== null && run.status !== 'cancelling' && !isFinal(run.status);
+}

@@ -1,3 +1,4 @@
+import { PAUSABLE, UNPAUSED } from '../../pause-conditions.ts';
 import type { PauseStore, TenantWorkflow } from '../../ports/index.ts';
 import type { ConcurrentIndex } from '../concurrent-index.ts';
 import type { PostgresDatabase } from '../database.ts';
@@ -5,8 +6,8 @@ import { lockName } from '../named-lock.ts';
 import type { Sql } from '../named-sql.ts';
 import { lockKey, lockKeysOf, promoteKey } from './concurrency-keys.ts';
 import { addEvents } from './history-rows.ts';
-import { keyOf, lockRun } from './run-rows.ts';
-import { LIVE, UNPAUSED } from './schema.ts';
+import { keyOf } from './run-rows.ts';
+import { LIVE } from './schema.ts';
 import { PAUSE_WRITE_FUNCTIONS } from './write-functions.ts';
 
 /**
@@ -48,7 +49,6 @@ export const CLAIM_INDEXES: readonly ConcurrentIndex[] = [
   ].map((index) => ({ ...index, table: 'run', where: `wake_at is not null and ${UNPAUSED}` })),
 ];
 
-const PAUSABLE = new Set(['queued', 'running', 'waiting', 'interrupted']);
 const OF_WORKFLOW = `${LIVE} and tenant_id = :tenantId and workflow_id = :workflowId`;
 /**
  * Runs that one transaction pauses or resumes. Limits how long their owners wait for its locks, and how many keys it
@@ -60,15 +60,18 @@ export function postgresPauses(database: PostgresDatabase): PauseStore {
   return {
     pauseRun: (seq, at) =>
       database.transact(async (sql) => {
-        const holder = await lockRun(sql, seq);
-        if (!holder || !PAUSABLE.has(holder.status)) return undefined;
+        const [run] = await sql<{ owner: number | null }>(
+          `select fence as owner from svc.run where seq = :seq and ${PAUSABLE} for update`,
+          { seq },
+        );
+        if (!run) return undefined;
         const paused = await sql(
           `update svc.run set pause_scope = 'run'
            where seq = :seq and pause_scope is distinct from 'run' returning seq`,
           { seq },
         );
         if (paused.length > 0) await addEvents(sql, seq, [{ at, type: 'run.paused' }]);
-        return { owner: holder.fence };
+        return run;
       }),
     resumeRun: (seq, at) =>
       database.transact(async (sql) => {

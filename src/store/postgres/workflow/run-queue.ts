@@ -1,10 +1,11 @@
+import { UNPAUSED } from '../../pause-conditions.ts';
 import type { RunQueue, RunRecord, SuspectLimit } from '../../ports/index.ts';
 import type { PostgresDatabase } from '../database.ts';
 import type { Sql } from '../named-sql.ts';
 import { acquireKey, lockKey } from './concurrency-keys.ts';
 import { addEvents, addLogs } from './history-rows.ts';
 import { keyOf, SELECT_RUN, wakeRun } from './run-rows.ts';
-import { BLAMED, STUCK, UNPAUSED } from './schema.ts';
+import { BLAMED, STUCK } from './schema.ts';
 
 /** Limit that no run reaches, so that no run counts as likely to crash the service. */
 const NO_SUSPECTS: SuspectLimit = { crashes: 2_000_000_000, killsPerCrash: 1 };

@@ -10,9 +10,6 @@ export const STUCK = `status in ('waiting', 'cancelling') and reason in ('plugin
 /** SQL condition for unfinished runs that were executing when their process crashed or was killed. */
 export const BLAMED = `crashes + kills > 0 and ${LIVE}`;
 
-/** SQL condition for runs that may be claimed. A pause does not keep a cancelled run from cleaning up. */
-export const UNPAUSED = `(pause_scope is null or status = 'cancelling')`;
-
 /** SQL condition for waiting runs without an owner. */
 export const PARKED = `status in ('waiting', 'cancelling') and fence is null`;
 

@@ -1,3 +1,4 @@
+import { UNPAUSED } from '../../pause-conditions.ts';
 import type {
   ClaimedRun,
   InboxRecord,
@@ -12,7 +13,7 @@ import { endDeadBoots } from './boots.ts';
 import { endCrashed, recordCrash } from './crashes.ts';
 import { IS_READY, tenantsWhere, WEIGHT } from './run-queue.ts';
 import { RUN_COLUMNS, SELECT_RUN } from './run-rows.ts';
-import { LIVE, UNPAUSED } from './schema.ts';
+import { LIVE } from './schema.ts';
 
 /** Time after its end during which a child is reported to its parent. The parent reads older children from the store. */
 const CHILD_NEWS_MS = 3600_000;

@@ -1,6 +1,7 @@
+import { PAUSABLE, UNPAUSED } from '../../pause-conditions.ts';
 import type { PauseStore, TenantWorkflow } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import { LIVE, UNPAUSED } from './conditions.ts';
+import { LIVE } from './conditions.ts';
 import type { WorkflowTables } from './tables.ts';
 
 /**
@@ -21,17 +22,15 @@ export const PAUSES = `
   create index run_wake on run (wake_at) where wake_at is not null and ${UNPAUSED};
   create index run_wake_tenant on run (tenant_id, wake_at) where wake_at is not null and ${UNPAUSED};`;
 
-const PAUSABLE = new Set(['queued', 'running', 'waiting', 'interrupted']);
-
 export function sqlitePauses({ db, rows, keys }: WorkflowTables): PauseStore {
   const sql = statements(db);
   return {
     pauseRun: (seq, at) =>
       db.write(() => {
-        const holder = rows.holder(seq);
-        if (!holder || !PAUSABLE.has(holder.status)) return undefined;
+        const run = sql.pausable.get({ seq });
+        if (!run) return undefined;
         if (sql.pauseRun.run({ seq }).changes > 0) rows.addEvents(seq, [{ at, type: 'run.paused' }]);
-        return { owner: holder.fence };
+        return run;
       }),
     resumeRun: (seq, at) =>
       db.write(() => {
@@ -60,6 +59,9 @@ export function sqlitePauses({ db, rows, keys }: WorkflowTables): PauseStore {
 function statements(db: Database) {
   const ofWorkflow = 'tenant_id = :tenantId and workflow_id = :workflowId';
   return {
+    pausable: db.prepare<[{ seq: number }], { owner: number | null }>(
+      `select fence as owner from run where seq = :seq and ${PAUSABLE}`,
+    ),
     pauseRun: db.prepare<[{ seq: number }]>(
       `update run set pause_scope = 'run' where seq = :seq and pause_scope is not 'run'`,
     ),

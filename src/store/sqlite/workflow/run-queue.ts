@@ -1,7 +1,8 @@
 import type { RunStatus } from '../../../contracts/index.ts';
+import { UNPAUSED } from '../../pause-conditions.ts';
 import type { RunQueue, SuspectLimit } from '../../ports/index.ts';
 import type { Database } from '../database.ts';
-import { BLAMED, STUCK, UNPAUSED } from './conditions.ts';
+import { BLAMED, STUCK } from './conditions.ts';
 import { RUN_COLUMNS, type RunRow } from './run-rows.ts';
 import type { WorkflowTables } from './tables.ts';
 

@@ -7,6 +7,7 @@ import type { CompiledWorkflow } from '../definition/compiled-workflow.ts';
 import { isLostDefinition } from '../definition/definition-faults.ts';
 import { createFairSlots, type FairSlots } from '../effects/fair-slots.ts';
 import { Program } from '../run/program.ts';
+import { isPaused } from '../states.ts';
 import { ActiveRun, type Departure } from './active-run.ts';
 import { failedByDefinition } from './failed-by-definition.ts';
 import { LocalRuns } from './local-runs.ts';
@@ -248,9 +249,4 @@ export class Claims {
       if (this.#host.isWorking && clock.now() < wakeAt!) void this.#host.wake(id);
     });
   }
-}
-
-/** Returns whether a pause keeps the run from being claimed. A run that was cancelled cleans up nevertheless. */
-function isPaused({ pauseScope, status }: RunRecord): boolean {
-  return pauseScope !== null && status !== 'cancelling';
 }

@@ -1,6 +1,6 @@
 import { PlatformError } from '../../../../kit/errors/errors.ts';
 import type { PauseStore, RunRecord, RunStore, TenantWorkflow } from '../../../../store/ports/index.ts';
-import { isFinal } from '../states.ts';
+import { isFinal, isPaused } from '../states.ts';
 import type { Claims } from './claims.ts';
 import type { OwnerNotices } from './owner-notices.ts';
 import type { EngineDeps, EngineHost, EnginePauses } from './ports.ts';
@@ -57,7 +57,7 @@ export class Pausing implements EnginePauses {
     // In a cluster, only notices change runs in memory. A late reply of this read could undo a newer pause.
     if (cluster) await notices.notify(owner);
     const now = (await this.#find(run)) ?? run;
-    if (!cluster && host.isWorking) claims.active.get(run.id)?.setPaused(now.pauseScope !== null);
+    if (!cluster && host.isWorking) claims.active.get(run.id)?.setPaused(isPaused(now));
     hooks.changed(run.id);
     return now;
   }

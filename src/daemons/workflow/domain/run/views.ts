@@ -17,7 +17,7 @@ import type {
   StepRecord,
 } from '../../../../store/ports/index.ts';
 import { foundIn } from '../definition/found-step.ts';
-import { isFinal } from '../states.ts';
+import { isPaused } from '../states.ts';
 import { JOB_PREFIX } from '../steps/kinds/handlers.ts';
 import { type Outline, partsOf, stepIdOf } from './parts.ts';
 
@@ -42,10 +42,6 @@ function waitingReason(run: RunRecord): WaitReason | null {
   return mayWait(run) ? (WaitReason.safeParse(run.reason).data ?? null) : null;
 }
 
-function isShownPaused({ pauseScope, status }: RunRecord): boolean {
-  return pauseScope !== null && !isFinal(status) && status !== 'cancelling';
-}
-
 export function viewRun(run: RunRecord): WorkflowRun {
   const { id, workflowId, definitionHash, status, ending, trigger, rerunOf, priority, resumeCount } = run;
   return {
@@ -62,7 +58,7 @@ export function viewRun(run: RunRecord): WorkflowRun {
     deliveryId: run.deliveryId,
     parentRunId: run.parentId,
     rerunOf,
-    ...(isShownPaused(run) ? { pauseScope: run.pauseScope! } : {}),
+    ...(isPaused(run) ? { pauseScope: run.pauseScope! } : {}),
     ...(run.handles === null ? {} : { handles: endedRunOf(run.handles) }),
     priority,
     labels: parsed(run.labels) ?? {},
