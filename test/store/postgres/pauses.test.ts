@@ -74,6 +74,17 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'pauses on PostgreSQL' :
       expect(await find({ ...first, id })).toMatchObject({ pauseScope: null });
   });
 
+  test('each start reads the pause of its workflow once', async () => {
+    const { database, store } = await open();
+    await database.pool.query(`
+      create sequence svc.reads;
+      create or replace function svc.is_workflow_paused(tenant text, workflow text) returns boolean language sql volatile
+        as 'select nextval(''svc.reads'') < 0'`);
+    for (const more of [KEYED, KEYED, {}, { ...KEYED, runAt: 99_000 }]) await started(store, more);
+    const { rows } = await database.pool.query('select last_value::integer as reads from svc.reads');
+    expect(rows).toEqual([{ reads: 4 }]);
+  });
+
   test('a resume of many runs lets the oldest one acquire their concurrency key', async () => {
     const { database, store } = await open();
     await store.pauses.pauseWorkflow(NIGHTLY);

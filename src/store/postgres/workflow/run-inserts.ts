@@ -9,12 +9,18 @@ export interface RunInsert {
   run: NewRun;
   options: Pick<StartOptions, 'definition' | 'idempotency' | 'day'>;
   hasRoom: boolean;
+  /** Whether the workflow is paused, if the transaction has read it already. */
+  isPaused?: boolean | undefined;
 }
 
 const COLUMNS = `id, kind, tenant_id, workflow_id, definition_hash, status, ready, reason, rank, priority, run_at, wake_at,
   deadline_at, concurrency_key, concurrency_limit, gives_way, fence, resume_count, crashes, kills, in_flight, trigger_kind,
   parent_id, parent_step, rerun_of, depth, host_id, request_id, trace_id, delivery_id, parent_span, created_at, labels, end_tasks, handles,
-  handler_depth, input, notices, notices_read`;
+  handler_depth, input, notices, notices_read, pause_scope`;
+
+const PAUSE_SCOPE = `coalesce(pause_scope, (
+  select 'workflow' from pause
+  where pause.tenant_id = next.tenant_id and pause.workflow_id = next.workflow_id and holds))`;
 
 /**
  * Inserts runs in one statement. A definition that was used recently is not locked, because the lock would make all
@@ -31,11 +37,8 @@ const INSERT = `with used as (
     select tenant_id, workflow_id, svc.is_workflow_paused(tenant_id, workflow_id) as holds
     from json_to_recordset(:workflows) as started (tenant_id text collate "C", workflow_id text)
   ), inserted as (
-    insert into svc.run (${COLUMNS}, pause_scope)
-    select ${COLUMNS}, (
-      select 'workflow' from pause
-      where pause.tenant_id = next.tenant_id and pause.workflow_id = next.workflow_id and holds
-    ) from json_populate_recordset(null::svc.run, :runs) as next
+    insert into svc.run (${COLUMNS})
+    select ${COLUMNS.replace('pause_scope', PAUSE_SCOPE)} from json_populate_recordset(null::svc.run, :runs) as next
     returning seq, id, pause_scope
   ), queued as (
     insert into svc.run_event (run_seq, body)
@@ -71,7 +74,7 @@ export async function insertRuns(sql: Sql, inserts: readonly RunInsert[]): Promi
     runs: jsonArray(runs.map(runRow)),
     events: jsonArray(events),
     definitions: jsonArray(definitionRows(inserts)),
-    workflows: jsonArray(workflowRows(runs)),
+    workflows: jsonArray(workflowRows(inserts)),
     keys: jsonArray(inserts.flatMap(keyRow)),
     usage: jsonArray(usageRows(inserts)),
   };
@@ -80,12 +83,13 @@ export async function insertRuns(sql: Sql, inserts: readonly RunInsert[]): Promi
   return runs.map((run) => ({ ...run, ...inserted.get(run.id)! }));
 }
 
-function newRecord({ run, hasRoom }: RunInsert): Omit<RunRecord, 'seq'> {
+function newRecord({ run, hasRoom, isPaused = false }: RunInsert): Omit<RunRecord, 'seq'> {
   const isLater = isScheduled(run);
   const ready = hasRoom && !isLater;
   return {
     ...run,
     ...NEW_PROGRESS,
+    pauseScope: isPaused ? 'workflow' : null,
     ready,
     reason: isLater ? 'scheduled' : ready ? 'capacity' : 'concurrency',
     rank: run.priority,
@@ -134,6 +138,7 @@ function runRow(run: Omit<RunRecord, 'seq'>): string {
     input: run.input,
     notices: 0,
     notices_read: 0,
+    pause_scope: run.pauseScope,
   });
 }
 
@@ -148,13 +153,11 @@ function definitionRows(inserts: readonly RunInsert[]): string[] {
   return [...rows.values()];
 }
 
-/** Returns each workflow once, so that its pause is read once. */
-function workflowRows(runs: ReadonlyArray<Pick<RunRecord, 'tenantId' | 'workflowId'>>): string[] {
-  return [
-    ...new Set(
-      runs.map(({ tenantId, workflowId }) => rowJson({ tenant_id: tenantId, workflow_id: workflowId })),
-    ),
-  ].toSorted();
+/** Returns each workflow whose pause must be read once. */
+function workflowRows(inserts: readonly RunInsert[]): string[] {
+  const unread = inserts.filter(({ isPaused }) => isPaused === undefined);
+  const rows = unread.map(({ run }) => rowJson({ tenant_id: run.tenantId, workflow_id: run.workflowId }));
+  return [...new Set(rows)].toSorted();
 }
 
 function keyRow({ run, options: { idempotency } }: RunInsert): string[] {

@@ -70,9 +70,9 @@ async function startRun(sql: Sql, run: NewRun, options: StartOptions): Promise<S
   await lockStart(sql, run, options);
   const early = (await knownRun(sql, run, options)) ?? (await exceeded(sql, run, options));
   if (early) return early;
-  const { hasRoom, rejected, supersedes } = await acquireAtStart(sql, run, options);
+  const { hasRoom, rejected, supersedes, isPaused } = await acquireAtStart(sql, run, options);
   if (rejected) return { outcome: 'over', limit: 'key' };
-  const [record] = await insertRuns(sql, [{ run, options, hasRoom }]);
+  const [record] = await insertRuns(sql, [{ run, options, hasRoom, isPaused }]);
   if (options.parts) await putParts(sql, record!.seq, { ...options.parts, events: [], logs: [] });
   return { outcome: 'started', run: record!, supersedes };
 }
@@ -81,11 +81,16 @@ async function startRun(sql: Sql, run: NewRun, options: StartOptions): Promise<S
  * A run with a later start time acquires its concurrency key only when that time is reached. A run of a paused workflow
  * waits for its key, whatever its strategy.
  */
-async function acquireAtStart(sql: Sql, run: NewRun, { strategy }: StartOptions): Promise<KeyAcquisition> {
+async function acquireAtStart(
+  sql: Sql,
+  run: NewRun,
+  { strategy }: StartOptions,
+): Promise<KeyAcquisition & Pick<RunInsert, 'isPaused'>> {
   const key = isScheduled(run) ? null : run.concurrencyKey;
-  if (key !== null && (await isWorkflowPaused(sql, run)))
-    return { hasRoom: false, rejected: false, supersedes: [] };
-  return acquireKey(sql, key, run.concurrencyLimit ?? 1, strategy);
+  if (key === null) return { hasRoom: true, rejected: false, supersedes: [] };
+  const isPaused = await isWorkflowPaused(sql, run);
+  if (isPaused) return { hasRoom: false, rejected: false, supersedes: [], isPaused };
+  return { ...(await acquireKey(sql, key, run.concurrencyLimit ?? 1, strategy)), isPaused };
 }
 
 /**
