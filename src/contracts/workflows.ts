@@ -70,6 +70,11 @@ export const listRuns = endpoint({
   query: z.strictObject({
     status: RunStatusFilter.optional(),
     waitingReason: WaitReason.optional().describe('Only runs and clean-ups that wait for this'),
+    paused: z
+      .literal(['true', true])
+      .transform(() => true as const)
+      .optional()
+      .describe('Only paused runs, and runs that wait because their workflow is paused'),
     workflowId: z.string().max(256).optional(),
     label: LabelFilters.optional(),
     from: QueryTime.optional().describe('Only runs created at this time or later'),

@@ -38,17 +38,19 @@ export function hoursTouched({ from, to, kind }: RunFilter): { from: number; to:
 
 type Compared = Pick<RunRecord, 'kind' | 'status' | 'workflowId' | 'createdAt' | 'labels'> & {
   reason: string | null;
+  isPaused: 0 | 1;
 };
 
 const MAY_WAIT = new Set(['waiting', 'cancelling']);
 
 /** Returns whether a run matches all fields of the filter except its text. */
 export function matchesFilter(run: Compared, filter: RunFilter): boolean {
-  const { kind, status, waitingReason, workflowId, labels, from, to } = filter;
+  const { kind, status, waitingReason, paused, workflowId, labels, from, to } = filter;
   return (
     (kind === undefined || run.kind === kind) &&
     (status === undefined || status.includes(run.status)) &&
     (waitingReason === undefined || (MAY_WAIT.has(run.status) && run.reason === waitingReason)) &&
+    (paused === undefined || run.isPaused === 1) &&
     (workflowId === undefined || run.workflowId === workflowId) &&
     (from === undefined || run.createdAt >= from) &&
     (to === undefined || run.createdAt < to) &&

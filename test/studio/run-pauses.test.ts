@@ -32,6 +32,12 @@ describe.skipIf(BROWSER_MISSING)(BROWSER_MISSING ?? 'studio: pauses', () => {
     await page.getByRole('button', { name: 'Resume workflow' }).waitFor();
     const queued = await start();
     expect(await run(queued)).toMatchObject({ status: 'queued', pauseScope: 'workflow' });
+    await page.getByLabel('Paused').selectOption('true');
+    await page.waitForURL(/paused=true/);
+    await expect.poll(() => page.locator('.row .status').allTextContents(), POLL).toHaveLength(1);
+    await expect
+      .poll(() => page.locator('footer.same').textContent(), POLL)
+      .toContain('svc workflows runs --paused --workflow ship');
     await page.getByRole('button', { name: 'Resume workflow' }).click();
     await page.getByRole('button', { name: 'Pause workflow' }).waitFor();
     await expect.poll(async () => (await run(queued)).status, POLL).toBe('waiting');

@@ -102,6 +102,8 @@ export interface RunFilter {
   status?: readonly RunStatus[] | undefined;
   /** Wait reason of matching runs, which are waiting or `cancelling`. */
   waitingReason?: WaitReason | undefined;
+  /** Matches only unfinished runs that are paused, or whose workflow is paused. */
+  paused?: true | undefined;
   workflowId?: string | undefined;
   /** Labels in the form `key:value`. A run matches if it has all of them. */
   labels?: readonly string[] | undefined;

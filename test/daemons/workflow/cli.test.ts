@@ -123,6 +123,9 @@ test('workflows: pause and resume a run, and a workflow', async () => {
   expect((await svc('workflows', 'list')).stdout).toContain('ship (paused)');
   const queued = await start();
   expect((await svc('workflows', 'runs')).stdout).toContain('queued (paused)');
+  expect((await result('workflows', 'runs', '--paused')).items).toMatchObject([{ id: queued.id }]);
+  const toCancel = await result('workflows', 'cancel', '--paused', '--dry-run');
+  expect(toCancel.matching).toMatchObject({ count: 1, sample: [{ id: queued.id }] });
   expect(await result('workflows', 'resume', '--workflow', 'ship')).toEqual({
     workflowId: 'ship',
     paused: false,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
+import type { RunFilter } from '../../../src/store/ports/index.ts';
 import { PostgresDatabase } from '../../../src/store/postgres/database.ts';
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import type { Sql } from '../../../src/store/postgres/named-sql.ts';
@@ -10,7 +11,7 @@ import { emptyPostgres, POSTGRES_MISSING, POSTGRES_PROGRAMS } from '../../suppor
 import { started } from '../suites/workflow.ts';
 
 describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'lists of runs' : POSTGRES_MISSING, () => {
-  test('a list of several statuses reads only the small indexes of these statuses', async () => {
+  test('lists of several statuses and of paused runs read only the small indexes of their runs', async () => {
     const database = new PostgresDatabase({
       ...{ url: await emptyPostgres(), logger: silentLogger, applicationName: 'svc-test' },
     });
@@ -19,7 +20,7 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'lists of runs' : POSTGR
     await started(postgresWorkflowStore(database));
     await database.pool.query(SEED);
     await database.pool.query('analyze svc.run');
-    const planOf = (status: readonly string[]): Promise<string> =>
+    const planOf = (conditions: Partial<RunFilter>): Promise<string> =>
       database.lists.read(async (sql) => {
         const plans: string[] = [];
         const explained: Sql = async (text, values, prepareAs) => {
@@ -27,22 +28,25 @@ describe.skipIf(!POSTGRES_PROGRAMS)(POSTGRES_PROGRAMS ? 'lists of runs' : POSTGR
           plans.push(...rows.map((row) => row['QUERY PLAN']));
           return sql(text, values, prepareAs);
         };
-        const filter = { kind: 'workflow', status, limit: 50 } as Parameters<typeof listRuns>[2];
+        const filter = { kind: 'workflow', ...conditions, limit: 50 } as const;
         const { runs } = await listRuns(explained, 'acme', filter);
         expect(runs).toHaveLength(50);
         return plans.join('\n');
       });
-    const failed = await planOf(['failed', 'timed_out']);
+    const failed = await planOf({ status: ['failed', 'timed_out'] });
     expect(failed).toMatch(/ run_unsuccessful /);
-    const both = await planOf(['failed', 'queued']);
+    const both = await planOf({ status: ['failed', 'queued'] });
     expect(both).toMatch(/Append.* run_live .* run_unsuccessful /s);
-    for (const plan of [failed, both]) expect(plan).not.toMatch(/Seq Scan| run_tenant /);
+    const paused = await planOf({ paused: true });
+    expect(paused).toMatch(/ run_live /);
+    for (const plan of [failed, both, paused]) expect(plan).not.toMatch(/Seq Scan| run_tenant /);
   });
 });
 
-/** Copies the first run: of 20 runs one has failed and one is queued. */
+/** Copies the first run: of 20 runs one has failed and one is queued and paused. */
 const SEED = `
   insert into svc.run overriding system value
   select (jsonb_populate_record(run, jsonb_build_object('seq', seq + n, 'id', 'run_' || n, 'finished_at', n, 'status',
-    case n % 20 when 0 then 'failed' when 1 then 'queued' else 'succeeded' end))).*
+    case n % 20 when 0 then 'failed' when 1 then 'queued' else 'succeeded' end,
+    'pause_scope', 'run'))).*
   from svc.run, generate_series(1, 20000) as n`;

@@ -80,6 +80,29 @@ export function describeRunSearch(name: string, open: OpenDriver<WorkflowStore>)
       expect([pages, second.next]).toEqual([[[late, queued], [failed]], null]);
     });
 
+    test('paused runs are found, except those that have ended or are being cancelled', async () => {
+      const { port } = await openFresh(open);
+      const fence = await boot(port);
+      await started(port);
+      const [ended, cancelling] = [await started(port), await started(port)];
+      const paused = await started(port, labelled({ customer: 'acme' }));
+      await port.runs.write(claim(cancelling, fence));
+      for (const { seq } of [ended, cancelling, paused]) await port.pauses.pauseRun(seq, 1);
+      await port.runs.cancelIdle(ended.seq, NOON);
+      const clean = change(
+        cancelling,
+        { fence, status: 'running' },
+        { status: 'cancelling', fence, startedAt: 1 },
+      );
+      await port.runs.write(clean);
+      await port.pauses.pauseWorkflow({ tenantId: 'acme', workflowId: 'daily' });
+      const queued = await started(port, { workflowId: 'daily' });
+      expect(await ids(port, { paused: true })).toEqual([queued.id, paused.id]);
+      expect(await ids(port, { paused: true, workflowId: 'nightly' })).toEqual([paused.id]);
+      expect(await ids(port, { paused: true, labels: ['customer:acme'] })).toEqual([paused.id]);
+      expect(await ids(port, { paused: true, status: ['waiting'] })).toEqual([]);
+    });
+
     test('a text is found in small and large inputs, and an id finds its run', async () => {
       const { port } = await openFresh(open);
       const small = await started(port, { input: '{"name":"Zoë \\"Q\\""}' });

@@ -11,6 +11,7 @@ export const runFilterFlags = {
     .default([])
     .describe(`repeatable; one of ${RunStatus.options.join(', ')}`),
   waitingFor: WaitReason.optional().describe('only runs waiting for this'),
+  paused: z.boolean().default(false).describe('only paused runs'),
   workflow: z.string().optional().describe('only runs of this workflow'),
   label: z.array(z.string()).default([]).describe('only runs with this label: k=v, repeatable'),
   since: z.string().optional().describe('created since: 30s, 10m, 2h, 1d ago, or a time'),
@@ -23,12 +24,13 @@ type FilterFlags = z.output<z.ZodObject<typeof runFilterFlags>>;
 
 /** Returns the filter of the flags. Ages count from `now`, in epoch ms. */
 export function runFilterOf(flags: FilterFlags, now: number): RunFilter {
-  const { status, waitingFor, workflow, label, since, until, search } = flags;
+  const { status, waitingFor, paused, workflow, label, since, until, search } = flags;
   const labels = label.flatMap((flag) =>
     Object.entries(labelsOf([flag])).map(([key, value]) => `${key}:${value}`),
   );
   return {
     ...{ waitingReason: waitingFor, workflowId: workflow, search },
+    ...(paused ? { paused } : {}),
     ...(status.length === 0 ? {} : { status }),
     ...(labels.length === 0 ? {} : { label: labels }),
     ...(since === undefined ? {} : { from: parseSince(since, now) }),
@@ -56,7 +58,7 @@ export function bulkFilterOf(
   const hasFilter = all || Object.values(filter).some((value) => value !== undefined);
   if (hasFilter === (run !== undefined))
     throw new UsageError(
-      'Pass a run id, or --all or a filter: --status, --waiting-for, --workflow, --label, --since, --until, --search.',
+      'Pass a run id, or --all or a filter: --status, --waiting-for, --paused, --workflow, --label, --since, --until, --search.',
     );
   return hasFilter ? filter : undefined;
 }

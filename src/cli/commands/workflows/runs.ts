@@ -51,8 +51,14 @@ export const runs = defineCommand({
 type RunsQuery = NonNullable<CallInput<typeof listRuns>['query']>;
 
 /** Returns whether the list shows only some runs. Pending decisions of other runs are then not shown. */
-function isNarrow({ label, since, until, search }: z.output<z.ZodObject<typeof runFilterFlags>>): boolean {
-  return label.length > 0 || [since, until, search].some((flag) => flag !== undefined);
+function isNarrow({
+  paused,
+  label,
+  since,
+  until,
+  search,
+}: z.output<z.ZodObject<typeof runFilterFlags>>): boolean {
+  return paused || label.length > 0 || [since, until, search].some((flag) => flag !== undefined);
 }
 
 /** Reads pages until there are `limit` runs. A page of a search can be short although more runs match. */

@@ -1,3 +1,4 @@
+import { PAUSED } from '../../pause-conditions.ts';
 import type { RunFilter, RunHead, RunRecord } from '../../ports/index.ts';
 import {
   hoursTouched,
@@ -91,11 +92,12 @@ function scanOf(filter: RunFilter): string {
   const isSearch = filter.search !== undefined;
   return `
     with scanned as materialized (
-      select run.seq, kind, status, reason, workflow_id, created_at, octet_length(input) as bytes ${candidates(filter)}
+      select run.seq, kind, status, reason, ${PAUSED} as "isPaused", workflow_id, created_at, octet_length(input) as bytes ${candidates(filter)}
       order by run.seq desc limit :rows
     ), fitting as (
       select seq, bytes, (:kind::text is null or kind = :kind) and (:status::text[] is null or status = any(:status))
         and (:waitingReason::text is null or status in ('waiting', 'cancelling') and reason = :waitingReason)
+        and (:paused::boolean is null or "isPaused")
         and (:workflowId::text is null or workflow_id = :workflowId)
         and (:from::bigint is null or created_at >= :from) and (:to::bigint is null or created_at < :to)
         and ${otherLabels(filter)} as fits
@@ -123,7 +125,7 @@ function otherLabels({ labels = [] }: RunFilter): string {
 }
 
 /** Returns the tables and the condition of the smallest index that contains all runs that match the filter. */
-function candidates({ labels = [], status, waitingReason }: RunFilter): string {
+function candidates({ labels = [], status, waitingReason, paused }: RunFilter): string {
   const ofRuns = (condition: string): string =>
     `from svc.run where tenant_id = :tenantId and seq < :before and seq >= :first and ${condition}`;
   if (labels.length > 0)
@@ -131,7 +133,7 @@ function candidates({ labels = [], status, waitingReason }: RunFilter): string {
       where l.tenant_id = :tenantId and l.label = :label and l.run_seq < :before and l.run_seq >= :first`;
   if (waitingReason === 'plugin' || waitingReason === 'decision')
     return ofRuns(`${STUCK} and reason = '${waitingReason}'`);
-  if (waitingReason !== undefined) return ofRuns(LIVE);
+  if (waitingReason !== undefined || paused) return ofRuns(LIVE);
   switch (statusSet(status)) {
     case 'all':
       return ofRuns('true');
@@ -145,12 +147,23 @@ function candidates({ labels = [], status, waitingReason }: RunFilter): string {
 }
 
 function valuesOf(tenantId: string, filter: RunFilter): Record<string, unknown> {
-  const { kind = null, status = null, waitingReason = null, workflowId = null } = filter;
+  const { kind = null, status = null, waitingReason = null, paused = null, workflowId = null } = filter;
   const { from = null, to = null, labels = [], search = '' } = filter;
   const texts = searchedTexts(storable(search));
   const names = labels.map(storable);
   return {
-    ...{ tenantId, kind, status, waitingReason, workflowId, from, to, labels: names, label: names[0] },
+    ...{
+      tenantId,
+      kind,
+      status,
+      waitingReason,
+      paused,
+      workflowId,
+      from,
+      to,
+      labels: names,
+      label: names[0],
+    },
     ...texts,
   };
 }

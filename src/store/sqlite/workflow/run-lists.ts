@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { PAUSED } from '../../pause-conditions.ts';
 import type { RunFilter } from '../../ports/index.ts';
 import {
   hoursTouched,
@@ -16,7 +17,9 @@ import type { RunRow } from './run-rows.ts';
 const TURN_ROWS = 256;
 const TURN_BYTES = 2 * 1024 * 1024;
 
-type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'reason' | 'workflowId' | 'createdAt' | 'labels'>;
+type Listed = Pick<RunRow, 'seq' | 'kind' | 'status' | 'reason' | 'workflowId' | 'createdAt' | 'labels'> & {
+  isPaused: 0 | 1;
+};
 
 /** Runs of a page, newest first, and the run number at which the next page starts. */
 interface RunPage<Run> {
@@ -136,10 +139,10 @@ export class RunLists {
 }
 
 /** Returns the smallest index that contains all runs that match the filter. */
-function indexOf({ kind, status, waitingReason, workflowId }: RunFilter) {
+function indexOf({ kind, status, waitingReason, paused, workflowId }: RunFilter) {
   if (waitingReason === 'plugin') return 'awaitsPlugin';
   if (waitingReason === 'decision') return 'awaitsDecision';
-  if (waitingReason !== undefined) return 'live';
+  if (waitingReason !== undefined || paused) return 'live';
   const ofStatuses = statusSet(status);
   if (ofStatuses !== 'all') return ofStatuses;
   if (workflowId !== undefined) return 'ofWorkflow';
@@ -147,8 +150,8 @@ function indexOf({ kind, status, waitingReason, workflowId }: RunFilter) {
 }
 
 function statements(db: Database) {
-  const columns =
-    'run.seq, kind, status, reason, workflow_id as workflowId, created_at as createdAt, run.labels';
+  const columns = `run.seq, kind, status, reason, workflow_id as workflowId, created_at as createdAt, run.labels,
+    ${PAUSED} as isPaused`;
   const runs = (condition: string, index = '') => `
       select ${columns} from run ${index}
       where tenant_id = :tenantId and seq < :before and seq >= :first ${condition}`;

@@ -18,6 +18,7 @@ import { WorkflowPause } from './workflow-pause.tsx';
 const FILTERS = [
   { name: 'workflowId', label: 'Workflow' },
   { name: 'status', label: 'Status', options: RUN_STATUSES },
+  { name: 'paused', label: 'Paused', options: ['true'] },
   { name: 'label', label: 'Label', placeholder: 'key:value' },
   { name: 'from', label: 'Since', placeholder: '2026-01-31T00:00:00Z' },
   { name: 'to', label: 'Before', placeholder: '2026-01-31T01:00:00Z' },
@@ -123,11 +124,16 @@ const FLAGS = {
   search: 'search',
 } as const;
 
-function commandOf({ label, status, ...filters }: Partial<Record<(typeof NAMES)[number], string>>): string {
+function commandOf({
+  label,
+  status,
+  paused,
+  ...filters
+}: Partial<Record<(typeof NAMES)[number], string>>): string {
   const words = Object.entries(filters).map(
     ([name, value]) => `--${FLAGS[name as keyof typeof FLAGS]} ${shellWord(value)}`,
   );
   const statuses = (statusesOf(status) ?? []).map((each) => `--status ${shellWord(each)}`);
   const labels = label ? [`--label ${shellWord(label.replace(':', '='))}`] : [];
-  return ['svc workflows runs', ...statuses, ...words, ...labels].join(' ');
+  return ['svc workflows runs', ...statuses, ...(paused ? ['--paused'] : []), ...words, ...labels].join(' ');
 }

@@ -16,6 +16,7 @@ export interface NewRunRequest {
 export interface RunConditions {
   status?: readonly RunStatus[] | undefined;
   waitingReason?: WaitReason | undefined;
+  paused?: true | undefined;
   workflowId?: string | undefined;
   label?: readonly string[] | undefined;
   from?: number | undefined;
