@@ -276,7 +276,13 @@ export const listWorkflows = endpoint({
   summary: 'List registered workflows, and the faults of invalid ones',
   tags,
   query: NoFilters,
-  reply: page(WorkflowSummary).extend({ faults: z.array(WorkflowFault) }),
+  reply: page(WorkflowSummary).extend({
+    faults: z.array(WorkflowFault),
+    pausedUnregistered: z
+      .array(z.string())
+      .optional()
+      .describe('Ids of paused workflows that are not registered'),
+  }),
 });
 
 export const approveWorkflowSecrets = endpoint({

@@ -131,6 +131,11 @@ test('workflows: pause and resume a run, and a workflow', async () => {
     paused: false,
   });
   await it.until(queued.id, 'waiting');
+  await svc('workflows', 'pause', '--workflow', 'ship');
+  it.services.definitions.register([]);
+  expect((await svc('workflows', 'list')).stdout).toContain('paused, but not registered: ship\n');
+  await svc('workflows', 'resume', '--workflow', 'ship');
+  expect((await result('workflows', 'list')).pausedUnregistered).toEqual([]);
   expect(await result('workflows', 'pause', '--workflow', 'none')).toMatchObject({
     code: 'WORKFLOW_NOT_FOUND',
   });

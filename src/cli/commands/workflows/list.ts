@@ -14,7 +14,7 @@ export const list = defineCommand({
     const reply = await client.call(listWorkflows);
     return ok({ ...reply, ...pageOf(reply.items, flags, ({ id }) => id) });
   },
-  text({ items, faults, nextCursor }: ReplyOf<typeof listWorkflows>, style) {
+  text({ items, faults, nextCursor, pausedUnregistered = [] }: ReplyOf<typeof listWorkflows>, style) {
     const rows = items.map(({ id, version, source, jobs, name, paused }) => [
       paused ? `${id} ${style.yellow('(paused)')}` : id,
       version,
@@ -32,6 +32,8 @@ export const list = defineCommand({
       parts.push(`${state} ${source}${path === '' ? '' : ` ${path}`}: ${message}`);
       if (text) parts.push(style.dim(`    | ${text}`));
     }
+    if (pausedUnregistered.length > 0)
+      parts.push(`${style.yellow('paused')}, but not registered: ${pausedUnregistered.join(', ')}`);
     return parts.join('\n') + moreLine(nextCursor, style);
   },
 });

@@ -75,7 +75,8 @@ function workflowRoutes(http: Http, { definitions, secretApprovals, pauses }: Wo
         return { ...summaryOf(registered), paused: isPaused, ...(secrets ? { secrets } : {}) };
       }),
     );
-    return { items, nextCursor: null, faults: [...definitions.faults] };
+    const pausedUnregistered = [...paused].filter((id) => !definitions.registered.has(id));
+    return { items, nextCursor: null, faults: [...definitions.faults], pausedUnregistered };
   });
   mount(http, approveWorkflowSecrets, { auth }, ({ params, body, caller }) =>
     secretApprovals.approve(caller.namespaceId, params.workflowId, { hash: body.hash, by: caller.hostId }),
