@@ -1,9 +1,7 @@
-import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { silentLogger } from '../../../src/kit/telemetry/logger.ts';
 import { manualClock } from '../../../src/kit/time/clock.ts';
 import { alertSql } from '../../../src/store/alert-sql.ts';
-import { type Database, type Migrations, openDatabase } from '../../../src/store/sqlite/index.ts';
 import { sqliteAlerts } from '../../../src/store/sqlite/svc/alerts/alerts.ts';
 import { sqliteConnections } from '../../../src/store/sqlite/svc/connections.ts';
 import { DELIVERY_STATEMENTS } from '../../../src/store/sqlite/svc/deliveries/statements.ts';
@@ -18,28 +16,7 @@ import { sqliteVault } from '../../../src/store/sqlite/svc/vault.ts';
 import { sqliteWebhookInbox } from '../../../src/store/sqlite/svc/webhook-inbox.ts';
 import { RunLists } from '../../../src/store/sqlite/workflow/run-lists.ts';
 import { WORKFLOW_MIGRATIONS } from '../../../src/store/sqlite/workflow/schema.ts';
-import { tempDir } from '../../support/daemon.ts';
-
-/** A database of ours and all that is prepared on it. */
-async function recorded(file: string, migrations: Migrations) {
-  const db = await openDatabase({ file: join(await tempDir(), file), migrations });
-  onTestFinished(() => db.close());
-  const prepared: string[] = [];
-  const prepare = ((source: string) => {
-    prepared.push(source);
-    return db.prepare(source);
-  }) as Database['prepare'];
-  return { db, prepared, recorder: { ...db, prepare } };
-}
-
-/** The lines of EXPLAIN QUERY PLAN; its parameters have no values. */
-function planOf({ prepare }: Database, source: string): string[] {
-  const names = [...source.matchAll(/:(\w+)/g)].map(([, name]) => [name, null] as const);
-  const values = Array.from(source.matchAll(/\?/g), () => null);
-  const plan = prepare<unknown[], { detail: string }>(`explain query plan ${source}`);
-  const lines = names.length > 0 ? plan.all(Object.fromEntries(names)) : plan.all(...values);
-  return lines.map(({ detail }) => detail);
-}
+import { planOf, recorded } from './support/recorded.ts';
 
 /** Tables of one row, or of one a table, a process or a queue (at most 1,000 a namespace); arrays of JSON; the few deliveries that are open. */
 const SMALL =
