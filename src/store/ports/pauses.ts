@@ -1,7 +1,7 @@
 /**
  * Pauses of runs and workflows. Paused runs are not claimed, except to clean up, and acquire no concurrency key. A run
- * that holds its key when it is paused keeps the key. Resumed runs acquire their key if it is free, and otherwise wait for
- * it. @spec docs/decisions/0282
+ * that holds its key when it is paused keeps the key. Resumed runs acquire their key if it is free, and otherwise wait
+ * for it. @spec docs/decisions/0282
  */
 export interface PauseStore {
   /** Returns the fence of the owner, or undefined if the run has ended or cleans up. */
